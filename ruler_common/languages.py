@@ -1,21 +1,14 @@
 """The languages of ONERULER: facts about each, above all the words that scoring looks for.
 
-    language_facts("pl").none.published      # ('brak',)
+    language_facts("pl").none.prompt         # ('brak',)
     release_languages(manifest)["tr"].name   # 'Turkish', of a release that brings it along
 
-Each of the 26 has a TOML file in languages/. It has the tags that an answer may stand in (the
-published one first), the words for "and", the words of a lead-in and of a count in a list of words,
-what passes as "there is no such number", the commonest function words, how its letters fold and its
-sentences end, the script of its book, and the size of its Wikipedia; and for the builder the rights
-of the book and the digests of the published files. A custom language (`ruler build
---language-folder`) has the same facts in the manifest of its release. The metric works alone, so
-docs/embed_languages.py writes into it what it needs of these files.
-
-What passes as none has four sources, kept apart and printed so in the card: `published` is the word
-that the prompt asks for, with the variants that the authors' script accepts; `inflected` are other
-forms of it, and the short answers that mean the same; `prompt` is how the prompt itself says that
-there is none; `usual` is how the language usually says so. The last three are this project's own
-lists; no native speaker has checked them yet.
+Each of the 26 has a TOML file in languages/. It has the tags that an answer may be in (the
+published one first), the words for "and", the forms of the prompt's word for "none" with their
+sources, which letters are equal, how sentences end, the script of the book, and the size of its
+Wikipedia; and for the builder the rights of the book and the digests of the published files. A
+custom language (`ruler build --language-folder`) has the same facts in the manifest of its release.
+The metric works alone, so docs/embed_languages.py writes into it what it needs of these files.
 """
 
 from __future__ import annotations
@@ -41,35 +34,13 @@ _FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
 
 @dataclass(frozen=True, kw_only=True)
 class NoneFacts:
-    """What passes as "there is no such number".
-
-    `published` passes anywhere in an answer, and an answer of numbers that holds it is wrong.
-    `inflected` passes as the whole answer; `prompt` and `usual` anywhere, with … for up to three
-    words. If the language has no spaces between words, the published word may end a longer word,
-    but not after `not_after`; may follow one of the letters of `may_follow`; may precede
-    `may_end_before`; or begin what the regular expression `may_begin` matches.
-    """
+    """The prompt's own word for "none", and its forms: two to eight in all."""
 
     __pydantic_config__ = ONLY_FIELDS
 
-    published: tuple[str, ...]
-    inflected: tuple[str, ...]
-    prompt: tuple[str, ...]
-    usual: tuple[str, ...]
-    not_after: tuple[str, ...] = ()
-    may_follow: str = ""
-    may_end_before: tuple[str, ...] = ()
-    may_begin: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListFacts:
-    """`lead_in`: the words that may stand before a list; `counts`: beside a number in it."""
-
-    __pydantic_config__ = ONLY_FIELDS
-
-    lead_in: tuple[str, ...]
-    counts: tuple[str, ...]
+    prompt: tuple[str, ...]  # the word, in each of its spellings
+    forms: dict[str, str]  # its inflections and everyday short form, each with its source
+    exceptions: tuple[str, ...] = ()  # what contains a form and does not say none, such as 无法
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +82,12 @@ class LanguageFacts:
     wikipedia_articles: int  # as the paper counts them (ONERULER, Table 2)
     answer_tags: tuple[str, ...]
     conjunctions: tuple[str, ...]
-    function_words: tuple[str, ...]  # the commonest
     none: NoneFacts
-    cwe: ListFacts
     sentences: SentenceFacts = field(default_factory=SentenceFacts)
-    touching: bool = False  # whether an "and" may touch the words beside it
-    fold: tuple[tuple[str, ...], ...] = ()  # letters that fold in a special way, and to what
+    touching: bool = False  # whether words, such as "and", may touch without a space
+    may_precede: tuple[str, ...] = ()  # if so, particles that touch the word after them,
+    may_follow: tuple[str, ...] = ()  # and those that touch the word before them
+    fold: tuple[tuple[str, ...], ...] = ()  # equal letters, each with what it becomes
     written_by: str = ""  # who wrote the files of a custom language; empty for the 26
 
     @property
@@ -160,12 +131,12 @@ def release_languages(manifest: Manifest) -> dict[str, LanguageFacts]:
 def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     """Return the facts of a custom language from its table. Raises RulerError.
 
-    The table must name its writer. Regular expressions are refused, since one from a downloaded
-    release could take any time.
+    The table must name its writer.
     """
     facts = read_facts(table, where)
-    for name, lists in (("none", facts.none), ("cwe", facts.cwe), ("sentences", facts.sentences)):
-        _check_words(vars(lists), f"{name}.", where)
+    _check_words(vars(facts.none), "none.", where)
+    _check_words({"forms": tuple(facts.none.forms)}, "none.", where)
+    _check_words(vars(facts.sentences), "sentences.", where)
     _check_words(vars(facts), "", where)
     if not facts.written_by.strip():
         raise _wrong(where, "written_by does not say who wrote its prompts and words")
@@ -174,10 +145,6 @@ def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     letters = "".join(letter for pair in facts.fold for letter in pair)
     if any(unicodedata.category(letter)[0] not in "LM" for letter in letters):
         raise _wrong(where, "fold has a character that is not a letter")
-    if facts.none.may_begin:
-        raise _wrong(where, "none.may_begin, a regular expression, is for the 26 languages alone")
-    if any(phrase.count("…") > 2 for phrase in (*facts.none.prompt, *facts.none.usual)):
-        raise _wrong(where, "a phrase of none.prompt or none.usual has more than two …")
     return facts
 
 
@@ -202,8 +169,8 @@ def read_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
         raise _wrong(where, str(error)) from None
     if any([len(part) for part in pair] not in _FOLDS for pair in facts.fold):
         raise _wrong(where, "fold must be a list of pairs: a letter, and one or two it becomes")
-    if not all((facts.answer_tags, facts.none.published, facts.sentences.stop)):
-        raise _wrong(where, "it has no answer_tags, no none.published or no sentences.stop")
+    if not all((facts.answer_tags, facts.none.prompt, facts.sentences.stop)):
+        raise _wrong(where, "it has no answer_tags, no none.prompt or no sentences.stop")
     if facts.wikipedia_articles < 1:
         raise _wrong(where, "wikipedia_articles is below 1")
     return facts

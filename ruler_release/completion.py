@@ -17,14 +17,14 @@ from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 def backends(incomplete: str) -> list[str]:
     """Of `--backend`."""
-    from ruler_eval.run.backends.start import BACKENDS
+    from ruler_eval.run.options import BACKENDS
 
     return _going_on(incomplete, BACKENDS)
 
 
 def modes(incomplete: str) -> list[str]:
     """Of `--mode`."""
-    from ruler_eval.run.prompts import MODES
+    from ruler_eval.run.options import MODES
 
     return _going_on(incomplete, MODES)
 
@@ -45,7 +45,7 @@ def formats(incomplete: str) -> list[str]:
 
 def suites(incomplete: str) -> list[str]:
     """Of `--suite`: the project's own."""
-    from ruler_builder.suites.suite import suite_names
+    from ruler_builder.suites import suite_names
 
     return _going_on(incomplete, suite_names())
 
@@ -59,7 +59,8 @@ def tokenizers(incomplete: str) -> list[str]:
 
 def tasks(context: Context, incomplete: str) -> list[str]:
     """Of `ruler build --tasks`: groups and tasks of the suite, where it is one of the project's."""
-    from ruler_builder.suites.suite import read_suite, suite_names
+    from ruler_builder.suites import suite_names
+    from ruler_builder.suites.suite import read_suite
 
     name = str(context.params.get("suite") or "ruler")
     if name not in suite_names():

@@ -57,7 +57,8 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
 from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.release_languages import ReleaseLanguages
-from ruler_eval.run.prompts import MODES, Prompter
+from ruler_eval.run.options import MODES
+from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.score.inspect_log import prediction
 from ruler_eval.score.row_score import ScoringRules, row_score

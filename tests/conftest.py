@@ -23,14 +23,15 @@ from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources
-from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
 
-settings.register_profile("no deadline", deadline=None)  # a busy machine fails no test
-settings.load_profile("no deadline")
+# a busy machine fails no test by its speed; `--hypothesis-profile nightly` tries more examples
+settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("nightly", max_examples=150, deadline=None)
+settings.load_profile("ci")
 
 
 def pytest_configure() -> None:
@@ -52,15 +53,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     Each reads all tests and loads tokenizers anew. A file or a test alone runs in this process.
     """
-    if files_are_named(config):
+    if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
     return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-    """Name the share of the tests that has failed, so that it can be run again."""
-    if exitstatus and not ALL:
-        terminalreporter.write_line(f"This share of the tests again: RULER_TESTS_TURN={TURN}")
 
 
 def pytest_collection_finish() -> None:
@@ -84,11 +79,7 @@ def pytest_make_collect_report(collector: Any) -> Generator[None, Any, Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
-    """Leave the nightly tests out, unless all are asked for or files are named, which run whole.
-
-    `pytest -m mirror` runs what needs the public sources.
-    """
-    leave_out_nightly(config, items)
+    """Mark what needs the public sources: `pytest -m mirror` runs it."""
     for item in items:
         if "mirror" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.mirror)

@@ -34,6 +34,14 @@ EDITED = {
         '        dataset="ruler", tasks=(), rule="niah_single_1", answers="text"\n'
         "    ),\n",
     ),
+    "tests/builder/tasks/test_tasks.py": (
+        "",
+        "GOLDEN = {\n",
+        f'    "{NAME}": {{\n'
+        '        "label_3": "1ec33c77862a70fd9ac3d2ac252b46c0f89a3d80af0cb64535ecbacdcb2742cb",\n'
+        '        "label_6": "58e46b745605d6149520367e0ac0d79ca12024a0c500baf69d1c4b0670883667",\n'
+        "    },\n",
+    ),
     "dataset_cards/ruler.md": (
         "",
         "{% set words = manifest.families[family] %}\n",
@@ -84,7 +92,7 @@ def follow(root: Path) -> None:
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project that has the family."""
     root = tmp_path_factory.mktemp("project")
-    for name in ("builder", "eval", "dataset_cards", "ruler_common", "ruler_release"):
+    for name in ("builder", "eval", "dataset_cards", "ruler_common", "ruler_release", "tests"):
         shutil.copytree(ROOT / name, root / name)
     for name in ("ruler_dataset.py", "pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
         shutil.copy(ROOT / name, root)
@@ -151,6 +159,23 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
         ("3", 100),
         ("6", pytest.approx(100 / 3)),
     ]
+
+
+@pytest.mark.nightly
+def test_the_tests_of_families_hold_for_a_family_added_by_the_recipe(extended: Path) -> None:
+    places = {str((extended / path).parent) for path in PACKAGES.values()}
+    tests = ("tests/builder/tasks/test_registry.py", "tests/builder/tasks/test_tasks.py")
+    chosen = ("-k", "frozen or hash_seed or registry")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-q", *tests, *chosen],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        cwd=extended,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert NAME in run(extended, "build --help")
 
 
 @pytest.mark.nightly

@@ -29,7 +29,7 @@ from ruler_eval.report.page.figures import figures as figures_of_page
 from ruler_eval.report.page.runs import open_runs
 from tests.conftest import SUITE_LENGTHS, Silent
 from tests.eval.scoring_helpers import ruler
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 DIGESTS = {
     **SUITE_DIGESTS,
@@ -48,7 +48,7 @@ def test_a_suite_is_known_by_its_digest(name: str) -> None:
     assert suite_digest(described) == DIGESTS[name]
 
 
-@pytest.mark.parametrize("name", share(2, SUITE_LENGTHS))
+@pytest.mark.parametrize("name", mostly_nightly(2, SUITE_LENGTHS))
 def test_a_suites_release_is_proved(name: str, suite_release: Callable[[str], Path]) -> None:
     root = suite_release(name)
     report = verify(root, audit=True)

@@ -344,9 +344,9 @@ def fetch(
     _check_repository(repo)
     with alone_in(root):
         existing = _existing_manifest(root)
-        path = hub_file(repo, MANIFEST, revision)
-        commit = path.parent.name  # the cache keeps snapshots/<commit>/manifest.json
-        published = parse_manifest(read_bytes(path), f"{MANIFEST} of {repo}")
+        local = hub_file(repo, MANIFEST, revision)
+        commit = local.parent.name  # the cache keeps snapshots/<commit>/manifest.json
+        published = parse_manifest(read_bytes(local), f"{MANIFEST} of {repo}")
         asked = _asked_files(repo, published, list(configs), list(tokenizers))
         manifest = _joined(existing, published, asked, root)
         new = [path for path in asked if not _has_digest(root / path, manifest["files"][path])]
@@ -390,9 +390,10 @@ def _asked_files(
     if not configs:
         return [p for p, e in files.items() if not tokenizers or e["tokenizer"] in tokenizers]
     asked: set[str] = set()
+    chosen: list[str | None] = [*tokenizers] or [None]
     try:
         for config in configs:
-            for tokenizer in tokenizers or [None]:
+            for tokenizer in chosen:
                 asked.update(files_of(config, manifest, tokenizer))
     except RulerError as error:  # its remedy is for a folder, or for a build
         message = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)

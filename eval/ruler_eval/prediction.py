@@ -54,6 +54,8 @@ def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | No
 class Prediction:
     """One answer, whatever file it came from; a field is None if the format has none.
 
+    `sample` numbers the answers to one row of a run with --repeats.
+
     `outputs` are the references of a self-contained file; `question` the question alone and
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
     of the row, if they were asked for; `thinking_tokens` and `prompt_tokens` the tokens of the
@@ -77,6 +79,7 @@ class Prediction:
     prompt: str | None = None
     columns: Mapping[str, Any] | None = None
     where: str = ""
+    sample: int = 0
     asked_row: bool = False
     by_line: bool = False
 

@@ -2,7 +2,7 @@
 
     languages = ReleaseLanguages.from_manifest(release.manifest)
     languages.rules("tr")                  # what the metric takes: "pl", or a custom one's rules
-    languages.facts("tr").function_words
+    languages.facts("tr").script            # "Latin"
 
 `ruler build --language-folder` makes a release with a custom language; its manifest has the facts
 of that language, and so has a results.json made with it.

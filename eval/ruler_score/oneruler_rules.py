@@ -1,8 +1,29 @@
-"""ONERULER's rules (arXiv:2503.01996, section 3): the answer is exactly what was asked for.
+"""ONERULER's rules (arXiv:2503.01996, section 3): ten sentences, the same in all languages.
+
+1. The answer is what is in the last pair of the language's answer tags, or of `<answer>`, else the
+   whole text; reasoning is taken out first.
+2. Case, width, zero-width characters and the script of digits make no difference, nor do letters
+   that are equal in the language, such as ß and ss or Arabic and Persian kaf and yeh.
+3. Numbers are right if those of two digits or more are exactly the references and the prompt's own
+   word for "none" is not in the answer.
+4. None is right if a form of that word is in the answer, and no digit.
+5. For cwe the answer is split at commas of any script, semicolons and line breaks, at "&" and at
+   the language's word for "and"; what comes before the last colon that all ten words follow is left
+   out.
+6. It is right if there are exactly ten items with a letter, each holds exactly one of the ten
+   words, and all are different; what else is in an item, such as a number or a count, is ignored.
+7. It is also right if there are no commas, semicolons and line breaks, and the answer has each of
+   the ten words once and no other word but "and".
+8. Only whole words count: no letter touches them, nor does a hyphen or a following apostrophe that
+   joins them to one.
+9. In a script without spaces one of the ten words may touch "and" or a particle of the language,
+   and a form of "none" stands at the beginning or the end of a stretch of letters.
+10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
+    exception and does not count.
 
     exact_numbers("<Odpowiedź>1234567</Odpowiedź>", ["1234567"], "pl")      # 1.0
 
-And as its authors' script has them: `authors_numbers` and the rest.
+`authors_numbers` and the functions after it score as the authors' own script does.
 """
 
 from __future__ import annotations
@@ -10,175 +31,267 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from .language_rules import LANGUAGES
-from .language_text import (
-    AFTER,
-    BEFORE,
-    COUNT,
-    MARKS,
-    Language,
-    denies,
-    either_of,
-    normalize,
-    numbers,
-    places,
-    read_answer,
-    rules_for,
-    says_none,
-    stands,
-)
+from .language_text import Language, is_letter, normalize, numbers, read_answer, rules_for
 
 NONE_WORDS = {language: rules.none for language, rules in LANGUAGES.items()}
-"""What the prompts ask for when there is no answer, and variants of it that are accepted."""
-AUTHORS_NONE_WORDS = {**NONE_WORDS, "fa": ("هیچ کدام",), "sr": ("nema",)}
-"""The variants that the authors' script accepts."""
+"""The word that each prompt asks for if there is no answer, in each of its spellings."""
+AUTHORS_NONE_WORDS = {
+    **{language: words[:1] for language, words in NONE_WORDS.items()},
+    "cs": ("žádné", "žádná"),
+    "ja": ("なし", "数字はありません"),
+    "uk": ("немає", "Нема"),
+}
+"""The words that the authors' script accepts."""
 
-_WORDS = re.compile(rf"(?:[^\W\d_]|[{MARKS}])+")
-_ENGLISH_LEAD_IN, _MOST_LEAD_IN, _WORD_BEGINS = ("answer", "final"), 60, re.compile(r"\w")
+_BREAKS = r"[,;،؛、՝፣፤᠂᠈߸꓾꘍꛵⸲⸴⹁⹌\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|<br\s?/?>"
+_COUNT = re.compile(rf"[^\w,;]*\d+(?:[^\w,;،؛、\n]*)(?:{_BREAKS}|\Z)")
+_HYPHENS = "-\u2010\u2011"
 
 
 @functools.lru_cache(maxsize=8)  # the rules of one row read the same answer
 def answer_in(prediction: str, language: Language) -> str:
-    """What a prediction without reasoning gives as its answer, normalized."""
+    """Return what a prediction without reasoning gives as its answer, normalized."""
     return read_answer(normalize(prediction, language), language)
 
 
 def exact_numbers(
     prediction: str, references: Sequence[str], language: Language, none_word: str | None = None
 ) -> float:
-    """1 if the answer's numbers are exactly the references and the none word is not there."""
+    """Return 1 if the answer's numbers are exactly the references, and it does not say none."""
     answer = answer_in(prediction, language)
     wanted = {normalize(reference, language) for reference in references}
-    return float(numbers(answer) == wanted and not says_none(answer, language, none_word))
+    if numbers(answer) != wanted:
+        return 0.0
+    return float(not says_none(answer, language, none_word, forms=False))
 
 
 def exact_none(prediction: str, language: Language, none_word: str | None = None) -> float:
-    """1 if the answer says none and there is no number of two digits or more."""
+    """Return 1 if the answer says none and has no digit."""
     answer = answer_in(prediction, language)
-    return float(denies(answer, language, none_word) and not numbers(answer))
+    return float(says_none(answer, language, none_word) and not re.search(r"\d", answer))
 
 
-def common_words(
-    prediction: str, references: Sequence[str], language: Language
-) -> tuple[int, bool]:
-    """How many of the words are in the answer's list (Figure 23), and whether nothing else is.
+def _joined(text: str, at: int) -> bool:
+    """Return whether the characters before and after an offset belong to one word."""
+    if not 0 < at < len(text):
+        return False
+    left, right = text[at - 1], text[at]
+    if left.isdigit() or right.isdigit():
+        return left.isdigit() and right.isdigit()
+    if is_letter(left):
+        joins = right == "'" or right in _HYPHENS
+        return is_letter(right) or (joins and text[at + 1 : at + 2].isalpha())
+    return left in _HYPHENS and is_letter(right) and text[max(0, at - 2) : at - 1].isalpha()
 
-    Separators, numbering, counts, case and the word for "and" are ignored. Words may hold spaces.
+
+def _places(text: str, words: str) -> Iterator[int]:
+    """Yield every offset at which a text has these words, whole or not."""
+    at = text.find(words)
+    while at >= 0:
+        yield at
+        at = text.find(words, at + 1)
+
+
+# ---- None ------------------------------------------------------------------------------------
+
+
+def says_none(
+    text: str, language: Language, none_word: str | None = None, forms: bool = True
+) -> bool:
+    """Return whether a normalized text says that there is none.
+
+    Args:
+        text: an answer, normalized.
+        language: the language of the instruction.
+        none_word: another word that the row's prompt asks for.
+        forms: whether other forms of the prompt's word count too.
     """
-    words = {normalize(reference, language).strip() for reference in references} - {""}
-    best = best_list(answer_in(prediction, language), words, language)
-    return best.found, best.alone
+    text = " ".join(text.split())
+    for word in _none_words(language, none_word or "", forms):
+        for start in _places(text, word):
+            whole = _is_form(text, start, start + len(word), language)
+            if whole and not _is_excepted(text, start, language):
+                return True
+    return False
 
 
-class _List(NamedTuple):
-    """A list as it is read, how many of the words stand in it, and whether nothing else does."""
-
-    text: str
-    found: int
-    alone: bool
-
-
-def best_list(text: str, words: Collection[str], language: Language) -> _List:
-    """A normalized answer's list, with or without what looks like a lead-in: which fits better.
-
-    Both are tried, since a word of the list may be a word of the lead-in.
-    """
-    lists = [_read_list(text, words, language)]
-    if end := _lead_in_end(text, language):
-        lists.append(_read_list(text[end:], words, language))
-    return max(lists, key=lambda one: (one.alone and one.found == len(words), one.found, one.alone))
-
-
-def _read_list(text: str, words: Collection[str], language: Language) -> _List:
-    listed = rest = _list_of_words(text, words, language)
-    found = 0
-    for word in sorted(words, key=len)[::-1]:
-        ends = [0, *(place + len(word) for place in places(rest, word))]
-        found += len(ends) > 1
-        starts = [*(end - len(word) for end in ends[1:]), len(rest)]
-        rest = "\n".join(rest[end:start] for end, start in zip(ends, starts, strict=True))
-    known = {*rules_for(language).conjunctions, "and"}
-    return _List(listed, found, {*_WORDS.findall(rest)} <= known)
-
-
-def _list_of_words(text: str, words: Collection[str], language: Language) -> str:
-    """A normalized answer without numbers and counts; lines end at "and"s that touch words."""
+@functools.cache
+def _none_words(language: Language, none_word: str, forms: bool) -> tuple[str, ...]:
     rules = rules_for(language)
+    words = (*rules.none, *rules.none_forms, none_word) if forms else (*rules.none, none_word)
+    return _normalized(words, language)
 
-    def kept(count: re.Match[str]) -> str:
-        return count[0] if any(stands(count[0], word) for word in words) else " "
 
-    text = COUNT.sub(kept, text)
-    if not re.search(r"\d", "".join(words)):
-        text = _count_pattern(language).sub(kept, text)
-        text = re.sub(r"\d+", " ", text)  # ① touches its word
-    text = re.sub(r"[ \t]+", " ", text)
+@functools.cache
+def _normalized(words: tuple[str, ...], language: Language) -> tuple[str, ...]:
+    """Return words as a normalized text has them."""
+    folded = [" ".join(normalize(word, language).split()) for word in words]
+    return tuple(dict.fromkeys(word for word in folded if word))
+
+
+def _is_form(text: str, start: int, end: int, language: Language) -> bool:
+    """Return whether a form of none is a whole word."""
+    rules = rules_for(language)
+    begins, ends = not _joined(text, start), not _joined(text, end)
     if not rules.touching:
-        return text
-    either, between = (
-        "|".join(map(re.escape, sorted(items, key=len)[::-1]))
-        for items in (words, rules.conjunctions)
+        return begins and ends
+    return (
+        begins
+        or ends
+        or text.endswith(_normalized(rules.may_precede, language), 0, start)
+        or _particle_follows(text, end, language)
     )
-    joined = rf"({BEFORE}(?:{either}))(?:{between})(?=\s?(?:{either})(?:{AFTER}|{between}))"
-    for _ in words:  # the word after an "and" begins a line in the next round
-        text = re.sub(joined, r"\1\n", text)
-    return text
 
 
-def exact_words(prediction: str, references: Sequence[str], language: Language) -> float:
-    """1 if the listed words are exactly the references."""
-    found, alone = common_words(prediction, references, language)
-    return float(alone and found == len({normalize(word, language) for word in references}))
+def _is_excepted(text: str, start: int, language: Language) -> bool:
+    """Return whether what is at an offset belongs to an exception."""
+    for exception in _normalized(rules_for(language).none_exceptions, language):
+        if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
+            return True
+    return False
+
+
+def _particle_follows(text: str, at: int, language: Language) -> bool:
+    """Return whether a particle that may touch the word before it is at an offset."""
+    particles = _normalized(rules_for(language).may_follow, language)
+    return any(text.startswith(one, at) and not _joined(text, at + len(one)) for one in particles)
+
+
+# ---- Words -----------------------------------------------------------------------------------
+
+
+class WordList(NamedTuple):
+    """Which of the references an answer holds, and whether it is a list of exactly them."""
+
+    found: frozenset[str]
+    exact: bool
+
+
+class _Span(NamedTuple):
+    """A place of a text, in characters; `word` is the reference there, or what divides items."""
+
+    start: int
+    end: int
+    word: str
+
+
+def read_list(text: str, references: Sequence[str], language: Language) -> WordList:
+    """Read a normalized answer as a list of words; `found` has them normalized."""
+    words = {normalize(reference, language).strip() for reference in references} - {""}
+    spans = _find_words(text, words, language)
+    found = frozenset(span.word for span in spans)
+    if found != words:
+        return WordList(found, False)
+    cuts = _find_cuts(text, spans, language)
+    exact = _is_divided(text, words, spans, cuts) or _is_spaced(text, words, spans, cuts)
+    return WordList(found, exact)
+
+
+def _find_words(text: str, words: Collection[str], language: Language) -> list[_Span]:
+    """Return where the references are whole words, in order; the longest of those that overlap."""
+    either = tuple(words)
+    found = [
+        _Span(start, start + len(word), word)
+        for word in words
+        for start in _places(text, word)
+        if _is_whole(text, start, start + len(word), either, language)
+    ]
+    spans: list[_Span] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+    return spans
+
+
+def _is_whole(text: str, start: int, end: int, words: tuple[str, ...], language: Language) -> bool:
+    """Return whether a reference is a whole word."""
+    begins, ends = not _joined(text, start), not _joined(text, end)
+    rules = rules_for(language)
+    if not rules.touching:
+        return begins and ends
+    conjunctions = _normalized(rules.conjunctions, language)
+    if not begins and not text.endswith(_normalized(rules.may_precede, language), 0, start):
+        before = [start - len(one) for one in conjunctions if text.endswith(one, 0, start)]
+        if not any(not _joined(text, at) or text.endswith(words, 0, at) for at in before):
+            return False
+    if ends or _particle_follows(text, end, language):
+        return True
+    after = [end + len(one) for one in conjunctions if text.startswith(one, end)]
+    return any(text.startswith(words, at + text.startswith(" ", at)) for at in after)
 
 
 @functools.cache
-def _lead_in_word(language: Language) -> re.Pattern[str]:
-    """A word that may stand before a list, and what follows it up to the next word."""
+def _cut_pattern(language: Language) -> re.Pattern[str]:
     rules = rules_for(language)
-    known = either_of((*rules.lead_in.split(), *rules.tags, *_ENGLISH_LEAD_IN), language)
-    after = "" if rules.touching else AFTER
-    return re.compile(rf"(?:{known}){after}[ \t\"'«»„“”*_#()]*")
+    conjunctions = sorted(_normalized(rules.conjunctions, language), key=len, reverse=True)
+    either = "|".join(map(re.escape, conjunctions))
+    if not rules.touching and either:
+        either = rf"(?<!\w)(?:{either})(?!\w)"
+    return re.compile(rf"{_BREAKS}|(?P<and>&{'|' if either else ''}{either})")
 
 
-def _lead_in_end(text: str, language: Language) -> int:
-    """Where the list begins, in characters; 0 where nothing stands before it.
-
-    Known words stand before it up to a colon, three of them up to a line's end, or four.
-    """
-    word, end = _lead_in_word(language), 0
-    at, run, comma = _skipped(text, 0), 0, False
-    while run < _MOST_LEAD_IN and (match := word.match(text, at)):
-        at, run = match.end(), run + 1
-        sign = text[at : at + 1]
-        if sign == ":" or (sign == "\n" and run >= 3):
-            end = at = _skipped(text, at)
-            run, comma = 0, False
-        elif sign == ",":
-            at, comma = _skipped(text, at), True
-    return end if run < 4 or comma else at
-
-
-def _skipped(text: str, at: int) -> int:
-    """The next letter, digit or underscore from `at` on."""
-    match = _WORD_BEGINS.search(text, at)
-    return match.start() if match else len(text)
+def _find_cuts(text: str, spans: Sequence[_Span], language: Language) -> list[_Span]:
+    """Return what divides the items of a list, in order; `word` is empty but for an "and"."""
+    starts, ends = {span.start for span in spans}, {span.end for span in spans}
+    touching = rules_for(language).touching
+    first = [span.start for span in spans]
+    cuts = []
+    for match in _cut_pattern(language).finditer(text):
+        start, end = match.span()
+        place = bisect_right(first, start) - 1
+        if place >= 0 and start < spans[place].end:
+            continue  # inside a reference
+        if match["and"] and match["and"] != "&":
+            left = touching and start in ends
+            right = touching and (end in starts or end + 1 in starts)
+            if (_joined(text, start) and not left) or (_joined(text, end) and not right):
+                continue  # inside another word
+        cuts.append(_Span(start, end, match["and"] or ""))
+    return cuts
 
 
-@functools.cache
-def _count_pattern(language: Language) -> re.Pattern[str]:
-    """A count beside a word of a list: x30, 30 times, appears 30 times."""
-    rules = rules_for(language)
-    word = f"(?:{either_of((*rules.counts.split(), 'x', '×'), language)})"
-    first = second = word
-    if not isinstance(language, str):  # a stranger's: the longest that fits, so that time is short
-        first, second = (rf"(?=({word}))\{group}" for group in (1, 2))
-    before, after = ("", "") if rules.touching else (BEFORE, AFTER)
-    in_front = rf"(?:{before}{first}(?:{after}[:\s]{{0,4}}|(?=\d))){{0,4}}"
-    behind = rf"(?:\s?{second}{after}){{1,4}}{AFTER}"
-    return re.compile(rf"{in_front}\d{{1,9}}(?:{behind})?")
+def _is_divided(
+    text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
+) -> bool:
+    """Return whether cuts divide the text into items that each hold another reference."""
+    last = {span.word: span.start for span in spans}
+    begin = text.rfind(":", 0, min(last.values(), default=0)) + 1
+    if begin and _COUNT.match(text, begin):
+        begin = 0  # the number after it is a count: what is before it is an item
+    cuts = [cut for cut in cuts if cut.start >= begin]
+    starts, ends = [begin, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), len(text)]
+    held: list[set[str]] = [set() for _ in starts]
+    for span in spans:
+        if span.start >= begin:
+            held[bisect_right(starts, span.start) - 1].add(span.word)
+    items = [
+        item
+        for item, start, end in zip(held, starts, ends, strict=True)
+        if item or any(map(str.isalpha, text[start:end]))
+    ]
+    each_has_one = all(len(item) == 1 for item in items)
+    return each_has_one and len(items) == len(words) == len(set().union(*items))
+
+
+def _is_spaced(
+    text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
+) -> bool:
+    """Return whether the text has each reference once, and no other word and nothing between."""
+    if len(spans) != len(words):
+        return False
+    between = [cut for cut in cuts if spans[0].end <= cut.start < spans[-1].start]
+    if not all(cut.word for cut in between):
+        return False
+    begin, rest = 0, ""
+    for span in sorted((*spans, *between)):
+        rest += text[begin : span.start]
+        begin = span.end
+    return not any(map(str.isalpha, rest + text[begin:]))
 
 
 # ---- As its authors scored it ----------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .language_text import listed_items, normalize, numbers, stands
+from .language_text import holds, listed_items, normalize, numbers
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -23,7 +23,7 @@ def postprocess(prediction: str) -> str:
 def whole_word_match(prediction: str, references: Sequence[str]) -> float:
     """1 if any of the references stands there as words of its own: "no" is not in "not"."""
     text = normalize(prediction)
-    return float(any(stands(text, normalize(reference).strip()) for reference in references))
+    return float(any(holds(text, normalize(reference).strip()) for reference in references))
 
 
 def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:

@@ -13,18 +13,17 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .language_rules import LANGUAGES
-from .language_text import Language, denies, normalize, numbers, says_none, stands
+from .language_text import Language, normalize, numbers
 from .oneruler_rules import (
     answer_in,
     authors_answer,
     authors_none,
     authors_numbers,
     authors_words,
-    best_list,
-    common_words,
     exact_none,
     exact_numbers,
-    exact_words,
+    read_list,
+    says_none,
 )
 from .ruler_rules import nothing_else, postprocess, whole_word_match
 from .split_reasoning import ReasoningState, split_reasoning
@@ -85,8 +84,8 @@ def score_row(
     language = language or "en"
     whole = authors_answer(prediction, model)
     if str(task).startswith("cwe"):
-        found = common_words(answer, references, language)[0]
-        strict = exact_words(answer, references, language)
+        listed = read_list(answer_in(answer, language), references, language)
+        found, strict = len(listed.found), float(listed.exact)
         authors = authors_words(whole, references) if compat else strict
     elif task == "niah_none":
         none_word = none_word or references[0]
@@ -145,9 +144,10 @@ def references_found(
     language = language or "en"
     answer = answer_in(answer, language)
     if task == "niah_none":
-        return [denies(answer, language, reference) for reference in references]
+        return [says_none(answer, language, reference) for reference in references]
     words = [normalize(reference, language).strip() for reference in references]
     if str(task).startswith("cwe"):
-        text = best_list(answer, {*words} - {""}, language).text
-        return [stands(text, word) for word in words]
-    return [word in numbers(answer) for word in words]
+        found = read_list(answer, references, language).found
+    else:
+        found = numbers(answer)
+    return [word in found for word in words]

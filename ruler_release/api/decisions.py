@@ -16,7 +16,7 @@ from ruler_release.api.arguments import Place, several
 
 if TYPE_CHECKING:
     from ruler_eval.gate.decide import DecidedRun, SequentialDecision
-    from ruler_eval.run.run_order import RunOrder
+    from ruler_eval.run.options import RunOptions
     from ruler_eval.score.results import Results
 
 
@@ -92,9 +92,9 @@ def decide_run(
     return run_until_decided(results, order, max_drop, on_look)
 
 
-def _order(base: Results, given: Mapping[str, Any], progress: bool) -> RunOrder:
+def _order(base: Results, given: Mapping[str, Any], progress: bool) -> RunOptions:
     """Return what model B is asked to do: as the base was, unless given."""
-    from ruler_eval.run.run_order import make_order
+    from ruler_eval.run.options import RunOptions
     from ruler_release.api.scores import run as run_call
 
     arguments = signature(run_call).parameters
@@ -117,7 +117,7 @@ def _order(base: Results, given: Mapping[str, Any], progress: bool) -> RunOrder:
         if not options.get(name):
             raise RulerError(f"The base does not say what it was run on: add --{name}.")
     options |= {"dataset": str(options["dataset"]), "configs": several(options["configs"])}
-    return make_order({**options, "out": Path(options["out"]), "quiet": not progress})
+    return RunOptions(**{**options, "arguments": options["arguments"] or {}, "progress": progress})
 
 
 def as_run(results: Results) -> dict[str, Any]:

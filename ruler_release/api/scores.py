@@ -45,8 +45,12 @@ def run(
     timeout: float = 3600.0,
     stream: bool = False,
     give_up_after: float = 600.0,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    min_p: float | None = None,
+    presence_penalty: float | None = None,
+    repeats: int = 1,
     seed: int = 0,
     provider: str | None = None,
     omit: Sequence[str] = (),
@@ -86,6 +90,10 @@ def run(
             no connection); then the run stops.
         temperature: Of the sampling; 0 is greedy.
         top_p: Sample from the likeliest tokens of this total probability.
+        top_k: Sample from the N likeliest tokens; 0: from all.
+        min_p: Leave out tokens below this share of the likeliest token's probability.
+        presence_penalty: Penalty of tokens that the answer already has.
+        repeats: Samples of each row, with different seeds.
         seed: Of the sampling.
         provider: openai: who answers, as docs/servers.md names them; default: by the address.
         omit: openai: sampling fields not to send: temperature, top_p, seed.
@@ -101,15 +109,14 @@ def run(
         cannot be as asked; a row that fails is counted (`total["error"]`).
     """
     options = locals()
-    from ruler_eval.run.run_order import make_order
-    from ruler_eval.run.runner import run as run_order
+    from ruler_eval.run.options import RunOptions
+    from ruler_eval.run.runner import run as run_rows
 
-    for name in ("progress", "until", "on_look"):
-        del options[name]
-    options |= {"dataset": str(dataset), "configs": several(configs), "out": Path(out)}
-    order = make_order({**options, "quiet": not progress})
+    del options["on_look"]
+    options["arguments"] = options["arguments"] or {}
+    order = RunOptions(**options)
     if until is None:
-        return run_order(order)
+        return run_rows(order)
     from ruler_eval.gate.until import run_until
 
     return run_until(order, until, on_look)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -13,14 +12,11 @@ from ruler_common.text import number_of
 from ruler_release import api
 from ruler_release.commands import flags
 
-if TYPE_CHECKING:
-    from ruler_eval.run.batch.batch_run import ReadBatch, WrittenBatch
-
 app = typer.Typer(
     help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
     no_args_is_help=True,
 )
-_API = "Who will answer: vllm (run-batch), openai, or other (fields that all APIs know)."
+_PROVIDER = "Who will answer (docs/servers.md); default: vllm (run-batch)."
 _MODE = "prefill (vllm's default: it continues the answer prefix) or chat."
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; vllm: the model's."
 _LIMIT = "The model's window in tokens; vllm: by default the model's own."
@@ -41,13 +37,13 @@ def write(
     configs: flags.Configs,
     model: Annotated[str, Option("--model", "-m", help="The model's name, as the API knows it.")],
     out: flags.Out,
-    kind: Annotated[str, Option("--api", help=_API)] = "vllm",
+    provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
     mode: Annotated[str | None, Option(help=_MODE)] = None,
     tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
     max_model_len: Annotated[int | None, Option(help=_LIMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_FIELD)] = None,
-    max_lines: Annotated[int, Option(metavar="N", min=1, max=50_000, help=_MAX_LINES)] = 50_000,
-    max_megabytes: Annotated[int, Option(metavar="N", min=1, max=200, help=_MAX_MEGABYTES)] = 200,
+    max_lines: Annotated[int, Option(metavar="N", help=_MAX_LINES)] = 50_000,
+    max_megabytes: Annotated[int, Option(metavar="N", help=_MAX_MEGABYTES)] = 200,
     **more: Any,
 ) -> None:
     """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
@@ -57,41 +53,30 @@ def write(
     Then `vllm run-batch -i runs/qwen/batch/requests-001.jsonl -o answers.jsonl --model …`,
     or upload the files to a batch API; and `ruler batch read runs/qwen answers.jsonl`.
     """  # noqa: E501
-    options = locals()
-    from ruler_eval.run.batch.batch_run import BACKEND, BatchOrder, write_batch
-    from ruler_eval.run.run_order import make_order
+    given = locals()
+    from ruler_eval.run.backends.batch import ENDPOINT, request_files
+    from ruler_eval.run.options import RunOptions
+    from ruler_eval.run.runner import run
 
-    options |= options.pop("more")
-    del options["kind"], options["max_lines"], options["max_megabytes"]
-    order = make_order({**flags.run_options(options), "backend": BACKEND})
-    batch = BatchOrder(order, kind, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
-    for line in _written(write_batch(batch), out, kind, model):
-        typer.echo(line)
-
-
-def _written(written: WrittenBatch, out: Path, api: str, model: str) -> Iterable[str]:
-    """What was written, what was not and why, and what to do next."""
-    from ruler_eval.run.batch.batch_files import ENDPOINT
-
-    if written.done:
-        yield f"{number_of(written.done, 'row')} with a record already: not written."
-    if written.over:
-        yield f"{written.over} rows do not fit the model's window and are recorded so."
-    if not written.files:
-        yield f"Nothing to write. Next: ruler score {out}"
+    given |= given.pop("more")
+    options = RunOptions(**flags.run_options(given), backend="batch", progress=True)
+    summary = run(options)
+    if over := summary.total["does_not_fit"]:
+        typer.echo(f"{over} rows do not fit the model's window and are recorded so.")
+    files = request_files(out)
+    if not summary.missing or not files:
+        typer.echo(f"Nothing to write. Next: ruler score {out}")
         return
-    tokens = "" if written.prompt_tokens is None else f", {written.prompt_tokens:,} prompt tokens"
-    yield f"{number_of(written.rows, 'row')}{tokens}, in {number_of(len(written.files), 'file')}:"
-    yield from (f"  {path}" for path in written.files)
-    if not written.checked:
-        yield "The budget is unchecked: add --tokenizer and --max-model-len to check it."
-    first = written.files[0]
-    yield (
-        f"Next: vllm run-batch -i {first} -o {first.with_name('answers-001.jsonl')} --model {model}"
-        if api == "vllm"
-        else f"Next: upload them to the batch API, for the endpoint {ENDPOINT}"
-    )
-    yield f"then: ruler batch read {out} ANSWERS.jsonl …"
+    rows = number_of(summary.missing, "row")
+    typer.echo(f"{rows} in {number_of(len(files), 'file')}:")
+    for path in files:
+        typer.echo(f"  {path}")
+    if provider in (None, "vllm"):
+        answers = files[0].with_name("answers-001.jsonl")
+        typer.echo(f"Next: vllm run-batch -i {files[0]} -o {answers} --model {model}")
+    else:
+        typer.echo(f"Next: upload them to the batch API, for the endpoint {ENDPOINT}")
+    typer.echo(f"then: ruler batch read {out} ANSWERS.jsonl …")
 
 
 @app.command()
@@ -105,34 +90,12 @@ def read(
 
     Exit code 1: some rows failed or have no answer.
     """
-    from ruler_eval.run.batch.batch_run import read_batch
+    from ruler_eval.run.backends.batch import options_to_read
+    from ruler_eval.run.runner import run as run_rows
     from ruler_release.tables import run_tables
 
-    result = read_batch(run, answers)
-    for line in _read(result):
-        typer.echo(line)
-    run_tables.show_states(result.summary)
+    summary = run_rows(options_to_read(run, answers))
+    run_tables.show_summary(summary)
     typer.echo(f"Next: ruler score {run}")
-    if not result.complete:
+    if summary.missing or summary.total["error"]:
         raise typer.Exit(1)
-
-
-def _read(result: ReadBatch) -> Iterable[str]:
-    """What was read, failures first."""
-    total = result.summary.total
-    rows = total.total() + result.missing
-    if failed := total["error"]:
-        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first['error']}"
-        yield "Write them once more: the same `ruler batch write` with --retry-failed."
-    if result.missing:
-        ended = ", ".join(f"{count} {why}" for why, count in sorted(result.never_run.items()))
-        yield (
-            f"{result.missing} of {rows} rows have no answer yet"
-            f"{f' ({ended})' if ended else ''}: the same `ruler batch write` writes them."
-        )
-    if over := total["does_not_fit"]:
-        yield f"{over} of {rows} rows do not fit the model's window."
-    if result.complete and not over:
-        yield f"No failures: {rows} rows answered."
-    again = f", {result.again} of rows that had one" if result.again else ""
-    yield f"Read now: {result.answers} answers{again}."

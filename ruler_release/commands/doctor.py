@@ -60,7 +60,7 @@ def doctor(
     from ruler_eval.doctor.examine import Examination, verdict_json
     from ruler_eval.doctor.observe import observe
     from ruler_eval.doctor.options import DoctorOptions
-    from ruler_eval.run.run_order import parse_arguments, parse_price
+    from ruler_eval.run.options import parse_arguments, parse_price
 
     flags.not_a_folder(json_out, "doctor.json", "--json")
     if run is not None:
@@ -90,7 +90,7 @@ def doctor(
         level=level,
         rows=rows,
         load=load,
-        price=parse_price(price),
+        price=None if price is None else parse_price(price),
     )
     examination = Examination(options)
     for line in examination.plan.lines(options.price):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_origin
 
 from typer import Argument, Context, Option
 
+from ruler_builder.suites import suite_names
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_release import completion
@@ -28,8 +29,7 @@ _FILES = (
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
-_SUITE = "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a "
-_SUITE += "TOML file of your own."
+_SUITE = f"{', '.join(suite_names())}; or a TOML file of your own."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
@@ -152,12 +152,12 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Those of `ruler batch write` are some of them.
     """
-    from ruler_eval.run.run_order import parse_arguments, parse_price
+    from ruler_eval.run.options import parse_arguments, parse_price
 
     read: dict[str, Callable[[Any], Any]]
     read = {
         "configs": names_in,
-        "price": parse_price,
+        "price": lambda text: None if text is None else parse_price(text),
     }
     read["omit"] = lambda text: tuple(names_in(text)) if text else ()
     given = {name: read[name](value) if name in read else value for name, value in options.items()}

@@ -135,14 +135,24 @@ def results(
     Example: `ruler results runs/qwen --model Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler`
 
     The benchmark's rows are compared with the run's, by digest, and only scores of tasks that its
-    eval.yaml lists are written. Where the Hub cannot be reached the results are written without
-    that, and it says so. Entries of earlier runs stay in the file.
+    eval.yaml lists are written. If the Hub cannot be reached, the results are written without
+    that, with a warning. Entries of earlier runs stay in the file. After --create-pr the Hub's own
+    check of the file is read, and its error is shown.
     """
-    from ruler_eval.publish import eval_results as publishing
+    from ruler_eval.publish import ResultsOrder, publish
 
-    done = publishing.publish(
-        path, model, dataset_repo, revision, source, out, create_pr, allow_missing, own_rows
+    order = ResultsOrder(
+        path=path,
+        model=model,
+        dataset_repo=dataset_repo,
+        revision=revision,
+        source=source,
+        out=out,
+        create_pr=create_pr,
+        allow_missing=allow_missing,
+        own_rows=own_rows,
     )
+    done = publish(order)
     kept = f" beside {done.kept} of earlier runs" if done.kept else ""
     typer.echo(f"{done.entries} results{kept} in '{plain(done.path)}'.")
     if done.unlisted:
@@ -151,7 +161,11 @@ def results(
         )
     if done.unchecked is not None:
         typer.echo(f"Warning: {plain(done.unchecked)}")
-    if done.pull_request is not None:
-        typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
-    else:
+    if done.pull_request is None:
         typer.echo(f"Next: commit it to {model}, or run this again with --create-pr.")
+        return
+    typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
+    if done.unread is not None:
+        typer.echo(f"Warning: the Hub's check of the file could not be read. {plain(done.unread)}")
+    if done.refused is not None:
+        raise RulerError(f"The Hub finds an error in the proposed file: {plain(done.refused)}")

@@ -65,7 +65,7 @@ def run(
     """  # noqa: E501
     options = locals()
     from ruler_eval.run import runner
-    from ruler_eval.run.run_order import make_order
+    from ruler_eval.run.options import RunOptions
     from ruler_release.tables import run_tables
 
     options |= options.pop("more")
@@ -73,7 +73,7 @@ def run(
     del options["dry_run"]
     options = flags.run_options(options)
     if dry_run:
-        order = make_order(options)
+        order = RunOptions(**options)
         typer.echo("\n".join(map(sentences, runner.estimate(order).lines(order.price))))
         return
 
@@ -122,10 +122,10 @@ def decide(
     """  # noqa: E501
     from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report import decision_text
-    from ruler_eval.run.run_order import parse_arguments, parse_price
+    from ruler_eval.run.options import parse_arguments, parse_price
 
     flags.not_a_folder(json_out, "decision.json", "--json")
-    prices = parse_price(price)
+    prices = None if price is None else parse_price(price)
     read = {
         "configs": flags.names_in(configs) if configs else None,
         "price": prices,

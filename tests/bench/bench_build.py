@@ -34,7 +34,6 @@ from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import parse_length
-from ruler_common.rows import features
 
 
 class Timed(NamedTuple):
@@ -60,12 +59,12 @@ def timed(*arguments: str) -> Timed:
 
 def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
     """Seconds to write and compress the rows alone."""
-    seconds, schema = 0.0, features().arrow_schema
+    seconds = 0.0
     for path, entry in read_manifest(root)["files"].items():
         group = rows_in_group(entry["max_length"])
         rows = list(read_rows(root / path))
         start = time.process_time()
-        with parquet_file(folder / path, schema, group, level.get(entry["task"], 9)) as file:
+        with parquet_file(folder / path, group, level.get(entry["task"], 9)) as file:
             for row in rows:
                 file.add(row)
         seconds += time.process_time() - start

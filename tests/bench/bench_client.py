@@ -26,10 +26,9 @@ BEGIN = """
 import json, resource, sys, tempfile
 from itertools import islice
 from pathlib import Path
-from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import TokenIds, load_tokenizer
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 dataset, config, url, tokenizer, way, rows = sys.argv[1:]
 
@@ -45,11 +44,11 @@ before = 0.0
 """
 OURS = """
 own = None if way in ("text", "stream") else tokenizer
-options = ModelOptions("m", base_url=url, tokenizer=own, stream=way == "stream")
 with tempfile.TemporaryDirectory() as folder:
-    order = RunOrder(dataset, (config,), "openai", Path(folder) / "RUN", options=options,
-                     mode="completion", limit=int(rows), quiet=True)
-    assert run(order).total == {"stop": int(rows)}
+    options = RunOptions(dataset, configs=config, backend="openai", out=Path(folder) / "RUN",
+                         model="m", base_url=url, tokenizer=own, stream=way == "stream",
+                         mode="completion", limit=int(rows))
+    assert run(options).total == {"stop": int(rows)}
 """
 THEIRS = """
 from lm_eval.api.instance import Instance

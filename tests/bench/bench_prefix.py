@@ -21,13 +21,13 @@ import tempfile
 import urllib.request
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.plan import WAVE, read_rows
 from ruler_eval.run.prompts import Prompter, load_tokenizer
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.work_plan import WAVE, sent_rows
+from tests.eval.run.run_options import model_options
 
 
 class Cache:
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--base-url")
     parser.add_argument("--model", default="m")
     asked = parser.parse_args()
-    options = ModelOptions(
+    options = model_options(
         *(asked.model,), tokenizer=asked.tokenizer, base_url=asked.base_url, concurrency=1,
         arguments={"max_tokens": 1},
     )  # fmt: skip
@@ -84,15 +84,20 @@ def main() -> None:
     tokens, allowed, cached = Counter[str](), Counter[str](), Counter[str]()
     told: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        order = RunOrder(
-            *(asked.dataset, tuple(asked.configs.split(",")), "openai", Path(folder) / "RUN"),
-            options=options, mode=mode, limit=asked.limit, quiet=True,
-        )  # fmt: skip
+        order = replace(
+            options,
+            dataset=asked.dataset,
+            configs=tuple(asked.configs.split(",")),
+            backend="openai",
+            out=Path(folder) / "RUN",
+            mode=mode,
+            limit=asked.limit,
+        )
         endless, bounded = Cache(float("inf"), asked.block), Cache(asked.cache, asked.block)
         with OpenRun(order, look_every=WAVE if asked.even else None) as work:
             configs = [part.config for part in work.parts]
             parts = [part for wave in work.in_order for part in wave]
-            for config, row in sent_rows(work.checked.release, parts):
+            for config, row in read_rows(work.checked.release, parts):
                 ids = prompter(config, row).token_ids or ()
                 tokens[config] += len(ids)
                 allowed[config] += endless.read(ids)
@@ -102,7 +107,7 @@ def main() -> None:
             with OpenRun(order, look_every=WAVE if asked.even else None) as work:
                 work.answer([part for wave in work.in_order for part in wave])
                 for part in work.parts:
-                    usages = [one["usage"] for one in work.records.of(part.config).values()]
+                    usages = [one["usage"] for one in work.records.read(part.config).values()]
                     hits, read = (
                         sum(usage[name] or 0 for usage in usages if usage)
                         for name in ("cached_tokens", "prompt_tokens")

@@ -14,16 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import datasets
 
-from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import Beginning
 from ruler_eval.run.prompts import Prompter, load_tokenizer
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Beginning
 from tests.eval.run import small_release
+from tests.eval.run.run_options import model_options
 
 
 def clock(name: str, started: float, amount: float, unit: str) -> None:
@@ -57,7 +58,9 @@ def main() -> None:
         root = small_release.write(
             Path(folder) / "ruler", "128k", rows, 5500, only=("niah_single_1",)
         )
-        order = RunOrder(str(root), ("all_128k",), "oracle", Path(folder) / "A", quiet=True)
+        order = RunOptions(
+            dataset=str(root), configs=("all_128k",), backend="oracle", out=Path(folder) / "A"
+        )
         started = time.perf_counter()
         run(order)
         clock(f"oracle, {rows} rows of 128k", started, rows, "rows")
@@ -76,9 +79,17 @@ def main() -> None:
         )
         assert server.stdout is not None
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        model = ModelOptions("m", base_url=url, concurrency=200)
+        model = model_options("m", base_url=url, concurrency=200)
         started = time.perf_counter()
-        run(RunOrder(str(many), ("all_4k",), "openai", Path(folder) / "B", model, quiet=True))
+        run(
+            replace(
+                model,
+                dataset=str(many),
+                configs=("all_4k",),
+                backend="openai",
+                out=Path(folder) / "B",
+            )
+        )
         clock(f"openai, {20 * rows:,} short rows, 200 at once", started, 20 * rows, "rows")
         server.kill()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -11,7 +11,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
 from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
-from ruler_eval.run.run_order import rows_asked
+from ruler_eval.run.checked_run import rows_asked_for
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
 
@@ -123,7 +123,8 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     there = {(row["task"], row["language"], row["instruction_language"]) for row in loaded}
     manifest = read_manifest(many)
     run = [
-        Names.of("oneruler").parse(config) for config in rows_asked([f"{name}_cl100k"], manifest)
+        Names.of("oneruler").parse(config)
+        for config in rows_asked_for([f"{name}_cl100k"], manifest)
     ]
     assert {(one.task, one.language, one.instruction_language) for one in run} == there
     assert len(run) == len(there) == loaded.num_rows
@@ -148,7 +149,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
     assert code == 2
     assert "holds no 'all_4k': it lacks vt_4k." in error
-    assert "ruler list DIR; --skip-missing runs the tasks that are there" in error
+    assert "ruler list DIR; --skip-missing runs the tasks that it has" in error
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     assert code == 0, error
     files = json.loads((tmp_path / "run/run.json").read_text())["rows"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.sandbox import Sandbox
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 CODE = """from pathlib import Path
 Path(__file__).with_name("ran").touch()
@@ -92,7 +92,7 @@ def test_the_folders_code_would_run_if_it_were_asked_for(sandbox: Sandbox, folde
         path.unlink()
 
 
-@pytest.mark.parametrize("name", share(3, COMMANDS))
+@pytest.mark.parametrize("name", mostly_nightly(3, COMMANDS))
 def test_a_folders_own_code_never_runs(sandbox: Sandbox, folder: Path, name: str) -> None:
     if name.startswith("hf") and find_spec("torch") is None:
         pytest.skip("the hf extra is not installed")

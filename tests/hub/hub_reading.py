@@ -8,6 +8,8 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs
 
+import yaml
+
 from tests.hub.hub_store import Answer, Blob, Refusal, Repo
 
 PAGE = 5
@@ -36,7 +38,23 @@ class Reading:
             "private": repo.private,
             "tags": [],
             "siblings": [{"rfilename": path} for path in sorted(repo.commits[commit])],
+            **self._eval_results(repo.commits[commit]),
         }, {}  # fmt: skip
+
+    def _eval_results(self, files: dict[str, Blob]) -> dict[str, Any]:
+        """A model's results, if they are asked for: an entry, or the error of a wrong file."""
+        if self.query.get("expand") != ["evalResults"]:
+            return {}
+        found: list[dict[str, Any]] = []
+        for path, blob in files.items():
+            if path.startswith(".eval_results/"):
+                name = path.removeprefix(".eval_results/")
+                if self.hub.results_error:
+                    found.append({"filename": name, "error": self.hub.results_error})
+                else:
+                    entries = yaml.safe_load(blob.data)
+                    found += [{"filename": name, "verified": False, "data": e} for e in entries]
+        return {"evalResults": found}
 
     def refs(self, kind: str, name: str) -> Answer:
         repo = self.repo(kind, name)

@@ -60,6 +60,7 @@ class StandIn:
     hold_after: int | None = None
     drop_next: int = 0
     intruder: str | None = None
+    results_error: str | None = None  # what the Hub finds wrong with files of .eval_results
     held: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:

@@ -27,6 +27,8 @@ from ruler_builder.window.haystacks import LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
+# ---- Parameters ----------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledParams(TaskParams):
@@ -39,6 +41,8 @@ class LabelledParams(TaskParams):
         self.need(1 <= self.words <= 20, "words must be 1 to 20")
 
 
+# ---- Wording -------------------------------------------------------------------------------------
+
 TEMPLATES: dict[str, Any] = {
     "max_new_tokens": 40,
     "line": "{label}: {text}.",
@@ -46,6 +50,9 @@ TEMPLATES: dict[str, Any] = {
     "question": "What does the sentence labelled {label} say?",
     "prefix": " It says:",
 }
+
+
+# ---- Rows ----------------------------------------------------------------------------------------
 
 
 class LabelledSentence(Task[LabelledParams]):
@@ -82,6 +89,9 @@ class LabelledSentence(Task[LabelledParams]):
     def _line(self, label: str, text: str) -> str:
         line: str = self.templates["line"].format(label=label, text=text)
         return line
+
+
+# ---- Audit: without the code that makes rows -----------------------------------------------------
 
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:

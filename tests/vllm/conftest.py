@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.shares import leave_out_nightly
+from tests.eval.run.run_options import model_options
 from tests.vllm.serving import served
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # a process less a start
@@ -20,11 +21,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a waiting thread leaves t
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
-    """Leave the nightly tests out, as everywhere."""
-    leave_out_nightly(config, items)
 
 
 @pytest.fixture(scope="session")
@@ -46,16 +42,18 @@ def transformers_answers(
     small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What transformers answers in each mode; asked first, since vLLM pins the threads."""
-    from ruler_eval.run.backends.backend import ModelOptions
     from ruler_eval.run.records import read_lines
-    from ruler_eval.run.run_order import RunOrder
     from ruler_eval.run.runner import run
 
     found = {}
     for mode in ("completion", "prefill", "chat"):
         out = tmp_path_factory.mktemp(mode)
-        options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
-        run(RunOrder(str(small), ("some_4k",), "hf", out, options=options, mode=mode, quiet=True))
+        options = model_options(str(tiny), arguments={"dtype": "float32"})
+        run(
+            replace(
+                options, dataset=str(small), configs=("some_4k",), backend="hf", out=out, mode=mode
+            )
+        )
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
         found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
     return found
@@ -94,11 +92,11 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
 @pytest.fixture
 def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
     """A order of the offline engine: 2 configurations, 6 rows."""
-    from ruler_eval.run.backends.backend import ModelOptions
-    from ruler_eval.run.run_order import RunOrder
 
-    options = ModelOptions(str(tiny), arguments=ENGINE)
-    return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options=options, quiet=True)
+    options = model_options(str(tiny), arguments=ENGINE)
+    return replace(
+        options, dataset=str(small), configs=("some_4k",), backend="vllm", out=tmp_path / "RUN"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -23,12 +23,12 @@ import pytest
 
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import Part, plan_rows, read_rows
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Part, plan_rows, sent_rows
+from tests.eval.run.run_options import model_options
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -90,10 +90,10 @@ def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Pa
 
 
 @pytest.fixture(scope="module")
-def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOrder:
+def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
     out = tmp_path_factory.mktemp("runs") / "RUN"
-    options = ModelOptions(str(model), arguments=ENGINE)
-    return RunOrder(str(release), SHORT, "vllm", out, options=options, quiet=True)
+    options = model_options(str(model), arguments=ENGINE)
+    return replace(options, dataset=str(release), configs=SHORT, backend="vllm", out=out)
 
 
 def answers(out: Path) -> Answers:
@@ -103,16 +103,16 @@ def answers(out: Path) -> Answers:
 
 
 @pytest.fixture(scope="module")
-def of_transformers(order: RunOrder, kept: Any) -> Callable[[str], Answers]:
+def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
     """What transformers answers in a mode, asked once."""
     import torch
 
     @cache
     def found(mode: str) -> Answers:
         torch.set_num_threads(os.cpu_count() or 1)
-        options = replace(order.options, arguments={"dtype": "float32", "batch_tokens": 1})
+        options = replace(order, arguments={"dtype": "float32", "batch_tokens": 1})
         out = order.out.with_name(f"hf-{mode}")
-        run(replace(order, backend="hf", options=options, mode=mode, out=out))
+        run(replace(options, backend="hf", mode=mode, out=out))
         return answers(out)
 
     return found
@@ -128,7 +128,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 @pytest.mark.parametrize("mode", MODES)
 def test_vllm_offline_answers_as_transformers_does(
-    order: RunOrder, of_transformers: Callable[[str], Answers], mode: str
+    order: RunOptions, of_transformers: Callable[[str], Answers], mode: str
 ) -> None:
     wanted = of_transformers(mode)  # before vLLM takes the threads
     out = order.out.with_name(f"vllm-{mode}")
@@ -140,25 +140,27 @@ def test_vllm_offline_answers_as_transformers_does(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vllm_server_answers_as_transformers_does(
-    order: RunOrder, of_transformers: Callable[[str], Answers], server: str, mode: str
+    order: RunOptions, of_transformers: Callable[[str], Answers], server: str, mode: str
 ) -> None:
     out = order.out.with_name(f"openai-{mode}")
-    options = ModelOptions("smollm2", base_url=server, concurrency=2)
-    summary = run(replace(order, backend="openai", options=options, mode=mode, out=out))
+    options = replace(
+        order, model="smollm2", backend="openai", base_url=server, concurrency=2, arguments={}
+    )
+    summary = run(replace(options, backend="openai", mode=mode, out=out))
     assert summary.differences == 0
     wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
     assert {key: text.strip() for key, text in answers(out).items()} == wanted
 
 
 @pytest.fixture(scope="module")
-def long_run(order: RunOrder, of_transformers: Any) -> Any:
+def long_run(order: RunOptions, of_transformers: Any) -> Any:
     """The rows of niah_single_1 at 4k through the offline engine: the folder and the summary."""
     out = order.out.with_name("long")
     return out, run(replace(order, configs=(LONG,), out=out))
 
 
 @pytest.mark.nightly
-def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
+def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
     from ruler_eval.score.predictions import PredictionSource
     from ruler_eval.score.row_score import ScoringRules
     from ruler_eval.score.scoring import score
@@ -171,13 +173,13 @@ def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
 
 @pytest.mark.nightly
 def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
-    order: RunOrder, long_run: Any, kept: Any
+    order: RunOptions, long_run: Any, kept: Any
 ) -> None:
     _, summary = long_run
-    prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
+    prompter = Prompter("prefill", kept("vllm", order).tokenizer)
     part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
     release = Release.open(order.dataset)
-    rows = sent_rows(release, plan_rows(release, [part], 0, by_prefix=True)[0])
+    rows = read_rows(release, plan_rows(release, [part], order)[0])
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:
@@ -196,7 +198,7 @@ def shared(a: list[int], b: list[int]) -> int:
 
 
 def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
-    order: RunOrder, server: str, of_transformers: Callable[[str], Answers]
+    order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
 ) -> None:
     out = order.out.with_name("killed")
     command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]

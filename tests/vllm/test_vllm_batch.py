@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
+from ruler_eval.run.backends import batch
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -46,17 +45,17 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
     """One engine answers both modes' files: it starts once."""
     runs, requests = {}, []
     for mode in ("chat", "prefill"):
-        order = RunOrder(
-            str(small),
-            ("some_4k",),
-            BACKEND,
-            tmp_path / mode,
-            options=ModelOptions(str(tiny), max_model_len=2048),
+        order = RunOptions(
+            small,
+            configs="some_4k",
+            backend="batch",
+            out=tmp_path / mode,
             mode=mode,
+            model=str(tiny),
+            max_model_len=2048,
         )
-        written = write_batch(BatchOrder(order))
-        assert (written.rows, written.over, written.checked) == (6, 0, True)
-        (file,) = written.files
+        assert run(order).missing == 6
+        (file,) = batch.request_files(order.folder)
         for line in file.read_text(encoding="utf-8").splitlines():
             requests.append(
                 {**json.loads(line), "custom_id": f"{mode}:{json.loads(line)['custom_id']}"}
@@ -74,14 +73,20 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
         for line in own:
             line["custom_id"] = line["custom_id"].removeprefix(f"{mode}:")
         mine.write_text("".join(json.dumps(line) + "\n" for line in own), encoding="utf-8")
-        result = read_batch(order.out, [mine])
-        assert (result.answers, result.complete) == (6, True)
-        assert result.summary.differences == 0  # vLLM counted the tokens that we count
+        summary = run(batch.options_to_read(order.folder, [mine]))
+        assert (summary.total.total() - summary.total["error"], summary.missing) == (6, 0)
 
-        options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
-        asked = replace(order, backend="openai", options=options, out=tmp_path / f"{mode}-served")
-        run(replace(asked, quiet=True))
-        found, served = records(order.out), records(asked.out)
+        asked = replace(
+            order,
+            model="tiny",
+            backend="openai",
+            base_url=server,
+            concurrency=4,
+            timeout=120,
+            out=tmp_path / f"{mode}-served",
+        )
+        run(asked)
+        found, served = records(order.folder), records(asked.folder)
         assert found.keys() == served.keys()
         for key, record in found.items():
             for field in ("prediction", "finish_reason", "thinking", "error"):

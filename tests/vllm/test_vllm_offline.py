@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
@@ -65,7 +64,7 @@ def vllm_default(order: Any) -> bool:
     """Whether vLLM caches prefixes of this model if it is not told."""
     from vllm import EngineArgs
 
-    arguments = EngineArgs(model=order.options.model, **order.options.arguments)
+    arguments = EngineArgs(model=order.model, **order.arguments)
     return bool(arguments.create_engine_config().cache_config.enable_prefix_caching)
 
 
@@ -81,9 +80,9 @@ def test_prefix_caching_can_be_switched_off_and_run_json_says_so(order: Any) -> 
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(vllm, "LLM", Engine)
-        arguments = {**order.options.arguments, "enable_prefix_caching": False}
-        options = ModelOptions(order.options.model, arguments=arguments)
-        run(replace(order, limit=1, configs=("vt_4k",), options=options))
+        arguments = {**order.arguments, "enable_prefix_caching": False}
+        options = replace(order, arguments=arguments)
+        run(replace(options, limit=1, configs=("vt_4k",)))
         kept = json.loads((order.out / "run.json").read_text())
         assert kept["cache"]["prefix_caching"] is False
         run(replace(order, out=order.out.with_name("default"), limit=1, configs=("vt_4k",)))
@@ -125,8 +124,8 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
     script = tmp_path / "ruler_run.py"
     script.write_text(code)
     flags = ["--dataset", str(big), "--configs", "niah_single_1_4k", "--backend", "vllm"]
-    flags += ["--model", order.options.model, "--out", str(order.out)]
-    for name, value in order.options.arguments.items():
+    flags += ["--model", order.model, "--out", str(order.out)]
+    for name, value in order.arguments.items():
         flags += ["--engine-arg", f"{name}={json.dumps(value).strip(chr(34))}"]
     command = [sys.executable, str(script), *flags]
     process = subprocess.Popen(command, env=os.environ, start_new_session=True)
@@ -146,10 +145,8 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
 
 def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
     long = small_release.write(tmp_path / "long", rows=8, lines=120)
-    options = ModelOptions(
-        order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
-    )
-    asked = replace(order, dataset=str(long), configs=("niah_single_1_4k",), options=options)
+    options = replace(order, arguments={**order.arguments, "max_num_seqs": 1})
+    asked = replace(options, dataset=str(long), configs=("niah_single_1_4k",))
     outcome = run(asked)
     assert outcome.cached_share is not None
     assert outcome.cached_share > 0.3
@@ -160,10 +157,8 @@ def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: P
 
 def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order: Any, tmp_path: Path) -> None:
     mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
-    options = ModelOptions(
-        order.options.model, arguments=order.options.arguments, max_model_len=2048
-    )
-    outcome = run(replace(order, dataset=str(mixed), configs=("all_4k",), options=options))
+    options = replace(order, max_model_len=2048)
+    outcome = run(replace(options, dataset=str(mixed), configs=("all_4k",)))
     states = {config: dict(found) for config, found in outcome.states.items()}
     assert states["cwe_4k"] == {"does_not_fit": 2}
     assert "does_not_fit" not in states["niah_single_1_4k"]
@@ -172,15 +167,15 @@ def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order: Any, tmp_
 
 
 def test_data_parallelism_is_shown_its_way(order: Any) -> None:
-    options = ModelOptions(order.options.model, arguments={"data_parallel_size": 2})
+    options = replace(order, arguments={"data_parallel_size": 2})
     with pytest.raises(RulerError, match="--data-parallel-size N"):
-        run(replace(order, options=options))
+        run(options)
 
 
 def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
-    options = ModelOptions(order.options.model, arguments={"no_such_argument": 1})
+    options = replace(order, arguments={"no_such_argument": 1})
     with pytest.raises(RulerError, match="no_such_argument"):
-        run(replace(order, options=options))
+        run(options)
 
 
 @pytest.mark.nightly
@@ -189,7 +184,7 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(
 ) -> None:
     """As users have it: the engine in a process of its own, whose messages say why."""
     command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
-    command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.options.model]
+    command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.model]
     command += ["--out", str(order.out)]
     memory = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_CPU_KVCACHE_SPACE": "100000"}
     done = subprocess.run(
@@ -202,6 +197,6 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(
     assert defaults.startswith("No GPU: vLLM runs on the CPU with gpu_memory_utilization=0.")
     assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
     (sentence,) = [line for line in lines if line.startswith("Error: ")]
-    assert sentence.startswith(f"Error: vLLM cannot start '{order.options.model}': ")
+    assert sentence.startswith(f"Error: vLLM cannot start '{order.model}': ")
     assert sentence.endswith("vLLM's own messages above name it.")
     assert "is less than requested memory for kv (100000.0 GiB)" in done.stderr  # vLLM's own

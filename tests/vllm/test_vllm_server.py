@@ -15,7 +15,6 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
@@ -27,8 +26,16 @@ pytestmark = pytest.mark.vllm
 
 @pytest.fixture
 def remote(order: Any, server: str) -> Any:
-    options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
-    return replace(order, backend="openai", options=options, out=order.out.with_name("REMOTE"))
+    options = replace(
+        order,
+        model="tiny",
+        backend="openai",
+        base_url=server,
+        concurrency=4,
+        timeout=120,
+        arguments={},
+    )
+    return replace(options, backend="openai", out=order.out.with_name("REMOTE"))
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -53,7 +60,7 @@ def test_each_mode_gives_the_offline_models_answers(
     transformers_answers: dict[str, Any],
 ) -> None:
     own = str(tiny) if renders == "client" else None
-    remote = replace(remote, options=replace(remote.options, tokenizer=own, stream=stream))
+    remote = replace(remote, tokenizer=own, stream=stream)
     outcome = run(replace(remote, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.differences == 0  # the server counts the tokens that we count
@@ -96,8 +103,8 @@ def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: 
         if 2048 - 100 < used < 2048:
             break
     asked = replace(remote, dataset=str(edge), configs=("niah_single_1_4k",), mode="completion")
-    options = replace(asked.options, max_model_len=10**6, tokenizer=str(tiny))  # check disabled
-    outcome = run(replace(asked, options=options))
+    options = replace(asked, max_model_len=10**6, tokenizer=str(tiny))  # check disabled
+    outcome = run(options)
     (record,) = records(remote.out)
     assert dict(outcome.total) == {"does_not_fit": 1}, record
     assert "the server ended the answer at" in record["error"]
@@ -105,8 +112,8 @@ def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: 
 
 def test_a_prompt_the_server_refuses_is_that_rows_error(remote: Any, tmp_path: Path) -> None:
     long = small_release.write(tmp_path / "long", rows=1, lines=200)
-    options = replace(remote.options, max_model_len=10**6)
-    asked = replace(remote, dataset=str(long), configs=("some_4k",), options=options)
+    options = replace(remote, max_model_len=10**6)
+    asked = replace(options, dataset=str(long), configs=("some_4k",))
     outcome = run(asked)
     assert dict(outcome.total) == {"error": 2}
     assert all(record["error"].startswith("HTTP 400") for record in records(remote.out))
@@ -114,7 +121,7 @@ def test_a_prompt_the_server_refuses_is_that_rows_error(remote: Any, tmp_path: P
 
 def test_a_model_the_server_has_not_is_named(remote: Any) -> None:
     with pytest.raises(RulerError, match="has no model 'huge', but: tiny"):
-        run(replace(remote, options=replace(remote.options, model="huge")))
+        run(replace(remote, model="huge"))
 
 
 def test_cached_tokens_are_reported(remote: Any) -> None:
@@ -141,8 +148,8 @@ def replicas(tiny: Path, tmp_path: Path) -> Iterator[str]:
 def test_two_data_parallel_replicas_share_a_run(
     remote: Any, replicas: str, tiny: Path, transformers_answers: dict[str, Any]
 ) -> None:
-    options = replace(remote.options, base_url=replicas, tokenizer=str(tiny))
-    outcome = run(replace(remote, options=options, mode="prefill"))
+    options = replace(remote, base_url=replicas, tokenizer=str(tiny))
+    outcome = run(replace(options, mode="prefill"))
     assert outcome.total["stop"] + outcome.total["length"] == 6
     assert predictions(remote.out) == transformers_answers["prefill"]
     metrics = replicas.replace("/v1", "/metrics")

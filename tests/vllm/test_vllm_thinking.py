@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.tiny_model import CHAT_TEMPLATE
@@ -54,11 +52,13 @@ def thinking_server(thinker: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def answered(
-    order: Any, url: str, reasoning: Reasoning, stream: bool = False, **arguments: int
+    order: Any, url: str, thinking: str, stream: bool = False, **arguments: int
 ) -> list[Record]:
     """The records of a run in chat mode, all of whose rows were answered."""
-    options = ModelOptions("thinks", base_url=url, arguments=arguments, stream=stream)
-    asked = replace(order, backend="openai", options=options, mode="chat", reasoning=reasoning)
+    options = replace(
+        order, model="thinks", backend="openai", base_url=url, arguments=arguments, stream=stream
+    )
+    asked = replace(options, backend="openai", mode="chat", thinking=thinking)
     total = run(asked).total
     assert total["error"] == total["does_not_fit"] == 0
     return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
@@ -68,8 +68,7 @@ def answered(
 def test_reasoning_that_ends_is_kept_apart_from_the_answer(
     order: Any, thinking_server: str, stream: bool
 ) -> None:
-    room = Reasoning(True, ROOM)
-    found = answered(order, thinking_server, room, stream, thinking_token_budget=ENDS)
+    found = answered(order, thinking_server, str(ENDS), stream)
     for record in found:
         assert record["thinking"]
         assert record["thinking_ended"] is True
@@ -80,7 +79,7 @@ def test_reasoning_that_ends_is_kept_apart_from_the_answer(
 
 
 def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_server: str) -> None:
-    for record in answered(order, thinking_server, Reasoning(True, ROOM)):
+    for record in answered(order, thinking_server, "on"):
         assert record["thinking"]
         assert (record["prediction"], record["finish_reason"]) == ("", "length")
         assert record["thinking_ended"] is False
@@ -89,6 +88,6 @@ def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_serve
 def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(
     order: Any, thinking_server: str
 ) -> None:
-    for record in answered(order, thinking_server, Reasoning()):
+    for record in answered(order, thinking_server, "off"):
         assert record["prediction"]
         assert (record["thinking"], record["thinking_ended"]) == (None, None)

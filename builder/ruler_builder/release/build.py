@@ -11,12 +11,10 @@ workers, order nor interruptions change a byte.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from pyarrow import Schema
+from typing import Any, NamedTuple
 
 from ruler_builder.release.card_files import card_files
 from ruler_builder.release.executor import worker_pool
@@ -35,8 +33,11 @@ from ruler_builder.release.parquet import parquet_file, rows_in_group
 from ruler_builder.release.plan import (
     BuildOrder,
     FileJob,
+    build_size,
     existing_release,
     file_jobs,
+    refuse_full_disk,
+    refuse_read_only,
     refuse_two_kinds,
 )
 from ruler_builder.suites.suite import Suite, read_suite
@@ -57,7 +58,6 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import manifest_text
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
-from ruler_common.rows import arrow_schema
 from ruler_common.terminal import FilesBar
 from ruler_common.work import processes_for
 
@@ -72,54 +72,71 @@ class Built:
     new: list[str]
 
 
-def build(order: BuildOrder, report: FilesBar) -> Built:
+def build(order: BuildOrder, bar: FilesBar) -> Built:
     """Make what the order asks for and the release lacks.
 
     Raises RulerError before any work, also if another build or fetch is at work in the folder.
     """
+    refuse_read_only(order.root)
     with alone_in(order.root):
-        return _build(order, report)
+        return _build(order, bar)
 
 
-def _build(order: BuildOrder, report: FilesBar) -> Built:
+def _build(order: BuildOrder, bar: FilesBar) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     release, finished = existing_release(root), read_finished(root)
-    parts = [*([release] if release else []), *finished.values()]
-    shared = join_manifests([*parts, new_settings(suite, order.seed, order.reserve)], root)
+    made = [release, *finished.values()] if release else [*finished.values()]
+    shared = join_manifests([*made, new_settings(suite, order.seed, order.reserve)], root)
     _refuse_other_rows(shared["files"], jobs, root)
     lengths = [entry["length"] for entry in shared["files"].values()]
     refuse_two_kinds([*lengths, *(job.config.length for job in jobs)], root)
-    todo = [job for job in jobs if job.config.path not in shared["files"]]
-    if release and not todo and not is_unfinished(root):
+    missing = [job for job in jobs if job.config.path not in shared["files"]]
+    if release and not missing and not is_unfinished(root):
         _write_card_files(root, release)  # a newer version may word the card differently
         return Built(release, [])
+    refuse_full_disk(root, build_size(suite.dataset, missing))
     mirror = str(order.mirror.resolve()) if order.mirror else None
     arguments = (suite, mirror, parse_choice(order.sources, order.custom_sources), root.resolve())
-    workers = order.workers or processes_for(sum(job.tokens for job in todo))
+    workers = order.workers or processes_for(sum(job.tokens for job in missing))
     with worker_pool(workers, FileBuilder, arguments, order.engine, order.address) as run:
-        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
-        checked = {one.job.config.path: one for one in run(FileBuilder.check, todo)}
-        possible = {path: one for path, one in checked.items() if not one.impossible}
-        shared = join_manifests([shared, *(one.settings for one in possible.values())], root)
-        left_out = {one.job.config.name: one.impossible for one in checked.values()}
-        left_out = {name: why for name, why in left_out.items() if why}
-        shared["left_out"] = {**shared.get("left_out", {}), **left_out}
-        if not (shared["files"] or possible):
-            raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
-        todo = [possible[job.config.path].job for job in todo if job.config.path in possible]
-        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
+        _plan_bar(bar, missing, jobs)
+        checked = {found.job.config.path: found for found in run(FileBuilder.check, missing)}
+        in_order = [checked[job.config.path] for job in missing]
+        shared = _with_checked(shared, in_order, root)
+        possible = [found.job for found in in_order if not found.impossible]
+        _plan_bar(bar, possible, jobs)
         begin_build(root)
-        for manifest in run(FileBuilder.build, todo):
+        for manifest in run(FileBuilder.build, possible):
             for path, entry in manifest["files"].items():
-                report.finished(entry["rows"] * entry["max_length"])
                 finished[path] = manifest
+                bar.finished(entry["rows"] * entry["max_length"])
                 log.debug("%s: %d rows", path, entry["rows"])
     joined = join_manifests([shared, *finished.values()], root)
     _write_card_files(root, joined)
     write_whole(root / MANIFEST, manifest_text(joined))
     end_build(root)
     return Built(joined, sorted(finished))
+
+
+def _plan_bar(bar: FilesBar, todo: list[FileJob], jobs: list[FileJob]) -> None:
+    bar.planned(len(todo), sum(job.tokens for job in todo), kept=len(jobs) - len(todo))
+
+
+def _with_checked(shared: Manifest, checked: list[CheckedJob], root: Path) -> Manifest:
+    """Return the settings of a release with those of the checked jobs, and what is left out.
+
+    Raises RulerError if two do not go together, or if nothing can be built.
+    """
+    settings, left_out = [shared], dict(shared.get("left_out", {}))
+    for found in checked:
+        if found.impossible:
+            left_out[found.job.config.name] = found.impossible
+        else:
+            settings.append(found.settings)
+    if not shared["files"] and len(settings) == 1:
+        raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
+    return {**join_manifests(settings, root), "left_out": left_out}
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:
@@ -172,24 +189,23 @@ class FileBuilder:
     ) -> None:
         self.suite, self.mirror, self.choice, self.root = suite, mirror, choice, root
         self.load = load
-        self.schema = arrow_schema()
-        self._materials: tuple[tuple[str, bool], CountedSources] | None = None
+        self._counted_sources: CountedSources
+        self._counted_by: tuple[str, bool] | None = None
         self._tasks: dict[str, Task[Any]] = {}
 
-    def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
-        """Sources and counts for one tokenizer, by a second engine where `fast`."""
-        key = tokenizer, fast
-        if self._materials is None or self._materials[0] != key:
-            store = Store(self.mirror)
-            counter = self.load(tokenizer, store)
-            counter = with_engine(counter) if fast else counter
-            self._materials = key, CountedSources(Sources(store, self.choice), counter)
-            self._tasks.clear()
-        return self._materials[1]
-
     def task(self, job: FileJob) -> Task[Any]:
-        """The task of a job, made once for its check and its building."""
-        config, counted_sources = job.config, self.counted_sources(job.tokenizer, job.fast)
+        """The task of a job, made once for its check and its building.
+
+        It holds the counted sources of the job's tokenizer, which all its jobs share.
+        """
+        config, counted_by = job.config, (job.tokenizer, job.fast)
+        if counted_by != self._counted_by:
+            store = Store(self.mirror)
+            counter = self.load(job.tokenizer, store)
+            counter = with_engine(counter) if job.fast else counter
+            self._counted_sources = CountedSources(Sources(store, self.choice), counter)
+            self._counted_by = counted_by
+            self._tasks.clear()
         if config.path not in self._tasks:
             key = TaskKey(
                 dataset=config.dataset,
@@ -200,7 +216,7 @@ class FileBuilder:
                 language=config.language,
                 instruction_language=config.instruction_language,
             )
-            self._tasks[config.path] = self.suite.task(key, counted_sources)
+            self._tasks[config.path] = self.suite.task(key, self._counted_sources)
         return self._tasks[config.path]
 
     def check(self, job: FileJob) -> CheckedJob:
@@ -233,12 +249,13 @@ class FileBuilder:
 
     def _build(self, job: FileJob) -> Manifest:
         path, task = self.root / job.config.path, self.task(job)
-        with parquet_file(path, *self._form(job)) as file:
-            figures = RowFigures()
+        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
+        figures = []
+        with parquet_file(path, rows_in_group(job.config.max_length), level) as file:
             for index in range(job.rows):
                 row = self.row(job, index)
                 file.add(row.columns())
-                figures.add(row)
+                figures.append(RowFigures(row.length, row.unit, row.repeats))
         digest = file.digest.hexdigest()
         entry = entry_of(job, task, figures, digest, path.stat().st_size, sha256_of(path))
         manifest = with_files(self._settings(job), {job.config.path: entry})
@@ -274,17 +291,28 @@ class FileBuilder:
         """Let go of a job's task, which holds its texts."""
         self._tasks.pop(job.config.path, None)
 
-    def _form(self, job: FileJob) -> tuple[Schema, int, int]:
-        """Columns, rows of a row group and level of compression of the job's file."""
-        level = _LEVEL_SHARED if self.task(job).same_beginning else _LEVEL_OTHER
-        return self.schema, rows_in_group(job.config.max_length), level
+
+class RowFigures(NamedTuple):
+    """What the manifest sums up of a row: its length and its next unit in tokens, and repeats."""
+
+    length: int
+    unit: int | None
+    repeats: int
 
 
 def entry_of(
-    job: FileJob, task: Task[Any], made: RowFigures, rows_sha256: str, size: int, sha256: str
+    job: FileJob,
+    task: Task[Any],
+    figures: Sequence[RowFigures],
+    rows_sha256: str,
+    size: int,
+    sha256: str,
 ) -> FileEntry:
     """What the manifest says of a file of `size` bytes."""
-    config, lengths = job.config, made.lengths
+    config = job.config
+    lengths = [row.length for row in figures]
+    units = [row.unit for row in figures if row.unit is not None]
+    repeats = [row.repeats for row in figures]
     mean = sum(lengths) / len(lengths)
     entry: FileEntry = {
         "config": config.name,
@@ -298,16 +326,16 @@ def entry_of(
         "most_rows": task.limit(),
         "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
         "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
-        "unit": max(made.units, default=0),
-        "exhausted": 0 if task.alone else len(lengths) - len(made.units),
-        "repeats": max(made.repeats),
+        "unit": max(units, default=0),
+        "exhausted": 0 if task.alone else len(lengths) - len(units),
+        "repeats": max(repeats),
         "counted_by": task.counter.counted_by,
         "bytes": size,
         "sha256": sha256,
         "rows_sha256": rows_sha256,
     }
-    if any(made.repeats):
-        entry["row_repeats"] = made.repeats
+    if any(repeats):
+        entry["row_repeats"] = repeats
     if task.alone:
         entry["evidence_alone"] = True
     return entry
@@ -320,19 +348,3 @@ def _check_count(row: NewRow, task: Task[Any], name: str) -> None:
     found = tokens + row.max_new_tokens
     if found != row.length:
         raise AssertionError(f"{row.key}: row {row.index} has {found} tokens, not {row.length}")
-
-
-@dataclass
-class RowFigures:
-    """What the manifest sums up of a file's rows: lengths and units in tokens."""
-
-    lengths: list[int] = field(default_factory=list)
-    units: list[int] = field(default_factory=list)
-    repeats: list[int] = field(default_factory=list)
-
-    def add(self, row: NewRow) -> None:
-        """Take a row."""
-        self.lengths.append(row.length)
-        if row.unit is not None:
-            self.units.append(row.unit)
-        self.repeats.append(row.repeats)

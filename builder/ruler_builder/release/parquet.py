@@ -1,6 +1,6 @@
 """The rows of one configuration in one Parquet file: written and read by row group, and digested.
 
-    with parquet_file(path, schema, rows_in_group(131072), level=9) as file:
+    with parquet_file(path, rows_in_group(131072), level=9) as file:
         file.add(row)
     file.digest.hexdigest()           # the manifest's `rows_sha256`
 
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from ruler_common.files import UNREADABLE, temporary_beside
 from ruler_common.parquet import open_parquet
-from ruler_common.rows import COLUMNS, Row
+from ruler_common.rows import COLUMNS, Row, arrow_schema
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
 FORM: dict[str, Any] = {
@@ -136,12 +136,13 @@ class RowWriter:
 
 
 @contextmanager
-def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Iterator[RowWriter]:
+def parquet_file(path: Path, group: int, level: int) -> Iterator[RowWriter]:
     """What writes a Parquet file of `group` rows a row group; zstd at the given level.
 
     The file has a temporary name until the block ends well; if it does not, nothing stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    schema = arrow_schema()
     packing = {"compression": "zstd", "compression_level": level}
     with (
         temporary_beside(path) as temporary,

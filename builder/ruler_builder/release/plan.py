@@ -7,6 +7,8 @@ size_of(order).rows            # what the release still lacks
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -194,6 +196,35 @@ def size_of(order: BuildOrder) -> BuildSize:
     suite = read_suite(order.suite)
     jobs = file_jobs(order, suite)
     release = existing_release(order.root)
-    todo = [job for job in jobs if not release or job.config.path not in release["files"]]
-    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
-    return BuildSize(suite.dataset, len(todo), rows, tokens)
+    missing = [job for job in jobs if not release or job.config.path not in release["files"]]
+    return build_size(suite.dataset, missing)
+
+
+def build_size(dataset: str, jobs: list[FileJob]) -> BuildSize:
+    """The size of what these jobs make."""
+    rows, tokens = sum(job.rows for job in jobs), sum(job.tokens for job in jobs)
+    return BuildSize(dataset, len(jobs), rows, tokens)
+
+
+def refuse_read_only(root: Path) -> None:
+    """Raise RulerError for a folder that cannot be written, or that cannot be made."""
+    if not os.access(_nearest_folder(root), os.W_OK):
+        raise RulerError(f"'{root}' cannot be written: give a folder that can.")
+
+
+def refuse_full_disk(root: Path, size: BuildSize) -> None:
+    """Raise RulerError if the disk has less than half of the room that the files may take."""
+    free = shutil.disk_usage(_nearest_folder(root)).free
+    if free < size.bytes / 2:
+        raise RulerError(
+            f"The files take about {size.bytes / 1e6:,.0f} MB, and the disk of '{root}' has "
+            f"{free / 1e6:,.0f} MB free: make room, or give a folder on another disk."
+        )
+
+
+def _nearest_folder(root: Path) -> Path:
+    """Return the folder itself, or the nearest folder above it that exists."""
+    place = root.resolve()
+    while not place.exists():
+        place = place.parent
+    return place

@@ -13,12 +13,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import TypedDict
 
+from ruler_builder.suites import FOLDER, suite_names
 from ruler_builder.tasks.base import Task, TaskKey, TaskParams
 from ruler_builder.tasks.registry import FAMILIES, listed, read_params
 from ruler_builder.tasks.templates import reworded
@@ -36,7 +36,6 @@ from ruler_common.names import (
 )
 from ruler_common.parsing import check_type, read_toml
 
-_SUITES = files("ruler_builder.suites")
 _NAME = re.compile(
     r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
 )  # a configuration's name adds the length
@@ -87,12 +86,6 @@ class _SuiteFile(TypedDict, total=False):
 
 
 @cache
-def suite_names() -> list[str]:
-    """The project's suites: the names of the TOML files in ruler_builder/suites."""
-    names = [file.name for file in _SUITES.iterdir()]
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
-
-
 def read_suite(path: str | Path = "ruler") -> Suite:
     """One of the project's suites by its name, or that of a TOML file, given by its path.
 
@@ -100,7 +93,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.
     """
     if path in suite_names():
-        return _read_suite(str(path), _SUITES / f"{path}.toml")
+        return _read_suite(str(path), FOLDER / f"{path}.toml")
     if isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
     return _read_suite(OWN_SUITE, Path(path))
@@ -115,7 +108,7 @@ def _read_suite(name: str, path: Any) -> Suite:
     tasks = found.get("tasks", {})
     if "extends" in found:
         check_name("suite to extend", found["extends"], (dataset,), str(path))
-        tasks = {**read_toml(_SUITES / f"{dataset}.toml")["tasks"], **tasks}
+        tasks = {**read_toml(FOLDER / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
     groups = {name: group for name, group in GROUPS[dataset].items() if {*group} <= {*tasks}}
@@ -154,7 +147,7 @@ def _make_suite(
         if "family" not in table:
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
         family_of[task] = check_name("family", str(table["family"]), known, see)
-    standard = read_toml(_SUITES / f"{dataset}.toml")["tasks"].values()
+    standard = read_toml(FOLDER / f"{dataset}.toml")["tasks"].values()
     used = {*family_of.values(), *wording, *(table["family"] for table in standard)}
     for family in known:
         if family in used:

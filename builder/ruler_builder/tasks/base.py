@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from ruler_builder.tasks.templates import Frame
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedSources
-from ruler_builder.window.fit import Fitted, Impossible, fit
+from ruler_builder.window.fit import Fitted, Impossible, fit, refuse_if_over
 from ruler_builder.window.prompt import Evidence, PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.rows import COLUMNS, canary_of
@@ -75,7 +76,7 @@ def between_tags(references: Sequence[str], prompt_end: str) -> list[str]:
     return [" ".join([*opening[-1:], ", ".join(references), *closing[-1:]])]
 
 
-_CHECKED = 8  # rows tried before any work
+CHECKED_ROWS = 8  # rows tried before any work
 _SMALL = 2048  # tokens of room; below it every row is tried
 _NO_WINDOW = 1 << 22  # tokens of room where no window is to be filled
 
@@ -161,6 +162,8 @@ class Task(ABC, Generic[P]):
         self.counter = counted_sources.counter
         self.alone = key.max_length == 0
         """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        self.fills = not self.alone
+        """Whether rows have as much haystack as fits, or as little as they can have."""
         self.room = (
             _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
         )
@@ -189,9 +192,14 @@ class Task(ABC, Generic[P]):
         """The references of row `index`, drawn without making the row."""
 
     def check(self, rows: int) -> None:
-        """Refuse a window that cannot hold the task, before any work. Raises Impossible."""
-        for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
-            self.row(index)
+        """Refuse a window that cannot hold the task, before any work. Raises Impossible.
+
+        Tries rows with as little haystack as they can have; in a small window, all of them.
+        """
+        shortest = copy(self)
+        shortest.fills = False
+        for index in range(rows if self.room <= _SMALL else min(rows, CHECKED_ROWS)):
+            shortest.row(index)
 
     def check_answers(self, rows: int) -> None:
         """Refuse a task whose right answers do not fit `max_new_tokens`. Raises Impossible."""
@@ -224,9 +232,11 @@ class Task(ABC, Generic[P]):
         most: int | None = None,
         least: int = 0,
     ) -> Fitted[PromptBuilder]:
-        """The fullest draft that the window holds; at `0k` the one with the fewest units."""
-        if self.alone:
-            return Fitted(least, draft(least), None)
+        """The fullest draft that the window holds, or, if rows are not filled, the shortest."""
+        if not self.fills:
+            shortest = draft(least)
+            refuse_if_over(shortest.tokens, self.room)
+            return Fitted(least, shortest, None)
         return fit(draft, self.room, step, most, least)
 
     def fit_counted(
@@ -246,7 +256,7 @@ class Task(ABC, Generic[P]):
         def whole(units: int) -> PromptBuilder:
             return draft(units, text(units))
 
-        if not self.alone and self.counter.split_points.hold_in(draft(least, stand_in).text):
+        if self.fills and self.counter.split_points.hold_in(draft(least, stand_in).text):
             fitted = fit(lambda units: draft(units, stand_in), self.room, step, most, least)
             found = whole(fitted.units)
             if found.tokens == fitted.draft.tokens:

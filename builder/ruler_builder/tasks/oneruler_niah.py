@@ -27,12 +27,11 @@ from ruler_builder.tasks.audit_parts import (
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, between_tags
+from ruler_builder.tasks.base import CHECKED_ROWS, NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.randomness import distinct, numbers
 from ruler_builder.tasks.templates import Frame, split_at_context
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import DEPTHS, MOST_NEEDLES, BookHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
@@ -163,8 +162,9 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         def draft(units: int) -> PromptBuilder:
             return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
 
-        fitted = fit(draft, self.room, book.step, book.most)
-        if self._text.facts.is_custom and book.farthest(fitted.units, asked.depths) > _NEAR:
+        fitted = self.fit(draft, book.step, book.most)
+        custom = self._text.facts.is_custom and self.fills
+        if custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
                 f"The sentences of {self._text.file_in_words('book')} are too long for a window of "
                 f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
@@ -173,6 +173,13 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
+
+    def check(self, rows: int) -> None:
+        """Refuse a window that cannot hold the task, or a custom book with too long sentences."""
+        super().check(rows)
+        if self._text.facts.is_custom:
+            for index in range(min(rows, CHECKED_ROWS)):
+                self.row(index)
 
     def references(self, index: int) -> list[str]:
         """The values of the asked keys, or the word for none."""

@@ -1,4 +1,4 @@
-"""Read the folder of a language that is none of the 26: its texts, and one TOML that describes it.
+"""Read the folder of a custom language: its texts, and one TOML that describes it.
 
     given = language_folders([Path("tr")])      # "niah-tr": SourceFile(…), "book-tr": …
     restrictions(given)                         # {"tr": False}
@@ -38,14 +38,17 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
     "needle_numbers": ("{key}", "{value}"),
     "question_single_numbers": ("{query1}",),
     "question_multi_numbers": ("{query1}", "{query2}"),
-    **dict.fromkeys(("please_list", "if_no_numbers", "answer_prefix"), ()),
-    **dict.fromkeys(("answer_numbers", "none"), ()),
+    "please_list": (),
+    "if_no_numbers": (),
+    "answer_prefix": (),
+    "answer_numbers": (),
+    "none": (),
 }
 _TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # the last are no folders on Windows
-_QUOTED = ("{key}", "{query1}", "{query2}")  # what reads rows finds it between quotation marks
+_QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
 
 
-class Described(NamedTuple):
+class LanguageDescription(NamedTuple):
     """What a language.toml says: its code and licences, the book's rights, and the facts."""
 
     code: str
@@ -77,14 +80,14 @@ def restrictions(given: Mapping[str, SourceFile]) -> dict[str, bool]:
     }
 
 
-def describe(data: bytes, where: str | Path) -> Described:
+def describe(data: bytes, where: str | Path) -> LanguageDescription:
     """Read a language.toml. Raises RulerError in a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
     code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
     if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
         raise RulerError(
             f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
-            "none of the 26 languages', and none that means something else, as 'all' does."
+            "not one of the 26, and not a word with another meaning, such as 'all'."
         )
     if not isinstance(licence, str) or not licence:
         raise RulerError(f"'{where}' does not say under which licence its prompts and words are.")
@@ -93,13 +96,14 @@ def describe(data: bytes, where: str | Path) -> Described:
     book_licence = str(rights.pop("licence", licence))
     check_type(rights, BookRights, where, remedy, "wrong in its table [book]")
     facts = custom_facts(table, where)
-    return Described(code, licence, book_licence, cast(BookRights, rights), table, facts)
+    return LanguageDescription(code, licence, book_licence, cast(BookRights, rights), table, facts)
 
 
 def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
     if missing := [name for name in FILES.values() if not (folder / name).is_file()]:
         raise RulerError(
-            f"'{shown}' is no folder of a language: it has no {missing[0]}. See docs/languages.md."
+            f"'{shown}' is not the folder of a language: it has no {missing[0]}. "
+            "See docs/languages.md."
         )
     data = {kind: read_bytes(folder / name) for kind, name in FILES.items()}
     texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
@@ -136,48 +140,70 @@ def _text(data: bytes, path: Path) -> str:
     return text
 
 
-def _check_prompts(texts: Mapping[str, str], about: Described, folder: Path) -> None:
+def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder: Path) -> None:
     """Refuse prompts that cannot be filled or read back, or whose answers scoring does not know."""
-    path = folder / FILES["niah"]
+    niah, cwe = folder / FILES["niah"], folder / FILES["cwe"]
+    parts = _read_parts(texts["niah"], niah)
+    none, stop = parts["none"], about.facts.sentences.stop
+    if none not in about.facts.none.prompt:
+        raise RulerError(
+            f"'{niah}' asks for '{none}', which none.prompt in {FILES['language']} lacks."
+        )
+    for name in _FORMS:
+        for key in _FORMS[name]:
+            if key in _QUOTED:
+                _check_quoted(parts[name], name, key, niah)
+    _check_quoted(parts["if_no_numbers"], "if_no_numbers", none, niah)
+    for text, path in ((parts["task"], niah), (texts["cwe"], cwe)):
+        if text.count("{context}") != 1 or text.startswith("{context}"):
+            raise RulerError(f"'{path}' must hold {{context}} once, after a text.")
+    if re.search(r"[{}]", stop):
+        raise RulerError(f"'{folder / FILES['language']}': sentences.stop must not have a brace.")
+    if re.search(r"\d\{value\}|\{value\}\d", parts["needle_numbers"] + stop):
+        raise RulerError(f"'{niah}': in needle_numbers a digit touches {{value}}.")
+    closing = re.search(r"</([^<>/\n]+)>\s*\Z", parts["if_no_numbers"])
+    for name in ("question_single_numbers", "question_multi_numbers"):
+        opening = re.match(r"<([^<>/\n]+)>", parts[name])
+        if opening is None:
+            raise RulerError(f"'{niah}': {name} must begin with a tag, such as <Question>.")
+        if closing is None or opening[1] != closing[1]:
+            raise RulerError(
+                f"'{niah}': if_no_numbers must end with the tag that closes the question, "
+                f"</{opening[1]}>."
+            )
+    tag = about.facts.answer_tags[0]
+    pattern = rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>"
+    for text, path in ((parts["answer_numbers"], niah), (texts["cwe"], cwe)):
+        if not re.search(pattern, text):
+            raise RulerError(
+                f"'{path}' does not ask for an answer in <{tag}> … </{tag}>, the first of the "
+                f"answer_tags in {FILES['language']}."
+            )
+
+
+def _read_parts(text: str, path: Path) -> dict[str, str]:
+    """Return the parts of a niah.txt, each with its names in braces. Raises RulerError."""
     try:
-        found = json_value(texts["niah"])
-        parts = {name: found[name] for name in _FORMS}
-        json.dumps(found, ensure_ascii=False).encode()  # no half characters
-    except (ValueError, KeyError, TypeError) as error:
-        raise RulerError(f"'{path}' is no JSON object with a prompt's parts: {error}.") from None
-    parts |= {"the full stop": about.facts.sentences.stop}
-    for name, text in parts.items():
-        names = _FORMS.get(name, ())
-        held = isinstance(text, str) and re.findall(r"\{\w+\}|[{}]", text)
-        if not isinstance(text, str) or held != list(names):
+        table = json_value(text)
+        parts = {name: table[name] for name in _FORMS}
+        json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
+    except KeyError as error:
+        raise RulerError(f"'{path}' lacks the part {error}. See docs/languages.md.") from None
+    except (ValueError, TypeError) as error:
+        raise RulerError(
+            f"'{path}' is not a JSON object with the parts of a prompt: {error}."
+        ) from None
+    for name, part in parts.items():
+        names = list(_FORMS[name])
+        if not isinstance(part, str) or re.findall(r"\{\w+\}|[{}]", part) != names:
             raise RulerError(
                 f"'{path}': {name} must hold {' and '.join(names) or 'a text'} once, in this order "
                 "and with no other brace."
             )
-    if (none := parts["none"]) not in about.facts.none.published:
-        raise RulerError(f"'{path}' asks for '{none}', which none.published does not have.")
-    for name, quoted in (
-        *((name, one) for name, names in _FORMS.items() for one in names if one in _QUOTED),
-        ("if_no_numbers", none),
-    ):
-        if not re.search(rf"[\"“„«「]{re.escape(quoted)}[\"”“»」]", parts[name]):
-            raise RulerError(f"'{path}': {name} must hold {quoted} between quotation marks.")
-    for name, text in (("niah", parts["task"]), ("cwe", texts["cwe"])):
-        if text.count("{context}") != 1 or text.startswith("{context}"):
-            raise RulerError(f"'{folder / FILES[name]}' must hold {{context}} once, after a text.")
-    needle = parts["needle_numbers"] + about.facts.sentences.stop
-    if re.search(r"\d\{value\}|\{value\}\d", needle):
-        raise RulerError(f"'{path}': in needle_numbers a digit touches {{value}}.")
-    opened = [re.match(r"<([^<>/\n]+)>", parts[name]) for name in _FORMS if "question" in name]
-    closed = re.search(r"</([^<>/\n]+)>\s*\Z", parts["if_no_numbers"])
-    if not all(opened):
-        raise RulerError(f"'{path}': its questions must begin with a tag, such as <Question>.")
-    if not closed or any(tag and tag[1] != closed[1] for tag in opened):
-        raise RulerError(f"'{path}': if_no_numbers must end with the tag that closes the question.")
-    tag = about.facts.answer_tags[0]
-    for name, text in (("niah", parts["answer_numbers"]), ("cwe", texts["cwe"])):
-        if not re.search(rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>", text):
-            raise RulerError(
-                f"'{folder / FILES[name]}' does not ask for an answer in <{tag}> … </{tag}>, the "
-                "first of the answer_tags."
-            )
+    return parts
+
+
+def _check_quoted(text: str, name: str, quoted: str, path: Path) -> None:
+    """Refuse a part without quotation marks around a key, by which rows are read back."""
+    if not re.search(rf"[\"“„«「]{re.escape(quoted)}[\"”“»」]", text):
+        raise RulerError(f"'{path}': {name} must hold {quoted} between quotation marks.")

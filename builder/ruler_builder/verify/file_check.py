@@ -385,7 +385,7 @@ class FileChecker:
 
     def _has_second_engine(self, job: FileJob) -> bool:
         try:
-            counter = self.builder.counted_sources(job.tokenizer, job.fast).counter
+            counter = self.builder.task(job).counter
         except RulerError:
             return False
         return isinstance(counter, WatchedCounter)
@@ -444,7 +444,7 @@ class _RebuiltRows:
 
     def __init__(self, builder: FileBuilder, job: FileJob) -> None:
         self.builder, self.job = builder, job
-        self.figures = RowFigures()
+        self.figures: list[RowFigures] = []
 
     def difference(self, place: int, stored: Row) -> tuple[int, str] | None:
         """Say how a stored row differs from the one that a build puts in its place."""
@@ -453,7 +453,7 @@ class _RebuiltRows:
         if place >= rows:
             return place, f"the row does not belong there: a build makes {rows} rows"
         row = self.builder.row(self.job, place)
-        self.figures.add(row)
+        self.figures.append(RowFigures(row.length, row.unit, row.repeats))
         right = _as_stored(row.columns())
         for column in COLUMNS:
             mine = cast(Mapping[str, Any], stored)[column]

@@ -28,9 +28,8 @@ from ruler_eval.tasks import (
     find_whole,
     row_of_prompt,
 )
-from ruler_score import language_text
 from ruler_score.language_text import Language, normalize, numbers, read_answer
-from ruler_score.oneruler_rules import NONE_WORDS
+from ruler_score.oneruler_rules import NONE_WORDS, says_none
 from ruler_score.ruler_score import QA_TASKS, is_oneruler
 from ruler_score.split_reasoning import split_reasoning
 
@@ -251,7 +250,7 @@ def _refuses(
             return False
     if language is not None and answers == "values":
         none_word = row.get("none_word") or None
-        if language_text.says_none(text, language, none_word):
+        if says_none(text, language, none_word):
             return True
     if answers == "text":  # small models explain on the lines after the first
         text = normalize(raw.strip().splitlines()[0]) if raw.strip() else ""
@@ -261,7 +260,7 @@ def _refuses(
 def _in_another_language(task: str, text: str, references: Collection[str]) -> bool:
     """Return whether a normalized answer is in the words or the script of another language."""
     if task == "niah_none":
-        return any(language_text.says_none(text, language) for language in NONE_WORDS)
+        return any(says_none(text, language, forms=False) for language in NONE_WORDS)
     expected = {_script(letter) for reference in references for letter in reference}
     letters = [letter for letter in text if letter.isalpha()]
     if not expected - {""} or len(letters) < _MIN_LETTERS:

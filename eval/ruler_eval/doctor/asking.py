@@ -16,8 +16,13 @@ from ruler_common.errors import RulerError
 from ruler_eval.doctor.conditions import CONDITIONS, NEIGHBOURS, Side, next_border
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
-from ruler_eval.run.backends.start import check_installed, start
+from ruler_eval.run.backends.backend import (
+    Backend,
+    Completion,
+    check_installed,
+    start_backend,
+)
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, Prompter
 
 FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
@@ -148,8 +153,12 @@ class Asker:
 
 def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
     """Start the backend, and find out which conditions it can be asked under. Raises RulerError."""
-    model = ModelOptions(
-        options.model,
+    model = RunOptions(
+        options.dataset,
+        configs=options.configs,
+        backend=options.backend,
+        out=options.out,
+        model=options.model,
         base_url=options.base_url,
         tokenizer=options.tokenizer,
         provider=options.provider,
@@ -160,7 +169,7 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         concurrency=max(options.load, NEIGHBOURS),
     )
     check_installed(options.backend)
-    backend = start(options.backend, model, release)
+    backend = start_backend(model, release)
     try:
         mode = options.mode or backend.default_mode()
         prompter = Prompter(mode, backend.tokenizer)
@@ -168,7 +177,7 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         asker = Asker(backend, prompter, salt, salt_field=_knows_salts(backend))
         asker.unchecked = _unchecked_forms(asker, options)
         if "template" not in asker.unchecked:
-            asker.server = start("openai", replace(model, tokenizer=None), release)
+            asker.server = start_backend(replace(model, backend="openai", tokenizer=None), release)
             try:
                 asker.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:

@@ -37,10 +37,11 @@ from ruler_eval.doctor.conditions import (
 from ruler_eval.doctor.judge import Answer, Key, Row, Verdict, judge, may_stop
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
-from ruler_eval.run.backends.backend import Completion, ModelOptions
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.checked_run import known_settings, new_session
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import over_limit, record_of
-from ruler_eval.run.run_order import RunOrder, asked_settings, new_session
 
 COLUMNS = (*SCORE_COLUMNS, "input", "answer_prefix", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
@@ -320,25 +321,25 @@ class Examination:
     def _run_settings(self) -> tuple[dict[str, Any], Any]:
         """Return what run.json of every side holds, and its session."""
         options, asker = self.options, self.asker
-        order = RunOrder(
+        run = RunOptions(
             options.dataset,
-            self.plan.configs,
-            options.backend,
-            self.folder,
-            options=ModelOptions(
-                options.model, tokenizer=options.tokenizer, arguments=options.arguments
-            ),
+            configs=self.plan.configs,
+            backend=options.backend,
+            out=self.folder,
+            model=options.model,
+            tokenizer=options.tokenizer,
+            arguments=options.arguments,
             mode=asker.prompter.mode,
             limit=len(self.plan.keys) // len(self.plan.configs),
         )
         digests = {config: self.release.rows_sha256(config) for config in self.plan.configs}
         settings = {
-            **asked_settings(order, self.release, digests),
+            **known_settings(run, self.release, digests),
             **asker.backend.settings(),
             **asker.prompter.settings(),
             "max_model_len": asker.backend.limit,
         }
-        return settings, new_session(order, digests)
+        return settings, new_session(run, digests)
 
     def _ask_wave(self, wave: Sequence[Key]) -> None:
         """Ask the rows of a wave under every condition, as far as answers are missing."""

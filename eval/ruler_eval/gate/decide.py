@@ -2,7 +2,7 @@
 
     stored = StoredRows(base, open_results(Path("runs/quantised")), 2.0)
     decide(base, stored, 2.0, on_look=print)["verdict"]               # "smaller"
-    decide_run(base, order, 2.0, on_look=print).decision["verdict"]   # missing rows are run
+    decide_run(base, options, 2.0, on_look=print).decision["verdict"]   # missing rows are run
 
 There are two questions. The verdict is about *these rows*: would all rows of the plan show a drop
 below the limit? Before the last row it is wrong with a chance of at most ALPHA on each side,
@@ -32,8 +32,8 @@ from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
 from ruler_eval.gate.plan import LOOK_EVERY, LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.score.intervals import (
     FEWEST_ROWS,
     noninferiority_interval,
@@ -166,7 +166,7 @@ class DecidedRun(NamedTuple):
 
 def decide_run(
     base: Results,
-    order: RunOrder,
+    options: RunOptions,
     max_drop: float,
     on_look: Callable[[SequentialDecision], None],
 ) -> DecidedRun:
@@ -176,7 +176,7 @@ def decide_run(
     """
     check_limit(max_drop)
     fixed = fixed_settings(base, max_drop)
-    with open_waves(order, fixed, LOOK_EVERY, base, gate_order_of_file) as run:
+    with open_waves(options, fixed, LOOK_EVERY, base, gate_order_of_file) as run:
         found = decide(base, run, max_drop, on_look)
         summary = run.finish({"decision": found})
         return DecidedRun(found, summary, run.remaining_tokens)

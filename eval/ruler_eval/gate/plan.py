@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import row_order
+from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
 from ruler_eval.score.run_facts import stopped_at
 
@@ -143,7 +143,7 @@ def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | 
 
 def plan_of_run(work: OpenRun) -> LookPlan:
     """Return the plan of an open run, in the order of its rows."""
-    entries = {file["config"]: file for file in work.checked.manifest["files"].values()}
+    entries = {file["config"]: file for file in work.checked.release.manifest["files"].values()}
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
     for part in work.parts:

@@ -28,9 +28,9 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.waves import open_waves
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import WAVE
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import WAVE
 from ruler_eval.score.results import Scores
 
 MIN_ROWS, MIN_ROWS_OVER_LENGTHS = 20, 6
@@ -79,7 +79,7 @@ def _by_index(scores: Scores, names: Sequence[str], indices: Sequence[int]) -> n
 
 
 def run_until(
-    order: RunOrder,
+    options: RunOptions,
     half_width: float,
     on_look: Callable[[MeanEstimate], None] = lambda _: None,
 ) -> RunSummary:
@@ -90,7 +90,7 @@ def run_until(
     """
     if not 0 < half_width < 50:
         raise RulerError("--until takes points above 0 and below 50, such as 1.0.")
-    with open_waves(order, {"until": {"half_width": float(half_width)}}, WAVE) as run:
+    with open_waves(options, {"until": {"half_width": float(half_width)}}, WAVE) as run:
         plan = run.plan
         min_rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
         for rows in [*range(min(plan.rows, min_rows), plan.rows, plan.wave), plan.rows]:

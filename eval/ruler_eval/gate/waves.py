@@ -1,6 +1,6 @@
 """A run that goes on wave by wave, each row scored when it is answered.
 
-with open_waves(order, {"until": …}, max_rows=10) as run:
+with open_waves(options, {"until": …}, max_rows=10) as run:
 run.answer(20)                     # 20 rows of each task and length have their score
 run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
 run.finish({"estimate": …})        # run.json and results.json
@@ -17,11 +17,12 @@ from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
+from ruler_eval.run.checked_run import RowOrder
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import Part
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
-from ruler_eval.run.run_order import RowOrder, RunOrder
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.work_plan import Part
 from ruler_eval.score import scoring
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results import UNANSWERED, Results, row_values
@@ -59,7 +60,7 @@ class ScoredRows:
 
 @contextmanager
 def open_waves(
-    order: RunOrder,
+    options: RunOptions,
     fixed: Mapping[str, Any],
     max_rows: int,
     base: Results | None = None,
@@ -72,9 +73,11 @@ def open_waves(
     Raises RulerError as OpenRun does, if there are too many configurations for waves, and if the
     base lacks rows or has others.
     """
-    if order.shard is not None:
+    if options.shard is not None:
         raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
-    with OpenRun(order, fixed, max_rows, order_rows) as work:
+    if options.repeats > 1:
+        raise RulerError("A run that scores stop has one sample of each row: leave --repeats out.")
+    with OpenRun(options, fixed, max_rows, order_rows) as work:
         yield RunInWaves(work, base)
 
 
@@ -82,9 +85,9 @@ class RunInWaves:
     """An open run with its plan, and the scores of the rows that were answered so far."""
 
     def __init__(self, work: OpenRun, base: Results | None) -> None:
-        self.work, self.order = work, work.order
+        self.work, self.options = work, work.options
         self.plan, self._waves, self._done = plan_of_run(work), work.waves(), 0
-        release = Release.open(self.order.dataset, self.order.data_revision)
+        release = Release.open(self.options.release, self.options.data_revision)
         configs = [part.config for part in work.parts]
         self._rows = {
             name: {row["index"]: row for row in release.rows(name, COLUMNS)} for name in configs
@@ -97,7 +100,7 @@ class RunInWaves:
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
-        self.model = model = self.order.options.model
+        self.model = model = self.options.model
         self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
@@ -106,7 +109,7 @@ class RunInWaves:
             truncated={name: set() for name in configs},
         )
         for name in configs:
-            for record in work.records.of(name).values():
+            for record in work.records.read(name).values():
                 self._score(record)
         work.on_record = self._score
 
@@ -192,11 +195,11 @@ class RunInWaves:
             before = parts[part.config].indices if part.config in parts else ()
             parts[part.config] = Part(part.config, before + part.indices, ())
         summary = self.work.finish([*parts.values()])
-        source = PredictionSource(dataset=self.order.dataset, revision=self.order.data_revision)
-        predictions, release = source.open([self.order.out])
+        source = PredictionSource(dataset=self.options.release, revision=self.options.data_revision)
+        predictions, release = source.open([self.options.folder])
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
-        write_results(results, self.order.out / "results.json")
+        write_results(results, self.options.folder / "results.json")
         return summary
 
     @property

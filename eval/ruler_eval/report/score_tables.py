@@ -110,10 +110,21 @@ def task_rows(
             if any(key in cell for here in found for cell in here):
                 name = "whole words" if key == "whole_word" else "right of 10"
                 rows.append([f"{task}, {name}", *(_mean_of(here, key) for here in found)])
+        sizes = {size for here in found for cell in here for size in cell.get("pass_at", ())}
+        for size in sorted(sizes, key=int):
+            scores = [_pass_at(here, size) for here in found]
+            rows.append([f"{task}, pass@{size}", *map(number, scores)])
         if any(cell["duplicated"] for here in found for cell in here):
             twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
             rows.append([f"{task}, duplicated predictions", *twice])
     return rows
+
+
+def _pass_at(cells: Sequence[Cell], size: str) -> float | None:
+    """The mean over languages of the share of rows that one of `size` samples gets right."""
+    values = [cell["pass_at"][size]["score"] for cell in cells if size in cell.get("pass_at", {})]
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def interval_rows(intervals: Iterable[Sequence[float] | None]) -> list[list[str]]:

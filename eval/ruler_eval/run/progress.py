@@ -10,9 +10,9 @@ from typing import Any
 from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import number_of, printable
 from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
-from ruler_eval.run.work_plan import Estimate
 
 
 class Progress:
@@ -42,7 +42,7 @@ class Progress:
         self._states: Counter[str] = Counter()
         self._tokens = 0
         self._started = time.monotonic()
-        total, rows = estimate.prompt_tokens, estimate.rows
+        total, rows = estimate.prompt_tokens, estimate.rows * estimate.samples
         self._task = self._bar.add_task("rows", total=total, of=rows, **self._fields())
 
     def start(self) -> None:
@@ -83,11 +83,15 @@ class Progress:
 class RunSummary:
     """The states of all rows of a run, and what this session did.
 
-    `missing` are rows of other shards that have no record yet; `differences` are prompts of this
-    session whose length the server counted differently from our template.
+    `missing` are rows that have no record yet; `differences` are prompts of this session whose
+    length the server counted differently from our template. `max_thinking` is the budget of
+    reasoning tokens, if an engine was to keep the model to one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shard: str | None = None, max_thinking: int | None = None) -> None:
+        self._shard = shard
+        self._max_thinking = max_thinking
+        self._over_budget = 0
         self.states: dict[str, Counter[str]] = {}
         self.unfinished: Counter[str] = Counter()
         self.first: dict[str, str] = {}
@@ -110,6 +114,9 @@ class RunSummary:
         for record in records:
             states[record["finish_reason"]] += 1
             self.unfinished[config] += record.get("thinking_ended") is False
+            usage = record["usage"]
+            if usage and self._max_thinking is not None:
+                self._over_budget += usage["thinking_tokens"] > self._max_thinking
             ended = record["finish_reason"]
             if ended in ("error", "does_not_fit") and ended not in self.first:
                 why = printable(hide_keys(record["error"] or ""))
@@ -175,11 +182,17 @@ class RunSummary:
                 f"The reasoning of {number_of(unfinished, 'row')} did not end: give --thinking "
                 "more tokens."
             )
+        if self._over_budget:
+            lines.append(
+                f"The reasoning of {number_of(self._over_budget, 'row')} was longer than the "
+                f"{self._max_thinking:,} tokens of --thinking: the engine did not limit it."
+            )
         if total["length"]:
             cut = number_of(total["length"], "answer")
             lines.append(f"Truncated at max_new_tokens: {cut}.")
         if self.missing:
-            lines.append(f"{self.missing} rows belong to shards that have not run yet.")
+            why = "belong to shards that have not run" if self._shard else "have no answer"
+            lines.append(f"{self.missing:,} rows {why} yet.")
         lines += self.notes
         if not total["error"] and not total["does_not_fit"]:
             lines.insert(0, f"No failures: {number_of(rows, 'row')} answered.")

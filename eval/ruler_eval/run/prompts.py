@@ -34,7 +34,6 @@ from ruler_common.hf_tokenizer import auto_tokenizer
 from ruler_common.text import one_line
 from ruler_eval.run.reasoning import Reasoning
 
-MODES = ("prefill", "chat", "completion")
 DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
 TEMPLATE_DATE = "26 Jul 2024"
@@ -60,6 +59,7 @@ class Prompt:
     except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
     the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer,
     `counted_tokens` the tokens of the templated prompt as they were counted before it was sent.
+    `sample` numbers the samples of a row (`--repeats`).
     `cache_salt` keeps a prompt out of the cached prefixes of prompts with another salt (vLLM).
     """
 
@@ -72,6 +72,7 @@ class Prompt:
     reasoning_tokens: int = 0
     row_tokens: int = 0
     counted_tokens: int | None = None
+    sample: int = 0
     cache_salt: str | None = None
 
     @property
@@ -194,6 +195,8 @@ class Prompter:
     tokenizer: Any = None
     direct: bool = False
     reasoning: Reasoning = field(default_factory=Reasoning)
+    counts_tokens: bool = True
+    """Whether prompts are tokenized if there is a tokenizer."""
 
     def __post_init__(self) -> None:
         if self.mode == "prefill" and self.reasoning.on:
@@ -247,7 +250,7 @@ class Prompter:
         """Render one row of configuration `config`."""
         text = self.text(row)
         ids = None
-        if self.tokenizer is not None and text is not None:
+        if self.counts_tokens and self.tokenizer is not None and text is not None:
             ids = self.token_ids(text, special_tokens=self.mode == "completion")
         return Prompt(
             config=config,

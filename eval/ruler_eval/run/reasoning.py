@@ -1,7 +1,8 @@
 """Room for a model's reasoning beside the answer's tokens, and the tokens of both.
 
     Reasoning.parse("off")     no reasoning is asked for and no room is kept for it
-    Reasoning.parse("8192")    8,192 tokens of room beyond max_new_tokens
+    Reasoning.parse("on")      8,192 tokens of room beyond max_new_tokens
+    Reasoning.parse("4096")    4,096 tokens, which an engine is asked to keep the model to
 
 Reasoning never counts against a task's max_new_tokens, and never reaches the scorer; the metric's
 `split_reasoning` takes it out of a text. Room: the authors of ONERULER gave o3-mini 10k output
@@ -30,6 +31,8 @@ class Reasoning:
 
     on: bool = False
     budget: int = 0
+    limited: bool = False
+    """Whether an engine that can is asked to end the reasoning at the budget."""
 
     @classmethod
     def parse(cls, text: str) -> Reasoning:
@@ -39,7 +42,7 @@ class Reasoning:
         if text == "on":
             return cls(True, ON_BUDGET)
         if text.isdecimal() and len(text) < 10 and int(text) > 0:
-            return cls(True, int(text))
+            return cls(True, int(text), limited=True)
         raise RulerError(f"--thinking '{text}' is not off, on or a number of tokens above 0.")
 
 

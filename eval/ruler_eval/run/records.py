@@ -49,11 +49,16 @@ class Usage(TypedDict):
     cached_tokens: int | None
 
 
+RowKey = tuple[int, int]
+"""A row's index, and the number of the sample (0 unless a run has --repeats)."""
+
+
 class Record(TypedDict):
-    """A line of a run: what became of one row."""
+    """A line of a run: what became of one row, or of one of its samples (`--repeats`)."""
 
     config: str
     index: int
+    sample: NotRequired[int]
     prediction: str
     thinking: str | None
     finish_reason: FinishReason
@@ -79,6 +84,7 @@ class Session(TypedDict):
     tokens: NotRequired[dict[str, int]]
     cached_share: NotRequired[float | None]
     window: NotRequired[int]
+    options: NotRequired[dict[str, Any]]
     prompt_token_differences: NotRequired[int]
 
 
@@ -155,15 +161,16 @@ class Records:
         pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
         return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
 
-    def of(self, config: str, without_failed: bool = False) -> dict[int, Record]:
-        """Return the records of a configuration by row index; an answer replaces a failure."""
-        found: dict[int, Record] = {}
+    def read(self, config: str, without_failed: bool = False) -> dict[RowKey, Record]:
+        """Return the records of a configuration by row and sample; an answer replaces a failure."""
+        found: dict[RowKey, Record] = {}
         for path in self.files(config):
             for record in read_lines(path):
+                key = record["index"], record.get("sample", 0)
                 failed = record["finish_reason"] == "error"
-                if failed and (without_failed or record["index"] in found):
+                if failed and (without_failed or key in found):
                     continue
-                found[record["index"]] = record
+                found[key] = record
         return found
 
     def check(self, configs: Sequence[str]) -> None:
@@ -198,21 +205,21 @@ class Records:
         with self.path(record["config"]).open("a", encoding="utf-8", newline="\n") as file:
             file.write(_line(record))
 
-    def finish(self, config: str, indices: Iterable[int]) -> bool:
+    def finish(self, config: str, keys: Iterable[RowKey]) -> bool:
         """Sort a complete configuration into one file; False if some of these rows are missing."""
         from filelock import FileLock
 
         with FileLock(self.folder / ".run.lock"):
-            found = self.of(config)
-            if not found or not set(indices) <= set(found):
+            found = self.read(config)
+            if not found or not set(keys) <= set(found):
                 return False
-            self.replace(config, found)
+            self._write_whole(config, found)
         return True
 
-    def replace(self, config: str, rows: Mapping[int, Record]) -> None:
+    def _write_whole(self, config: str, rows: Mapping[RowKey, Record]) -> None:
         """Write these rows, sorted, as the configuration's one file, and remove its other files."""
         whole = self.folder / f"{config}.jsonl"
-        text = "".join(_line(rows[index]) for index in sorted(rows))
+        text = "".join(_line(rows[key]) for key in sorted(rows))
         if not whole.is_file() or whole.read_bytes() != text.encode():
             write_whole(whole, text)
         for path in self.files(config):

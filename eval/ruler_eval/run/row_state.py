@@ -2,13 +2,11 @@
 
 A backend's finish_reason is never taken alone. vLLM's completion endpoint, for one, answers a
 prompt whose max_tokens pass the window with fewer tokens and `length`; other servers drop the
-beginning of a long prompt. The token counts show it, and such a row `does_not_fit`. Counts that
-cannot be true show nothing and are left out.
+beginning of a long prompt. The token counts show it, and such a row `does_not_fit`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 from ruler_eval.run import reasoning
@@ -20,8 +18,6 @@ from ruler_score.split_reasoning import opened_reasoning, split_reasoning
 
 TOLERANCE = 64
 """Tokens by which a server's template may differ from ours: more, and it shortened the prompt."""
-MOST_CHARACTERS = 64
-"""Characters of a token on average, at most: more cannot have come from the tokens counted."""
 MOST_OF_AN_ERROR = 1000
 """Characters of an error that a record keeps."""
 
@@ -49,8 +45,6 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
     prompt = completion.prompt
     if completion.error is not None:
         return _record(prompt, "error", error=completion.error)
-    if not credible(completion, limit):
-        completion = replace(completion, prompt_tokens=None, completion_tokens=None)
     usage = None
     if completion.prompt_tokens is not None and completion.completion_tokens is not None:
         usage = _usage(
@@ -91,17 +85,6 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     before = "\n".join(filter(None, (encodable(completion.reasoning), found.reasoning)))
     answered = bool(found.answer.strip()) or state == "stop"
     return before, found.answer, answered and found.state != "truncated"
-
-
-def credible(completion: Completion, limit: int | None) -> bool:
-    """Whether the token counts can be true of what was sent and of what came back."""
-    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
-    if seen is not None:
-        sent = prompt.counted_tokens or prompt.row_tokens
-        if seen < 1 or seen * 100 < sent or seen > (limit or seen):
-            return False
-    written = len(completion.text) + len(completion.reasoning or "")
-    return made is None or (made >= 0 and written <= made * MOST_CHARACTERS)
 
 
 def shortened(completion: Completion, limit: int | None) -> str | None:

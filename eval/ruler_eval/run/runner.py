@@ -1,11 +1,11 @@
 """Run a model over a frozen release: rows -> prompt -> backend -> row state -> record.
 
-    summary = run(RunOrder(dataset="ruler", configs=("all_4k",), backend="oracle", out=Path("RUN")))
+    summary = run(RunOptions("ruler", configs="all_4k", backend="oracle", out="RUN"))
 
 RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
 that does not fit the model's window is recorded as such and never shortened. Rows are sent in
-waves (work_plan.py); a caller who may stop between two of them uses `OpenRun`.
+waves (plan.py); a caller who may stop between two of them uses `OpenRun`.
 """
 
 from __future__ import annotations
@@ -21,43 +21,42 @@ from functools import cached_property
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, EngineDied
-from ruler_eval.run.backends.start import check_installed, shares_prefixes, start
+from ruler_eval.run.backends.backend import Backend, EngineDied, check_installed, start_backend
+from ruler_eval.run.checked_run import RowOrder, check_run, new_session, utc_now
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import (
+    Estimate,
+    Part,
+    SentRow,
+    in_waves,
+    needed_window,
+    plan_rows,
+    read_rows,
+)
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import OPENING, Prompt, Prompter
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import over_limit, record_of
-from ruler_eval.run.run_order import CheckedRun, RowOrder, RunOrder, check_order, new_session, now
-from ruler_eval.run.work_plan import (
-    Estimate,
-    Part,
-    SentRow,
-    Waves,
-    in_waves,
-    needed_window,
-    plan_rows,
-    sent_rows,
-)
 
 MAX_THREADS = 16
 MAX_TOKENS_AHEAD = 1 << 22
 """Tokens of the rows that are rendered ahead, at most (a longer row is rendered alone)."""
 
 
-def estimate(order: RunOrder) -> Estimate:
+def estimate(options: RunOptions) -> Estimate:
     """Return what a run would do: `ruler run --dry-run`. No model is loaded, nothing is written."""
-    checked = check_order(order)
+    checked = check_run(options)
     parts = checked.parts(writable=False)
-    return _plan(checked, parts, checked.waves(parts, None))[1]
+    return plan_rows(checked.release, parts, checked.options, checked.waves(parts, None))[1]
 
 
-def run(order: RunOrder) -> RunSummary:
+def run(options: RunOptions) -> RunSummary:
     """Answer what is missing and return the state of every row of the run.
 
-    Raises RulerError before the first row if the order cannot run as asked or RUN holds other
-    settings. Killed at any moment it loses the rows in flight; the same order resumes.
+    Raises RulerError before the first row if the run cannot be as asked or the folder holds other
+    settings. Killed at any moment it loses the rows in flight; the same options resume.
     """
-    with OpenRun(order) as work:
+    with OpenRun(options) as work:
         if any(part.missing for part in work.parts):
             work.start()
             work.answer([part for wave in work.in_order for part in wave])
@@ -67,34 +66,37 @@ def run(order: RunOrder) -> RunSummary:
 class OpenRun:
     """A run that is being worked on; its backend starts with the first missing row.
 
-    with OpenRun(order) as work:
+    with OpenRun(options) as work:
         for wave in work.waves():
             work.answer(wave)                    # until every row of the wave has its record
     """
 
     def __init__(
         self,
-        order: RunOrder,
+        options: RunOptions,
         fixed: Mapping[str, Any] | None = None,
         look_every: int | None = None,
         order_rows: RowOrder | None = None,
     ) -> None:
-        """Check the order and lock its folder; `fixed` settings are recorded in run.json, too.
+        """Check the options and lock the folder; `fixed` settings are recorded in run.json, too.
 
         A caller who looks at the rows between waves gives `look_every`, the most rows of a
         configuration in one, and maybe their order. Raises RulerError as `run` does.
         """
-        self.checked = check_order(order, fixed)
-        self.order, self.records = self.checked.order, self.checked.records
-        self.summary = RunSummary()
+        self.checked = check_run(options, fixed)
+        self.options, self.records = self.checked.options, self.checked.records
+        reasoning = self.options.reasoning
+        self.summary = RunSummary(
+            shard=self.options.shard, max_thinking=reasoning.budget if reasoning.limited else None
+        )
         self.on_record: Callable[[Record], None] = lambda record: None
         """Called with the record of each row that is answered."""
-        self._session = new_session(self.order, self.checked.digests)
+        self._session = new_session(self.options, self.checked.digests)
         self._backend: Backend | None = None
         self._prompter: Prompter | None = None
         self._progress: Progress | None = None
         self._restarted = False
-        self._done: set[tuple[str, int]] = set()
+        self._done: set[tuple[str, int, int]] = set()
         self.writable = self.records.lock()
         try:
             self.parts = self.checked.parts(self.writable, order_rows)
@@ -111,7 +113,7 @@ class OpenRun:
             if self._progress is not None:
                 self._progress.stop()
             if self._backend is not None and error is None:
-                self.summary.complete(self._session, now())
+                self.summary.complete(self._session, utc_now())
                 self.records.record_settings({}, self._session)
         finally:
             if self._backend is not None:
@@ -121,7 +123,7 @@ class OpenRun:
     @cached_property
     def plan(self) -> tuple[list[Part], Estimate]:
         """The parts with their rows in the order of sending, and what they amount to."""
-        return _plan(self.checked, self.parts, self._waves)
+        return plan_rows(self.checked.release, self.parts, self.options, self._waves)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
@@ -147,31 +149,37 @@ class OpenRun:
             return
         if not self.writable:
             raise RulerError(
-                f"'{self.order.out}' lacks rows and cannot be written: name a new --out."
+                f"'{self.options.folder}' lacks rows and cannot be written: name a new --out."
             )
-        check_installed(self.order.backend)
-        options = self.order.options
-        given = options.max_model_len or (options.arguments or {}).get("max_model_len")
-        if self.order.backend == "vllm" and not given:
-            release, budget = self.checked.release, self.order.reasoning.budget
-            window = needed_window(release, self.parts, options, budget)
-            self.order = replace(self.order, options=replace(options, window=window))
-            self._session["window"] = window
+        check_installed(self.options.backend)
         backend, prompter = self._start_backend()
         settings = {
             **self.checked.settings,
             **backend.settings(),
             **prompter.settings(),
+            "sampling": backend.sampling.settings(),
             "max_model_len": backend.own_limit or backend.limit,
         }
         self.records.record_settings(settings, self._session)
 
     def _start_backend(self) -> tuple[Backend, Prompter]:
         """Start the backend, and the prompts in the mode that is asked for or the backend's own."""
-        order = self.order
-        self._backend = backend = start(order.backend, order.options, self.checked.release)
-        mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
-        self._prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
+        options = self.options
+        window = None
+        if options.backend == "vllm" and not (
+            options.max_model_len or "max_model_len" in options.arguments
+        ):
+            window = needed_window(self.checked.release, self.parts, options)
+            self._session["window"] = window
+        self._backend = backend = start_backend(options, self.checked.release, window)
+        mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
+        self._prompter = Prompter(
+            mode,
+            backend.tokenizer,
+            options.direct,
+            options.reasoning,
+            counts_tokens=backend.needs_token_ids,
+        )
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend, self._prompter
 
@@ -184,57 +192,91 @@ class OpenRun:
             return
         self.start()
         if self._progress is None:
-            self._progress = Progress(self.plan[1], self.order.price, self.order.quiet)
-            self._progress.start()
+            self._progress = self._start_progress()
         try:
-            self._answer(parts)
+            self._answer(parts, self._progress)
         except EngineDied as error:
             if self._restarted or self._backend is None:
                 raise
             self._restarted = True
             self._backend.close()
-            self._progress.note(f"{error} It is started once more.")
+            self._progress.note(f"{error} It is started again.")
             self._start_backend()
             self.answer(parts)
 
-    def _answer(self, parts: Sequence[Part]) -> None:
+    def _start_progress(self) -> Progress:
+        """Show the estimate, what the backend found, and the bar."""
+        backend = self._backend
+        assert backend is not None
+        progress = Progress(self.plan[1], self.options.price, not self.options.progress)
+        progress.start()
+        for line in backend.describe():
+            progress.note(line)
+        if note := backend.sampling.note(self.options.reasoning.on):
+            progress.note(note)
+        backend.on_note = progress.note
+        return progress
+
+    def _answer(self, parts: Sequence[Part], progress: Progress) -> None:
         """Render, send and record the missing rows of parts: the way of every row."""
-        backend, prompter, progress = self._backend, self._prompter, self._progress
+        backend, prompter = self._backend, self._prompter
         assert backend is not None
         assert prompter is not None
-        assert progress is not None
         backend.on_note = progress.note
-
-        def fitting(prompts: Iterator[Prompt]) -> Iterator[Prompt]:
-            for prompt in prompts:
-                over = over_limit(prompt, backend.limit)
-                if over is None:
-                    yield prompt
-                else:
-                    _check_window(backend, prompt)
-                    self._record(over, prompt, progress)
-
-        rows = sent_rows(self.checked.release, parts, self._done)
-        with closing(render_ahead(rows, prompter, backend)) as prompts:
-            for completion in backend.generate(fitting(prompts)):
+        if self.options.repeats > 1:
+            for part in parts:
+                done = self.records.read(part.config, self.options.retry_failed)
+                self._done |= {(part.config, *key) for key in done}
+        with closing(render_ahead(self._rows_to_send(parts), prompter, backend)) as prompts:
+            samples = self._samples_to_send(prompts, backend, progress)
+            for completion in backend.generate(samples):
                 record = record_of(completion, backend.limit, backend.tokenizer)
                 self.summary.count_session(record, completion.prompt)
                 self._record(record, completion.prompt, progress)
 
+    def _rows_to_send(self, parts: Sequence[Part]) -> Iterator[SentRow]:
+        """Yield the rows that lack a record of any sample, in the order of sending."""
+        samples = range(self.options.repeats)
+        for config, row in read_rows(self.checked.release, parts):
+            if any((config, row["index"], sample) not in self._done for sample in samples):
+                yield config, row
+
+    def _samples_to_send(
+        self, prompts: Iterator[Prompt], backend: Backend, progress: Progress
+    ) -> Iterator[Prompt]:
+        """Yield each sample that has no record yet; those that do not fit are recorded as such."""
+        for prompt in prompts:
+            for number in range(self.options.repeats):
+                if (prompt.config, prompt.index, number) in self._done:
+                    continue
+                sample = replace(prompt, sample=number) if number else prompt
+                over = over_limit(sample, backend.limit)
+                if over is None:
+                    yield sample
+                else:
+                    _check_window(backend, sample)
+                    self._record(over, sample, progress)
+
     def _record(self, record: Record, prompt: Prompt, progress: Progress) -> None:
+        """Write the record of a row, or of a sample of it."""
+        if self.options.repeats > 1:
+            record = {**record, "sample": prompt.sample}
         self.records.write(record)
         self.on_record(record)
-        self._done.add((record["config"], record["index"]))
+        self._done.add((prompt.config, prompt.index, prompt.sample))
         progress.add(record, prompt.row_tokens)
 
     def finish(self, parts: Sequence[Part]) -> RunSummary:
         """Sort the files of these parts, and count the state of every row of them."""
         for part in parts:
-            if not self.writable or not self.records.finish(part.config, part.indices):
-                found = self.records.of(part.config)
-                self.summary.missing += sum(index not in found for index in part.indices)
-            mine = self.records.of(part.config)
-            self.summary.add(part.config, [mine[i] for i in part.indices if i in mine])
+            keys = [
+                (index, sample) for index in part.indices for sample in range(self.options.repeats)
+            ]
+            if self.writable:
+                self.records.finish(part.config, keys)
+            found = self.records.read(part.config)
+            self.summary.missing += sum(key not in found for key in keys)
+            self.summary.add(part.config, [found[key] for key in keys if key in found])
         return self.summary
 
     def record(self, found: Mapping[str, Any]) -> None:
@@ -244,14 +286,6 @@ class OpenRun:
             self.records.record_settings({}, settings["sessions"][-1], found)
 
 
-def _plan(
-    checked: CheckedRun, parts: Sequence[Part], waves: Waves | None
-) -> tuple[list[Part], Estimate]:
-    order = checked.order
-    by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    return plan_rows(checked.release, parts, budget, by_prefix, waves, order.quiet)
-
-
 def render_ahead(
     rows: Iterator[SentRow], prompter: Prompter, backend: Backend
 ) -> Generator[Prompt, None, None]:
@@ -259,7 +293,7 @@ def render_ahead(
 
     Tokenizers work outside Python's lock: as many run at a time as there are cores.
     """
-    if prompter.tokenizer is not None:
+    if prompter.tokenizer is not None and prompter.counts_tokens:
         prompter.token_ids  # noqa: B018  (made before there are threads)
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1

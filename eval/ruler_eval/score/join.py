@@ -38,7 +38,12 @@ class JoinedConfig:
     """The task whose scoring rule applies."""
     release: Release | None
     answers: Mapping[int, Prediction]
-    """By index the answer that counts: of several the first that did not fail."""
+    """By index the answer that counts: of several the first that did not fail, and its first sample
+    if rows have several (`ruler run --repeats`)."""
+    samples: Mapping[int, Sequence[Prediction]]
+    """By index all samples that were answered."""
+    repeats: int
+    """How many samples a row was to have."""
     duplicated: int
     """How many more answers there are."""
     asked: frozenset[int] | None
@@ -77,7 +82,8 @@ class JoinedConfig:
             return
         for row in self.release.rows(self.name, columns):
             found = self.answers.get(int(row["index"]))
-            check_references(row, found)
+            for sample in self.samples.get(int(row["index"]), ()):
+                check_references(row, sample)
             if found is not None or self.asked is None or row["index"] in self.asked:
                 yield row, found
 
@@ -118,7 +124,8 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
     joined = {}
     for name in sorted(groups, key=place):
         config = configs[name]
-        answers, duplicated, notes = _by_index(name, groups[name], release is None)
+        samples, duplicated, notes = _by_index(name, groups[name], release is None)
+        answers = {index: of_row[0] for index, of_row in samples.items()}
         if release is not None:
             _check_rows(name, answers, release)
         joined[name] = JoinedConfig(
@@ -127,6 +134,8 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
             task=scoring_task(config.task, config.dataset, release),
             release=release,
             answers=answers,
+            samples=samples,
+            repeats=max(run.get("repeats", 1), *(len(of_row) for of_row in samples.values()), 1),
             duplicated=duplicated,
             asked=_rows_asked(name, run, release),
             proof=_proof(name, answers, run, release),
@@ -152,28 +161,32 @@ def _by_config(predictions: Predictions, names: Names) -> dict[str, list[Predict
 
 def _by_index(
     name: str, predictions: Sequence[Prediction], self_contained: bool
-) -> tuple[dict[int, Prediction], int, list[str]]:
-    """Return the prediction that counts for each row, how many more there are, and notes."""
-    found: dict[int, Prediction] = {}
+) -> tuple[dict[int, list[Prediction]], int, list[str]]:
+    """Return the samples that count for each row, how many more answers there are, and notes."""
+    found: dict[tuple[int, int], Prediction] = {}
     duplicates = []
     for prediction in predictions:
-        before = found.get(prediction.index)
+        place = prediction.index, prediction.sample
+        before = found.get(place)
         if before is not None:
             duplicates.append(prediction)
         if before is None or (before.failed and not prediction.failed):
-            found[prediction.index] = prediction
+            found[place] = prediction
+    samples: dict[int, list[Prediction]] = {}
+    for (index, _), prediction in sorted(found.items(), key=lambda item: item[0][1]):
+        samples.setdefault(index, []).append(prediction)
     if not duplicates:
-        return found, 0, []
-    if self_contained and any(p.outputs != found[p.index].outputs for p in predictions):
+        return samples, 0, []
+    if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
         note = f"{name}: its indices repeat for different rows; lines are numbered instead"
-        return dict(enumerate(predictions)), 0, [note]
+        return {number: [answer] for number, answer in enumerate(predictions)}, 0, [note]
     files = dict.fromkeys(prediction.where.rpartition(":")[0] for prediction in predictions)
     order = f"; read in this order: {', '.join(files)}" if len(files) > 1 else ""
     note = (
         f"{name}: {len(duplicates)} duplicated predictions, the first at {duplicates[0].where}; of "
         f"each row's the first that did not fail counts{order}"
     )
-    return found, len(duplicates), [note]
+    return samples, len(duplicates), [note]
 
 
 def _check_data(run: Mapping[str, Any], release: Release) -> None:

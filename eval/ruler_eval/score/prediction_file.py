@@ -49,6 +49,7 @@ FIELDS: Mapping[str, type | None] = {
     "thinking_tokens": int,
     "prompt_tokens": int,
     "error": str,
+    "sample": int,
     "columns": None,
     "model": None,
 }
@@ -411,6 +412,7 @@ class _RecordReader:
             prompt=prompt or None,
             columns=columns if isinstance(columns, Mapping) else None,
             where=where,
+            sample=values.get("sample") or 0,
         )
 
     def _index(self, values: Mapping[str, Any], config: str) -> int:

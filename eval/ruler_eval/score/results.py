@@ -39,16 +39,20 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, if it was scored
+      repeats, pass_at        of a run with several samples a row, whose mean is the row's score:
+                              how many, and {"k": {score, interval}}: the share of rows that at
+                              least one of k samples gets right (unbiased; intervals by row)
       documents               how many documents the rows ask about, if several ask about one;
                               design_effect: how many times the variance of independent rows the
                               score's is for that (score/scoring.py)
       depth                   ten bins (score/scoring.py), or null
     rows                      one table of all counted rows, as columns of equal length: config,
                               task, length, language ("en-ko": text and instruction), index, score
-                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit), found
-                              (references found), thinking_tokens, prompt_tokens, and digests of
-                              what was asked: references, question, prompt, and document, which rows
-                              on the same documents share
+                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit; of
+                              several samples that of the first that is not ok), found
+                              (references found), right (samples that are), thinking_tokens,
+                              prompt_tokens, and digests of what was asked: references, question,
+                              prompt, and document, which rows on the same documents share
     summary                   the tables' aggregates (score/aggregates.py)
     notes                     what was missing, duplicated, or damaged, in sentences
 """
@@ -87,7 +91,7 @@ UNPROVED: dict[Proof, str] = {
 Interval = list[float]
 RowState = Literal["ok", "truncated", "missing", "failed", "does_not_fit"]
 RowColumn = Literal[
-    "score", "state", "found", "thinking_tokens", "prompt_tokens",
+    "score", "state", "found", "right", "thinking_tokens", "prompt_tokens",
     "references", "question", "prompt", "document",
 ]  # fmt: skip
 UNANSWERED: tuple[RowState, ...] = ("missing", "failed")
@@ -107,7 +111,8 @@ class RowTable(TypedDict):
     index: list[int]
     score: list[float]
     state: list[RowState]
-    found: list[int]
+    found: list[float]
+    right: list[int]
     thinking_tokens: list[int | None]
     prompt_tokens: list[int | None]
     references: list[str]
@@ -122,6 +127,13 @@ class DepthBin(TypedDict):
     depth: list[float]
     score: float | None
     n: int
+
+
+class Mean(TypedDict):
+    """A mean score, 0 … 100, and its 95 % interval."""
+
+    score: float | None
+    interval: Interval | None
 
 
 class Cell(TypedDict):
@@ -153,6 +165,8 @@ class Cell(TypedDict):
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
     relative_to_0k: NotRequired[float]
+    repeats: NotRequired[int]
+    pass_at: NotRequired[dict[str, Mean]]
     documents: NotRequired[int]
     design_effect: NotRequired[float]
 
@@ -238,13 +252,6 @@ def lengths_of(cells: Iterable[Cell]) -> list[str]:
     """The names of the cells' lengths, shortest first."""
     tokens = {cell["length"]: cell["max_length"] for cell in cells}
     return sorted(tokens, key=tokens.__getitem__)
-
-
-class Mean(TypedDict):
-    """A mean score, 0 … 100, and its 95 % interval."""
-
-    score: float | None
-    interval: Interval | None
 
 
 class LengthMean(TypedDict):

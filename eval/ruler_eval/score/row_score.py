@@ -67,7 +67,7 @@ class RowScore(NamedTuple):
     state: RowState
     thinking: ReasoningState = "none"
     cut_scored: bool = False
-    found: int = 0
+    found: float = 0
 
     @property
     def counts(self) -> bool:

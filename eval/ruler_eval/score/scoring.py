@@ -45,6 +45,7 @@ from ruler_eval.score.results import (
     FORMAT,
     Cell,
     DepthBin,
+    Mean,
     Results,
     RowsByConfig,
     RowTable,
@@ -178,9 +179,14 @@ class ScoredRows:
     joined: JoinedConfig
     rows: list[PartialRow] = field(default_factory=list)
     answers: list[Prediction | None] = field(default_factory=list)
+    # Of several samples of a row the mean, and how many of how many are right.
     results: list[RowScore] = field(default_factory=list)
+    right: list[tuple[int, int]] = field(default_factory=list)
+    # References found in an answer that counts.
+    found: list[float] = field(default_factory=list)
     asked: int = 0
     missing: list[int] = field(default_factory=list)
+    missing_samples: int = 0
     # Rows by state, and by "cut_scored", "thinking", "thinking_cut" and "dropped".
     counts: Counter[str] = field(default_factory=Counter)
     # Depth and credit (0 … 1) of each reference that has a place in the context.
@@ -195,11 +201,14 @@ class ScoredRows:
     @property
     def notes(self) -> list[str]:
         """What is odd about the answers, or missing."""
-        if not self.missing:
-            return [*self.joined.notes]
-        count, first = len(self.missing), self.missing[0]
-        missing = f"{self.joined.name}: {count} rows are missing, the first is row {first}"
-        return [*self.joined.notes, missing]
+        notes, name = [*self.joined.notes], self.joined.name
+        if self.missing:
+            count, first = len(self.missing), self.missing[0]
+            notes.append(f"{name}: {count} rows are missing, the first is row {first}")
+        if self.missing_samples:
+            of = f"{self.joined.repeats} a row"
+            notes.append(f"{name}: {self.missing_samples} samples (of {of}) are missing")
+        return notes
 
 
 def _scored_rows(joined: JoinedConfig, rules: ScoringRules) -> ScoredRows:
@@ -209,27 +218,69 @@ def _scored_rows(joined: JoinedConfig, rules: ScoringRules) -> ScoredRows:
     found = ScoredRows(joined=joined)
     for row, answer, marks in _marked_rows(joined):
         found.asked += 1
-        result = row_score(row, answer, task, language, rules)
-        if result.state == "missing":
-            found.missing.append(int(row["index"]))
+        index = int(row["index"])
+        samples: Sequence[Prediction | None] = joined.samples.get(index, ())
+        if not samples:
+            found.missing.append(index)
             if rules.partial:
                 continue
+            samples = [None]
+        else:
+            found.missing_samples += joined.repeats - len(samples)
+        of = len(samples) if rules.partial else joined.repeats  # those that are missing score 0
+        results = [row_score(row, sample, task, language, rules) for sample in samples]
+        result = _mean_of_samples(results, of)
         found.counts[result.state] += 1
         found.counts["cut_scored"] += result.cut_scored
         found.counts["thinking"] += result.thinking != "none"
         found.counts["thinking_cut"] += result.thinking == "truncated"
-        hits: Sequence[bool] = ()
-        if marks and answer is not None and result.counts:
-            hits = metric.references_found(answer.text, row["outputs"], task, spoken)
+        hits = [0.0] * len(row["outputs"])
+        if marks:
+            for sample, scored in zip(samples, results, strict=True):
+                if sample is not None and scored.counts:
+                    each = metric.references_found(sample.text, row["outputs"], task, spoken)
+                    hits = [hit + one / of for hit, one in zip(hits, each, strict=True)]
         for depth, number in marks:
-            credit = result.score if number is None else float(bool(hits) and hits[number])
-            found.credits.append((depth, credit))
-        if rules.compat == "authors" and not result.counts:
+            found.credits.append((depth, result.score if number is None else hits[number]))
+        if rules.compat == "authors" and not any(scored.counts for scored in results):
             found.counts["dropped"] += 1  # their script leaves out what was never answered
             continue
         found.rows.append(row)
         found.answers.append(answer)
         found.results.append(result)
+        found.right.append((sum(scored.score == 1 for scored in results), of))
+        found.found.append(sum(scored.found * scored.counts for scored in results) / of)
+    return found
+
+
+def _mean_of_samples(results: Sequence[RowScore], of: int) -> RowScore:
+    """Return the mean of a row's samples, and how the first ended that did not end well."""
+    first = results[0]
+    if of == 1:
+        return first
+    for result in results:
+        if result.state != "ok":
+            first = result
+            break
+    return first._replace(
+        score=math.fsum(result.score for result in results) / of,
+        strict=math.fsum(result.strict for result in results) / of,
+        found=math.fsum(result.found for result in results) / of,
+    )
+
+
+def _pass_at(scored: ScoredRows, clusters: Sequence[np.ndarray] | None) -> dict[str, Mean]:
+    """Return the share of rows that one of k samples gets right, for k = 1, 2, 4, … and all.
+
+    Without bias: of n samples of which c are right, 1 − C(n − c, k) / C(n, k) (Chen et al., 2021).
+    """
+    n = min(of for _, of in scored.right)
+    sizes = {1, n, *(2**power for power in range(n.bit_length()) if 2**power < n)}
+    found: dict[str, Mean] = {}
+    for k in sorted(sizes):
+        values = np.array([1 - math.comb(of - c, k) / math.comb(of, k) for c, of in scored.right])
+        interval = intervals.percent([values], None, clusters)
+        found[str(k)] = {"score": 100 * float(values.mean()), "interval": interval}
     return found
 
 
@@ -281,8 +332,10 @@ def _cell(
     if joined.task in metric.QA_TASKS:
         cell["whole_word"] = strict
     if joined.task.startswith("cwe_"):
-        words = [float(result.found) * result.counts for result in scored.results]
-        cell["words_right"] = math.fsum(words) / n if n else None
+        cell["words_right"] = math.fsum(scored.found) / n if n else None
+    if joined.repeats > 1 and n:
+        cell["repeats"] = joined.repeats
+        cell["pass_at"] = _pass_at(scored, clusters)
     if control and mean is not None:
         cell["relative_to_0k"] = 100 * mean / control
     if clusters is not None:
@@ -304,6 +357,7 @@ def _row_table(
         "score": [],
         "state": [],
         "found": [],
+        "right": [],
         "thinking_tokens": [],
         "prompt_tokens": [],
         "references": [],
@@ -318,12 +372,14 @@ def _row_table(
         table["length"] += [config.length] * n
         table["language"] += [config.languages] * n
         shared = documents.get(name, {})
-        for row, answer, result in zip(rows.rows, rows.answers, rows.results, strict=True):
+        columns = zip(rows.rows, rows.answers, rows.results, rows.right, strict=True)
+        for row, answer, result, (right, _) in columns:
             index, question = int(row["index"]), row.get("question")
             table["index"].append(index)
             table["score"].append(result.score)
             table["state"].append(result.state)
             table["found"].append(result.found)
+            table["right"].append(right)
             table["thinking_tokens"].append(answer.thinking_tokens if answer else None)
             table["prompt_tokens"].append(answer.prompt_tokens if answer else None)
             table["references"].append(digest("\n".join(row["outputs"])))

@@ -30,7 +30,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_dataset import load
 from tests.conftest import Silent
-from tests.shares import ALL, share
+from tests.nightly import mostly_nightly
 
 ORDER = BuildOrder(
     Path(), lengths=("4k",), tasks=("niah_s", "vt", "qa_1"), samples=6, sources=("embedded",)
@@ -105,7 +105,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
 ) -> None:
     root = tmp_path / "killed"
     kept = 0
-    for workers in ("1", "2", "1") if ALL else ("1", "2"):
+    for workers in ("1", "2"):
         command = ruler("build", str(root), *ARGUMENTS, "--workers", workers)
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
@@ -332,7 +332,7 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.mirror
-@pytest.mark.parametrize("tokenizer", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
+@pytest.mark.parametrize("tokenizer", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     mirror: Path, counter_of: Callable[[str], TokenCounter], tmp_path: Path, tokenizer: str
 ) -> None:
@@ -342,7 +342,7 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
         root,
         tokenizers=(tokenizer,),
         lengths=("4k", "16k"),
-        samples=8 if ALL else 2,
+        samples=2,
         mirror=mirror,
     )
     manifest = build(order, Silent()).manifest

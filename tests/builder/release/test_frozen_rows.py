@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,24 +14,33 @@ from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.names import TASKS
 from tests.conftest import Silent
-from tests.shares import share
 
-NIAH = [name for name in TASKS["ruler"] if name.startswith("niah_")]
-RULER = (*share(4, NIAH), "vt", "cwe", "fwe", *share(2, ["qa_1", "qa_2"]))
-LANGUAGES = ("zh", *share(2, ["pl", "ta"]))
-PARTS = {
-    "ruler": {"lengths": ("4k",), "tasks": RULER},
-    "oneruler": {"lengths": ("8k",), "languages": LanguageChoice(LANGUAGES)},
-}
-FILES = {"ruler": len(RULER), "oneruler": 8 * len(LANGUAGES)}
+SOME_TASKS = ("niah_single_1", "niah_multikey_2", "vt", "cwe", "fwe", "qa_1")
 
 
-@pytest.mark.parametrize("dataset", PARTS)
-def test_a_part_built_again_has_the_frozen_rows(mirror: Path, tmp_path: Path, dataset: str) -> None:
+def part(suite: str, files: int, *, is_nightly: bool, **choice: Any) -> Any:
+    """A part of a data set, and how many files it has."""
+    return pytest.param(suite, files, choice, marks=[pytest.mark.nightly] if is_nightly else [])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "count", "choice"),
+    [
+        part("ruler", 6, is_nightly=False, lengths=("4k",), tasks=SOME_TASKS),
+        part("ruler", 13, is_nightly=True, lengths=("4k",), tasks=TASKS["ruler"]),
+        part("oneruler", 16, is_nightly=False, lengths=("8k",), languages=("zh", "pl")),
+        part("oneruler", 8, is_nightly=True, lengths=("8k",), languages=("ta",)),
+    ],
+)
+def test_a_part_built_again_has_the_frozen_rows(
+    mirror: Path, tmp_path: Path, dataset: str, count: int, choice: dict[str, Any]
+) -> None:
+    if "languages" in choice:
+        choice = {**choice, "languages": LanguageChoice(choice["languages"])}
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
-    order = BuildOrder(tmp_path / dataset, suite=dataset, mirror=mirror, **PARTS[dataset])
+    order = BuildOrder(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)
     files = build(order, Silent()).manifest["files"].values()
     digests = {entry["config"]: entry["rows_sha256"] for entry in files}
-    assert len(digests) == FILES[dataset]
+    assert len(digests) == count
     assert digests.items() <= frozen.rows[dataset].items()

@@ -116,7 +116,7 @@ def test_lists_of_words_are_not_crossed(tmp_path: Path) -> None:
 def test_the_embedded_texts_are_never_mixed_with_the_published(
     mirror: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(RulerError, match="do not stand beside"):
+    with pytest.raises(RulerError, match="cannot be mixed"):
         build(order(tmp_path / "no", mirror=mirror, sources=("book-en=embedded",)), Silent())
     assert not (tmp_path / "no" / MANIFEST).exists()
 

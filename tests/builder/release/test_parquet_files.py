@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ruler_builder.release.parquet import parquet_file
 from ruler_common.rows import COLUMNS, arrow_schema
-from tests.shares import examples
 
 TEXTS = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -33,13 +32,12 @@ ROWS = st.lists(
 
 
 @settings(
-    max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
-    with parquet_file(path, schema, group=3, level=1) as file:
+    with parquet_file(path, group=3, level=1) as file:
         for row in rows:
             file.add(row)
     written = pq.read_table(path)

@@ -34,10 +34,15 @@ def task_of(
     seed: int = 0,
     reserve: int = RESERVE,
 ) -> Task:
+    suite = suite or read_suite()
     key = TaskKey(
-        dataset="ruler", task=name, max_length=parse_length(length), reserve=reserve, seed=seed
+        dataset=suite.dataset,
+        task=name,
+        max_length=parse_length(length, suite.dataset),
+        reserve=reserve,
+        seed=seed,
     )
-    return (suite or read_suite()).task(key, counted_sources)
+    return suite.task(key, counted_sources)
 
 
 def parts(row: NewRow) -> tuple[str, str, str]:

@@ -23,7 +23,7 @@ from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 ONERULER = GROUPS["oneruler"]["all"]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
@@ -246,7 +246,7 @@ def test_a_window_is_full_to_the_sentence_and_counted_exactly(
     assert row.unit is None or spare < row.unit
 
 
-@pytest.mark.parametrize("name", share(3, ["qwen2.5", "gemma3", "o200k_base"]))
+@pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "gemma3", "o200k_base"]))
 def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
     published: Callable[[str], CountedSources], name: str
 ) -> None:

@@ -15,7 +15,7 @@ from tests.builder.tasks.row_reading import (
     parts,
     task_of,
 )
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 
 @pytest.mark.parametrize("name", ["qa_1", "qa_2"])
@@ -38,7 +38,7 @@ def test_question_answering_is_worded_as_the_reference_code_words_it(
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece"])
-@pytest.mark.parametrize("name", share(2, ["qa_1", "qa_2"]))
+@pytest.mark.parametrize("name", mostly_nightly(2, ["qa_1", "qa_2"]))
 def test_no_document_left_out_fits_where_counts_do_not_add_up(
     own_texts: Callable[[TokenCounter], CountedSources],
     counter_made: Callable[[str], TokenCounter],

@@ -7,17 +7,15 @@ import sys
 import uuid
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.tasks.randomness import all_but, distinct, letters, numbers, rng, uuids
-from tests.shares import examples
 
 LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
 PARTS = st.integers(-(10**6), 10**6) | st.text(LETTERS, max_size=8)
 KEYS = st.lists(PARTS, min_size=1, max_size=5)
 SEEDS = st.integers(0, 2**32)
-LAWS = settings(max_examples=examples(60))
 
 DRAWS = """
 from ruler_builder.tasks.randomness import distinct, letters, numbers, rng, uuids
@@ -49,7 +47,6 @@ def test_the_draws_of_a_key_are_frozen() -> None:
     ]
 
 
-@LAWS
 @given(KEYS)
 def test_equal_keys_give_equal_draws_whatever_was_drawn_before(key: list[str | int]) -> None:
     expected = rng(*key).integers(2**62, size=4)
@@ -58,7 +55,6 @@ def test_equal_keys_give_equal_draws_whatever_was_drawn_before(key: list[str | i
     assert np.array_equal(rng(*key).integers(2**62, size=4), expected)
 
 
-@LAWS
 @given(KEYS, KEYS)
 def test_different_keys_give_different_draws(one: list[str | int], other: list[str | int]) -> None:
     if [str(part) for part in one] != [str(part) for part in other]:
@@ -69,7 +65,6 @@ def test_where_a_part_of_a_key_ends_matters() -> None:
     assert rng("ab", "c").integers(2**62) != rng("a", "bc").integers(2**62)
 
 
-@LAWS
 @given(SEEDS, st.integers(1, 10**7), st.data())
 def test_distinct_integers_differ_and_lie_below_the_population(
     seed: int, population: int, data: st.DataObject
@@ -85,7 +80,6 @@ def test_distinct_integers_come_in_random_order() -> None:
     assert all(20 <= places.count(place) <= 65 for place in range(10))
 
 
-@LAWS
 @given(st.integers(1, 60), st.data())
 def test_all_but_some_integers_are_the_others_in_order(
     population: int, data: st.DataObject
@@ -96,7 +90,6 @@ def test_all_but_some_integers_are_the_others_in_order(
     assert all_but(population, np.array(taken, dtype=int)).tolist() == expected
 
 
-@LAWS
 @given(SEEDS, st.integers(1, 7), st.data())
 def test_numbers_have_their_digits_differ_and_avoid_what_is_taken(
     seed: int, digits: int, data: st.DataObject
@@ -118,7 +111,6 @@ def test_numbers_can_use_up_all_there_are() -> None:
     assert sorted(numbers(rng(1), 2, 50, taken)) == [str(n) for n in range(50, 100)]
 
 
-@LAWS
 @given(SEEDS, st.integers(0, 40))
 def test_uuids_are_of_version_4_and_differ(seed: int, count: int) -> None:
     drawn = uuids(rng(seed), count)
@@ -128,7 +120,6 @@ def test_uuids_are_of_version_4_and_differ(seed: int, count: int) -> None:
         assert (read.version, read.variant, str(read)) == (4, uuid.RFC_4122, text)
 
 
-@LAWS
 @given(SEEDS, st.integers(1, 6), st.integers(0, 26))
 def test_letters_have_their_length_and_alphabet_and_differ(
     seed: int, length: int, count: int

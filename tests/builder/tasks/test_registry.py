@@ -9,15 +9,21 @@ from dataclasses import fields
 
 import pytest
 
-from ruler_builder.suites.suite import read_suite, suite_names
+from ruler_builder.suites import suite_names
+from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES
 from ruler_common.names import TASKS
 
 
 @pytest.mark.parametrize("dataset", TASKS)
-def test_the_benchmarks_own_suites_use_every_family_as_it_is_worded(dataset: str) -> None:
-    worded = {name: one.templates for name, one in FAMILIES.items() if one.dataset == dataset}
-    assert list(read_suite(dataset).families.items()) == list(worded.items())
+def test_the_benchmarks_own_suites_use_families_as_they_are_worded(dataset: str) -> None:
+    for family, templates in read_suite(dataset).families.items():
+        assert FAMILIES[family].dataset == dataset
+        assert FAMILIES[family].templates == templates
+
+
+def test_every_family_is_used_by_a_suite() -> None:
+    assert {family for name in suite_names() for family in read_suite(name).families} == {*FAMILIES}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

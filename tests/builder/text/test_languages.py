@@ -15,7 +15,7 @@ from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 UNSPACED = {"ja", "zh"}
 HOLDERS = {
@@ -28,7 +28,7 @@ HOLDERS = {
     "answer_prefix": [],
     "answer": [],
 }
-every_language = pytest.mark.parametrize("code", share(5, LANGUAGES))
+every_language = pytest.mark.parametrize("code", mostly_nightly(5, LANGUAGES))
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.text.sentences import iter_starts, sentence_starts, split
 from ruler_common.languages import language_facts
-from tests.shares import examples
 
-LAWS = settings(max_examples=examples(100))
 SENTENCES = st.lists(
     st.sampled_from(
         [
@@ -36,7 +34,6 @@ def sentences(text: str) -> list[str]:
     return [text[a:b] for a, b in pairwise([*starts, len(text)])]
 
 
-@LAWS
 @given(SENTENCES)
 def test_starts_ascend_from_zero_are_unique_and_in_range(text: str) -> None:
     starts = sentence_starts(text, "en")
@@ -45,7 +42,6 @@ def test_starts_ascend_from_zero_are_unique_and_in_range(text: str) -> None:
     assert starts[-1] < max(1, len(text))
 
 
-@LAWS
 @given(SENTENCES)
 def test_the_sentences_joined_give_the_text_back(text: str) -> None:
     assert "".join(sentences(text)) == text
@@ -99,7 +95,6 @@ def test_the_embedded_essays_split_into_sentences_of_ordinary_length(embedded_te
 # ---- Sentences of languages ----------------------------------------------------------------------
 
 
-@LAWS
 @given(SENTENCES)
 def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None:
     found = list(split(text, "en"))
@@ -107,7 +102,6 @@ def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None
     assert all(part == part.strip() != "" for part in found)
 
 
-@LAWS
 @given(SENTENCES)
 def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -> None:
     found = list(split(text, "ja", language_facts("ja").sentences))

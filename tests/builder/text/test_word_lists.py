@@ -8,12 +8,11 @@ import unicodedata
 from importlib.resources import files
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.tasks.randomness import distinct, rng
 from ruler_builder.text import word_lists
-from tests.shares import examples
 
 
 def test_the_word_lists_are_the_pinned_ones() -> None:
@@ -107,7 +106,6 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
 LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 
 
-@settings(max_examples=examples(200))
 @given(LISTS, LISTS)
 def test_holding_says_which_words_have_a_part_in_them(listed: list[str], parts: list[str]) -> None:
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]

@@ -15,10 +15,8 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.split_points import SplitPoints
 from ruler_builder.window.prompt import PromptBuilder
 from tests.builder.tokens.test_tokenizers import NAMED
-from tests.shares import examples
 
 LAWS = settings(
-    max_examples=examples(120),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

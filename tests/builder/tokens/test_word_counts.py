@@ -14,10 +14,8 @@ from ruler_builder.text import corpora
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.counting import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
 from ruler_builder.tokens.tokenizers import TokenizerEntry
-from tests.shares import examples
 
 LAWS = settings(
-    max_examples=examples(100),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = st.text(max_size=30) | st.lists(

@@ -20,7 +20,6 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.rows import arrow_schema
 
 Row = dict[str, Any]
 
@@ -73,7 +72,7 @@ def keep(root: Path, *paths: str) -> None:
 
 def write_rows(path: Path, rows: list[Row], group: int) -> str:
     """Write a file as a build does, `group` rows a row group; returns the digest of its rows."""
-    with parquet_file(path, arrow_schema(), group, level=5) as file:
+    with parquet_file(path, group, level=5) as file:
         for row in rows:
             file.add(row)
     return file.digest.hexdigest()

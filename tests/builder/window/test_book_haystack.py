@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import BookHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
-from tests.shares import examples, share
+from tests.nightly import mostly_nightly
 
 ENGLISH = [f"The {n}th day was grey, and Mrs. Hale's boat lay still." for n in range(1, 40)]
 CHINESE = [
@@ -22,7 +22,6 @@ CHINESE = [
 JAPANESE = ["これは本です。", "「次は？」と彼女が言った。", "２０歳だった", "ここで終わる！"] * 20
 TEXTS = {"en": (ENGLISH, " "), "zh": (CHINESE, ""), "ja": (JAPANESE, "")}
 LAWS = settings(
-    max_examples=examples(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 NEEDLES = st.lists(st.floats(0, 1), max_size=5).map(
@@ -64,9 +63,9 @@ def test_a_context_is_counted_exactly_by_the_default_tokenizer(
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@pytest.mark.parametrize("name", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
+@pytest.mark.parametrize("name", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 @pytest.mark.parametrize("code", TEXTS)
-@settings(LAWS, max_examples=examples(8))
+@LAWS
 @given(units=st.integers(0, 120), needles=NEEDLES)
 def test_a_context_is_counted_exactly_by_others(
     counter_of: Callable[[str], TokenCounter],

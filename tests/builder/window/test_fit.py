@@ -6,14 +6,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.window.fit import Fitted, fit
 from ruler_common.errors import RulerError
-from tests.shares import examples
-
-LAWS = settings(max_examples=examples(150))
 
 
 class Draft(NamedTuple):
@@ -56,7 +53,6 @@ STEPS = st.sampled_from(
 """An exact guess, rough ones, and two useless ones."""
 
 
-@LAWS
 @given(SIZES, STEPS, st.data())
 def test_the_largest_number_of_units_that_fits_is_found(
     sizes: list[int], step_of: Callable, data: st.DataObject
@@ -69,7 +65,6 @@ def test_the_largest_number_of_units_that_fits_is_found(
     assert fitted.draft == Draft(fitted.units, sizes[fitted.units])
 
 
-@LAWS
 @given(SIZES, STEPS, st.data())
 def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(
     sizes: list[int], step_of: Callable, data: st.DataObject
@@ -84,7 +79,6 @@ def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(
         assert unit == sizes[units + 1] - sizes[units] > room - sizes[units]
 
 
-@LAWS
 @given(st.integers(1, 40), st.integers(0, 10**6), st.integers(0, 5))
 def test_without_a_most_the_units_have_no_end(cost: int, room: int, least: int) -> None:
     def draft(units: int) -> Draft:
@@ -95,7 +89,6 @@ def test_without_a_most_the_units_have_no_end(cost: int, room: int, least: int) 
     assert fitted == Fitted(room // cost, draft(room // cost), cost)
 
 
-@LAWS
 @given(SIZES, st.data())
 def test_a_good_guess_takes_few_drafts_and_none_twice(
     sizes: list[int], data: st.DataObject
@@ -114,7 +107,6 @@ def test_a_guess_ten_percent_off_takes_few_drafts_at_a_million_tokens() -> None:
     assert len(window.drafted) <= 12
 
 
-@LAWS
 @given(SIZES, STEPS, st.data())
 def test_a_useless_guess_still_ends_with_no_draft_made_twice(
     sizes: list[int], step_of: Callable, data: st.DataObject

@@ -12,10 +12,8 @@ from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
-from tests.shares import examples
 
 LAWS = settings(
-    max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = """\

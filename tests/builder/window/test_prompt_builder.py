@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.prompt import Evidence, PromptBuilder
-from tests.shares import examples, share
+from tests.nightly import mostly_nightly
 
 LAWS = settings(
-    max_examples=examples(120),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
@@ -57,7 +56,7 @@ def test_the_tokens_are_those_of_the_whole_text(tekken: TokenCounter, pieces: li
 
 @LAWS
 @given(pieces=PIECES)
-@pytest.mark.parametrize("name", share(2, ["cl100k_base", "gemma3"]))
+@pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "gemma3"]))
 def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
     counter_of: Callable[[str], TokenCounter], name: str, pieces: list[Piece]
 ) -> None:

@@ -345,3 +345,21 @@ def test_models_are_called_by_their_labels(write_run):
     assert stdout.startswith("base (A) and tuned (B) ")
     assert "\nB: tuned, " in stdout
     assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]
+
+
+def test_settings_that_differ_are_named_in_one_line():
+    a, b = results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20)
+    common = {"backend": "vllm", "model": "m", "sessions": [{}], "revision": None}
+    a["run"] = {**common, "sampling": {"temperature": 0.0, "seed": 0}, "mode": "prefill"}
+    b["run"] = {**common, "model": "n", "sampling": {"temperature": 0.6, "seed": 0}}
+    b["run"] |= {"mode": "prefill", "engine": {"kv_cache_dtype": "fp8"}}
+    found = compare(a, b)
+    assert found["settings"] == {
+        "sampling.temperature": ["0.0", "0.6"],
+        "engine.kv_cache_dtype": ["not recorded", "fp8"],
+    }
+    shown = " ".join(comparison_tables.comparison(found).split())
+    assert "Settings that differ: sampling.temperature 0.0 / 0.6; engine" in shown
+    assert compare(a, a)["settings"] == {}
+    del b["run"]["backend"]  # not a run.json of this project
+    assert compare(a, b)["settings"] == {}

@@ -66,7 +66,7 @@ def damaged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answered(run: Path) -> list[int]:
-    return [len(Records(run).of(config)) for config in ("niah_single_1_4k", "vt_4k")]
+    return [len(Records(run).read(config)) for config in ("niah_single_1_4k", "vt_4k")]
 
 
 def options(out: Path) -> dict[str, Any]:

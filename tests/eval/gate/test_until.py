@@ -83,7 +83,7 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
     assert [look["rows"] for look in looks] == [*range(20, last["rows"] + 1, 10)]
     assert last["half_width"] <= 5
     assert all(look["half_width"] > 5 for look in looks[:-1])
-    assert len(Records(out).of("vt_4k")) == last["rows"] < 60
+    assert len(Records(out).read("vt_4k")) == last["rows"] < 60
     results = load(out)
     assert results["run"]["estimate"] == last
     assert f"the mean over all, {last['score']:.1f}" in results["notes"][0]
@@ -95,8 +95,8 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--until", "0"), "--until takes points above 0"),
-        (("--until", "nan"), "--until takes points above 0"),
+        (("--until", "0"), "--until takes a number above 0"),
+        (("--until", "nan"), "--until takes a number above 0"),
         (("--until", "1", "--shard", "1/2"), "leave --shard out"),
     ],
 )

@@ -10,8 +10,8 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
+from ruler_eval import publish as publishing
 from ruler_eval.frozen_release import Release
-from ruler_eval.publish import eval_results as publishing
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION

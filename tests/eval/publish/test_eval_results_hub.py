@@ -61,12 +61,33 @@ def test_a_pull_request_holds_the_file_and_the_benchmarks_commit(hub, propose, t
     request = model.pull_requests[-1]
     assert f"Pull request: {hub.url}/" in said
     assert said.endswith(f"/discussions/{len(model.pull_requests)}")
+    assert any("refs%2Fpr" in line and "expand=evalResults" in line for line in hub.requests)
     assert request.title == "Add results on ruler 1.0.0"
     sent = model.commits[request.commit][".eval_results/ruler_prefill.yaml"].data
     assert sent == (tmp_path / ".eval_results/ruler_prefill.yaml").read_bytes()
     found = parse_eval_result_entries(yaml.safe_load(sent))
     assert {entry.dataset_revision for entry in found} == {data.main}
     assert ".eval_results/ruler_prefill.yaml" not in model.commits[model.main]
+
+
+def test_an_error_that_the_hub_finds_in_the_file_is_shown(hub, propose):
+    hub.results_error = "task_id 'all_4k' is not defined in eval.yaml"
+    try:
+        said = propose(code=2)
+    finally:
+        hub.results_error = None
+    assert "Pull request: " in said
+    assert "The Hub finds an error in the proposed file: task_id 'all_4k' is not defined" in said
+
+
+def test_a_check_that_cannot_be_read_is_a_warning(hub, propose):
+    hub.fail("GET", "/api/models/org/model/revision/refs", 500, times=10)
+    try:
+        said = propose()
+    finally:
+        hub.failures.clear()
+    assert "Pull request: " in said
+    assert "the Hub's check of the file could not be read. The Hub itself fails (500)" in said
 
 
 def test_a_pull_request_keeps_what_the_model_has(hub, propose):

@@ -12,13 +12,14 @@ import pytest
 
 from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
-from ruler_score.language_text import numbers
+from ruler_score.language_text import normalize, numbers
 from ruler_score.oneruler_rules import (
     NONE_WORDS,
-    common_words,
+    WordList,
+    answer_in,
     exact_none,
     exact_numbers,
-    exact_words,
+    read_list,
 )
 from ruler_score.ruler_score import ANSWER_TAGS, score_row
 
@@ -111,8 +112,8 @@ def test_each_rule_by_itself_says_the_same(language):
         if case.task == "niah_none":
             assert exact_none(said, language) == case.score, case
         elif case.task == "cwe_easy":
-            assert exact_words(said, asked, language) == case.score, case
-            assert common_words(said, asked, language)[0] == case.found, case
+            listed = read_list(answer_in(said, language), asked, language)
+            assert (listed.exact, len(listed.found)) == (case.score, case.found), case
             found = rules.references_found(said, asked, case.task, language)
             assert sum(found) == case.found, case
         else:
@@ -162,15 +163,35 @@ def test_the_other_tasks_of_numbers_have_the_same_rule(task):
                 assert score_row(case.said, case.references, task, language).score == case.score
 
 
-def test_an_and_inside_a_word_is_no_separator():
-    words = ["共和国", "と", "火と"]
-    assert common_words("<答え>共和国、と、火と</答え>", words, "ja") == (3, True)
-    assert common_words("<答案>和平、共和国</答案>", ["和平", "共和国"], "zh") == (2, True)
-    assert common_words("<답변>사과, 배</답변>", ["사", "배"], "ko") == (1, False)
+def read(text: str, words: list[str], language: str) -> tuple[int, bool]:
+    """Return how many of the words a text holds, and whether it is a list of exactly them."""
+    listed: WordList = read_list(normalize(text, language), words, language)
+    return len(listed.found), listed.exact
 
 
-def test_words_with_digits_keep_them():
-    assert common_words("<Answer>1. mp3 2. 4x4</Answer>", ["mp3", "4x4"], "en") == (2, True)
+def test_an_and_inside_a_word_does_not_divide_items():
+    assert read("共和国、と、火と", ["共和国", "と", "火と"], "ja") == (3, True)
+    assert read("和平、共和国", ["和平", "共和国"], "zh") == (2, True)
+    assert read("사과, 배", ["사", "배"], "ko") == (1, False)
+    assert read("sand, and", ["sand"], "en") == (1, True)
+
+
+def test_a_word_with_digits_or_a_separator_in_it_is_whole():
+    assert read("1. mp3 2. 4x4", ["mp3", "4x4"], "en") == (2, True)
+    assert read("1. mp34, 2. 4x4", ["mp3", "4x4"], "en") == (1, False)
+    assert read("アイデア; アイディア、火", ["アイデア; アイディア", "火"], "ja") == (2, True)
+
+
+def test_a_lead_in_may_hold_a_word_of_the_list():
+    words = ["list", "word", "time", "answer"]
+    for said in ("Answer: list, word, time, answer", "list: 30\nword: 30\ntime: 30\nanswer: 30"):
+        assert read(said, words, "en") == (4, True)
+    assert read("most, common, list, word, time, answer", words, "en") == (4, False)
+
+
+def test_a_count_before_the_list_is_not_a_lead_in():
+    assert read("tree: 30\nriver: 30\nstone: 30", ["river", "stone"], "en") == (2, False)
+    assert read("The words, as asked:\nriver: 30\nstone: 30", ["river", "stone"], "en") == (2, True)
 
 
 def test_a_list_of_short_numbers_is_no_grouped_number():

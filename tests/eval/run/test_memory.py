@@ -13,7 +13,6 @@ import pytest
 
 from ruler_eval.run.records import read_lines
 from tests.eval.run import small_release
-from tests.shares import ALL
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.skipif(
 CODE = """
 import json, resource, sys, threading, time
 from pathlib import Path
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 data, out, url, at_once = sys.argv[1:]
 peaks = []
@@ -38,9 +36,9 @@ def peak_at_the_first_answer():
     peak()
 
 threading.Thread(target=peak_at_the_first_answer, daemon=True).start()
-options = ModelOptions("m", base_url=url, concurrency=int(at_once))
-order = RunOrder(data, ("niah_single_1_4k",), "openai", Path(out), options=options, quiet=True)
-outcome = run(order)
+options = RunOptions(data, configs="niah_single_1_4k", backend="openai", out=out, model="m",
+                     base_url=url, concurrency=int(at_once))
+outcome = run(options)
 peak()
 print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 """
@@ -50,11 +48,8 @@ print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 def test_a_thousand_concurrent_rows_keep_memory_flat(
     tmp_path: Path, serve: Callable[..., str], stats: Callable[[str], dict[str, object]]
 ) -> None:
-    """The first answer comes when all wait that may; as many later, memory is as it was.
-
-    A thousand of 4 KB with RULER_TESTS=all, or else 200 of 38 KB.
-    """
-    at_once, lines = (1000, 40) if ALL else (200, 400)
+    """The first answer comes when a thousand requests wait; after a thousand more, compare."""
+    at_once, lines = 1000, 40
     rows, out = 2 * at_once, tmp_path / "RUN"
     data = small_release.write(tmp_path / "ruler", rows=rows, lines=lines, only=("niah_single_1",))
     url = serve(answer="x", together=at_once)

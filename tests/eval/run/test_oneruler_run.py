@@ -10,7 +10,7 @@ from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Silent
@@ -33,7 +33,7 @@ freq_cw = 12
 
 
 def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, float]:
-    outcome = run(RunOrder(str(dataset), configs, "oracle", out, quiet=True))
+    outcome = run(RunOptions(dataset=str(dataset), configs=configs, backend="oracle", out=out))
     assert set(outcome.total) == {"stop"}
     done = in_process.ruler("score", out)
     assert done.code == 0, done.stderr

@@ -14,7 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import DIRECT, Prompter, TokenIds, load_tokenizer
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.row_state import over_limit
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
 NIAH = {
@@ -57,7 +57,7 @@ Load = Callable[[str], Any]
 
 @pytest.mark.mirror
 @families
-@pytest.mark.parametrize("row", share(2, [NIAH, VT]))
+@pytest.mark.parametrize("row", mostly_nightly(2, [NIAH, VT]))
 def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
     family: str, row: dict[str, Any], mirror_tokenizer: Load
 ) -> None:
@@ -257,7 +257,7 @@ TEXTS = (
 
 
 @pytest.mark.mirror
-@pytest.mark.parametrize("family", share(2, ("qwen2_5", "llama3_instruct")))
+@pytest.mark.parametrize("family", mostly_nightly(2, ("qwen2_5", "llama3_instruct")))
 def test_ids_are_those_of_the_tokenizer(
     mirror_tokenizer: Callable[[str], Any], family: str
 ) -> None:

@@ -25,7 +25,7 @@ def asked(**changes: Any) -> Prompt:
 def test_the_budget_is_read_from_a_flag() -> None:
     assert Reasoning.parse("off") == Reasoning(False, 0)
     assert Reasoning.parse("on") == Reasoning(True, reasoning.ON_BUDGET)
-    assert Reasoning.parse("512") == Reasoning(True, 512)
+    assert Reasoning.parse("512") == Reasoning(True, 512, limited=True)
     for wrong in ("0", "-1", "yes", ""):
         with pytest.raises(RulerError, match="--thinking"):
             Reasoning.parse(wrong)

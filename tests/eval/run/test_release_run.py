@@ -8,14 +8,13 @@ import pytest
 
 import ruler_dataset
 from ruler_common.names import TASKS
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Once
-from tests.shares import ALL
 
-ROWS = 3 if ALL else 1
+ROWS = 1
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +31,9 @@ def built(once: Once) -> Path:
 def test_the_oracle_scores_100_on_the_eleven_synthetic_tasks(
     built: Path, tmp_path: Path, length: str
 ) -> None:
-    outcome = run(RunOrder(str(built), (f"all_{length}",), "oracle", tmp_path, quiet=True))
+    outcome = run(
+        RunOptions(dataset=str(built), configs=(f"all_{length}",), backend="oracle", out=tmp_path)
+    )
     assert dict(outcome.total) == {"stop": 13 * ROWS}
     for task in TASKS["ruler"]:
         config = f"{task}_{length}"

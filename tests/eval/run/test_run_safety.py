@@ -14,16 +14,18 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 
 
 @pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOrder:
-    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+def order(small: Path, tmp_path: Path) -> RunOptions:
+    return RunOptions(
+        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
 
 
 def lines(folder: Path) -> dict[str, str]:
@@ -49,7 +51,7 @@ def scribble(folder: Path, name: str, text: str) -> Path:
     ],
 )
 @pytest.mark.parametrize("name", ["vt_4k.jsonl", "vt_4k.1of2.jsonl"])
-def test_a_file_of_somebody_elses_is_never_touched(order: RunOrder, name: str, text: str) -> None:
+def test_a_file_of_somebody_elses_is_never_touched(order: RunOptions, name: str, text: str) -> None:
     path = scribble(order.out, name, text)
     with pytest.raises(RulerError, match="is not a record of a run of vt_4k"):
         run(order)
@@ -60,7 +62,7 @@ def test_a_file_of_somebody_elses_is_never_touched(order: RunOrder, name: str, t
     "text",
     ["", "[]", "{}", "not JSON", '{"format": 1, "rows": []}', '{"format": "1"}', "[" * 9999],
 )
-def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOrder, text: str) -> None:
+def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOptions, text: str) -> None:
     path = scribble(order.out, "run.json", text)
     with pytest.raises(RulerError, match="of `ruler run`: name"):
         run(order)
@@ -71,7 +73,7 @@ def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOrder, text: st
     "where", ["/tmp/elsewhere/file", "../file", "vt_4k/..", "", "CON:", "vt\n4k"]
 )
 def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_opened(
-    order: RunOrder, small: Path, tmp_path: Path, where: str
+    order: RunOptions, small: Path, tmp_path: Path, where: str
 ) -> None:
     root = tmp_path / "planted"
     shutil.copytree(small, root)
@@ -106,7 +108,7 @@ def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
     assert found == [[0, 1, 2]] * 40
 
 
-def test_half_a_character_of_another_tool_stops_no_run(order: RunOrder) -> None:
+def test_half_a_character_of_another_tool_stops_no_run(order: RunOptions) -> None:
     run(replace(order, configs=("vt_4k",), limit=2))
     path = order.out / "vt_4k.jsonl"
     text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
@@ -118,24 +120,24 @@ def test_half_a_character_of_another_tool_stops_no_run(order: RunOrder) -> None:
 READ_ONLY = """
 import os, sys
 from pathlib import Path
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 from ruler_release.tables.run_tables import show_summary as show
 from ruler_dataset import RulerError
 data, warm, out = sys.argv[1:]
-show(run(RunOrder(data, ("vt_4k",), "oracle", Path(warm), quiet=True)))  # imports all it needs
+show(run(RunOptions(data, configs="vt_4k", backend="oracle", out=warm)))  # imports all it needs
 os.geteuid() or os.seteuid(65534)  # root may write anywhere
 print("now for reading alone")
-show(run(RunOrder(data, ("vt_4k",), "oracle", Path(out), quiet=True)))
+show(run(RunOptions(data, configs="vt_4k", backend="oracle", out=out)))
 try:
-    run(RunOrder(data, ("all_4k",), "oracle", Path(out), quiet=True))
+    run(RunOptions(data, configs="all_4k", backend="oracle", out=out))
 except RulerError as error:
     print(error)
 """
 
 
 def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(
-    order: RunOrder, small: Path, tmp_path: Path
+    order: RunOptions, small: Path, tmp_path: Path
 ) -> None:
     run(replace(order, configs=("vt_4k",)))
     for lock in order.out.glob(".*.lock"):
@@ -157,7 +159,7 @@ def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(
 
 @pytest.mark.nightly
 def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
-    order: RunOrder, small: Path, tmp_path: Path
+    order: RunOptions, small: Path, tmp_path: Path
 ) -> None:
     found = []
     for seed in ("0", "1", "2"):
@@ -179,8 +181,8 @@ def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
     ],
 )
 def test_numbers_that_no_model_takes_are_refused(
-    order: RunOrder, changes: dict[str, float], remedy: str
+    order: RunOptions, changes: dict[str, float], remedy: str
 ) -> None:
     with pytest.raises(RulerError, match=remedy):
-        run(replace(order, options=replace(order.options, **changes)))
+        run(replace(order, **changes))
     assert not order.out.exists()

@@ -22,29 +22,31 @@ from ruler_common.names import Config
 from ruler_common.rows import row_order
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release
-from ruler_eval.run import runner
-from ruler_eval.run.backends.backend import Completion, ModelOptions
+from ruler_eval.run import plan, runner
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import Beginning, Part, Waves, read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import record_of
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun, run
-from ruler_eval.run.work_plan import Beginning, Part, Waves, sent_rows
 from tests import in_process
 from tests.eval.run import small_release
 
 
 @pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOrder:
-    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+def order(small: Path, tmp_path: Path) -> RunOptions:
+    return RunOptions(
+        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
 
 
 def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
 
-def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOrder) -> None:
+def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOptions) -> None:
     outcome = run(order)
     assert dict(outcome.total) == {"stop": 20}
     assert sorted(lines(order.out)) == [
@@ -59,7 +61,7 @@ def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOrder)
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
 
 
-def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path) -> None:
+def test_the_oracle_finds_every_synthetic_reference(order: RunOptions, small: Path) -> None:
     run(order)
     for config in ("niah_single_1_4k", "vt_4k", "cwe_4k"):
         data = ruler_dataset.load(small, config)
@@ -68,7 +70,7 @@ def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path
             assert all(output in prediction for output in outputs)
 
 
-def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> None:
+def test_run_json_holds_what_can_move_a_score(order: RunOptions, small: Path) -> None:
     run(order)
     kept = json.loads((order.out / "run.json").read_text())
     manifest = read_manifest(small)
@@ -83,14 +85,14 @@ def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> N
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
-def test_a_second_run_does_nothing(order: RunOrder) -> None:
+def test_a_second_run_does_nothing(order: RunOptions) -> None:
     run(order)
     before = {path: path.stat().st_mtime_ns for path in order.out.glob("*.json*")}
     assert dict(run(order).total) == {"stop": 20}
     assert {path: path.stat().st_mtime_ns for path in order.out.glob("*.json*")} == before
 
 
-def test_only_what_is_missing_or_half_written_is_done_again(order: RunOrder) -> None:
+def test_only_what_is_missing_or_half_written_is_done_again(order: RunOptions) -> None:
     run(order)
     whole = lines(order.out)
     path = order.out / "vt_4k.jsonl"
@@ -104,7 +106,7 @@ def test_only_what_is_missing_or_half_written_is_done_again(order: RunOrder) -> 
     assert again == {name: text for name, text in whole.items() if name != "vt_4k.jsonl"}
 
 
-def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
+def test_more_configurations_and_rows_may_join_a_run(order: RunOptions) -> None:
     run(replace(order, configs=("vt_4k",), limit=2))
     assert list(lines(order.out)) == ["vt_4k.jsonl"]
     assert len(list(read_lines(order.out / "vt_4k.jsonl"))) == 2
@@ -112,11 +114,11 @@ def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
     assert len(json.loads((order.out / "run.json").read_text())["rows"]) == 4
 
 
-def limit_of(order: RunOrder) -> Any:
+def limit_of(order: RunOptions) -> Any:
     return json.loads((order.out / "run.json").read_text())["limit"]
 
 
-def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order: RunOrder) -> None:
+def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order: RunOptions) -> None:
     """What `ruler score` needs to score these rows and not count the others as wrong."""
     for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
         run(replace(order, limit=limit))
@@ -124,7 +126,7 @@ def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order: R
 
 
 def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(self: Records, record: Record) -> None:
         raise KeyboardInterrupt
@@ -138,7 +140,7 @@ def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(
     assert limit_of(order) == 3
 
 
-def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order: RunOrder) -> None:
+def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order: RunOptions) -> None:
     run(order)
     whole = lines(order.out)
     path = order.out / "vt_4k.jsonl"
@@ -166,7 +168,7 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order: RunOr
     assert lines(order.out) == whole
 
 
-def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:
+def test_a_configuration_named_twice_is_run_once(order: RunOptions) -> None:
     assert run(replace(order, configs=("some_4k", "vt_4k"))).total["stop"] == 10
 
 
@@ -174,13 +176,13 @@ def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:
     ("change", "named"),
     [
         ({"mode": "completion"}, "mode"),
-        ({"options": ModelOptions("other")}, "model"),
-        ({"options": ModelOptions("oracle", temperature=0.7)}, "sampling.temperature"),
-        ({"options": ModelOptions("oracle", arguments={"dtype": "half"})}, "arguments.dtype"),
+        ({"model": "other"}, "model"),
+        ({"temperature": 0.7}, "sampling.temperature"),
+        ({"arguments": {"dtype": "half"}}, "arguments.dtype"),
     ],
 )
 def test_a_changed_setting_is_refused_in_one_sentence(
-    order: RunOrder, change: dict[str, Any], named: str
+    order: RunOptions, change: dict[str, Any], named: str
 ) -> None:
     run(replace(order, limit=2))
     before = lines(order.out)
@@ -190,7 +192,7 @@ def test_a_changed_setting_is_refused_in_one_sentence(
     assert lines(order.out) == before
 
 
-def test_other_data_under_the_same_names_is_refused(order: RunOrder, tmp_path: Path) -> None:
+def test_other_data_under_the_same_names_is_refused(order: RunOptions, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
     run(replace(order, configs=("vt_4k",)))
@@ -200,7 +202,7 @@ def test_other_data_under_the_same_names_is_refused(order: RunOrder, tmp_path: P
 
 
 def test_shards_take_whole_files_and_merge_into_the_same_bytes(
-    order: RunOrder, tmp_path: Path
+    order: RunOptions, tmp_path: Path
 ) -> None:
     run(order)
     missing = [run(replace(order, out=tmp_path / "S", shard=f"{i}/3")).missing for i in (3, 1, 2)]
@@ -210,13 +212,13 @@ def test_shards_take_whole_files_and_merge_into_the_same_bytes(
     assert [session["shard"] for session in kept["sessions"]] == ["3/3", "1/3", "2/3"]
 
 
-def test_a_shard_without_a_file_has_nothing_to_do(order: RunOrder) -> None:
+def test_a_shard_without_a_file_has_nothing_to_do(order: RunOptions) -> None:
     outcome = run(replace(order, shard="5/5"))
     assert outcome.missing == 20
     assert "20 rows belong to shards that have not run yet." in outcome.lines()
 
 
-def test_the_whole_command_fills_the_gap_a_shard_left(order: RunOrder, tmp_path: Path) -> None:
+def test_the_whole_command_fills_the_gap_a_shard_left(order: RunOptions, tmp_path: Path) -> None:
     run(order)
     run(replace(order, out=tmp_path / "S", shard="1/2"))
     assert run(replace(order, out=tmp_path / "S")).total["stop"] == 20
@@ -224,7 +226,7 @@ def test_the_whole_command_fills_the_gap_a_shard_left(order: RunOrder, tmp_path:
 
 
 def test_shards_that_run_at_the_same_time_do_not_lose_rows(
-    small: Path, tmp_path: Path, order: RunOrder, ruler_run: Callable[..., Any]
+    small: Path, tmp_path: Path, order: RunOptions, ruler_run: Callable[..., Any]
 ) -> None:
     run(order)
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "oracle"]
@@ -249,7 +251,7 @@ def test_shards_that_begin_at_the_same_moment_do_not_refuse_each_other(tmp_path:
             assert all(pool.map(begin, folders, range(1, 9)))
 
 
-def test_two_runs_do_not_write_the_same_folder(order: RunOrder) -> None:
+def test_two_runs_do_not_write_the_same_folder(order: RunOptions) -> None:
     first = Records(order.out)
     first.lock()
     for other in (order, replace(order, shard="1/2")):
@@ -274,7 +276,7 @@ def test_two_runs_do_not_write_the_same_folder(order: RunOrder) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
-    order: RunOrder, change: dict[str, Any], said: str
+    order: RunOptions, change: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(RulerError, match=said) as error:
         run(replace(order, **change))
@@ -282,7 +284,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
     assert not list(order.out.glob("*.json*"))
 
 
-def test_damaged_data_are_not_run(order: RunOrder, tmp_path: Path) -> None:
+def test_damaged_data_are_not_run(order: RunOptions, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
     root = small_release.write(tmp_path / "bad")
@@ -293,7 +295,7 @@ def test_damaged_data_are_not_run(order: RunOrder, tmp_path: Path) -> None:
 
 
 def test_a_release_on_the_hub_is_run_at_one_commit(
-    small: Path, order: RunOrder, tmp_path: Path, ruler_run: Callable[..., Any]
+    small: Path, order: RunOptions, tmp_path: Path, ruler_run: Callable[..., Any]
 ) -> None:
     """From the Hub's cache, as on a machine without a network."""
     import shutil
@@ -330,7 +332,7 @@ def test_a_run_is_scored_from_another_folder_than_it_was_made_in(
 
 
 def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
-    small: Path, order: RunOrder, serve: Callable[..., str], ruler_run: Callable[..., Any],
+    small: Path, order: RunOptions, serve: Callable[..., str], ruler_run: Callable[..., Any],
     stats: Callable[[str], dict[str, Any]],
 ) -> None:  # fmt: skip
     url = serve(delay=0.2)
@@ -370,7 +372,7 @@ def common(one: str, other: str) -> int:
 
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
     part = Part("vt_4k", (0, 1), (0, 1), (900, 900))
-    for config, row in sent_rows(Release.open(str(small)), [part]):
+    for config, row in read_rows(Release.open(str(small)), [part]):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 
@@ -393,7 +395,9 @@ def test_the_summary_leads_with_failures() -> None:
 def test_rows_are_sent_in_waves_of_the_frozen_order(tmp_path: Path) -> None:
     """A run that ends anywhere holds about as many rows of every task, and random ones."""
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
-    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    order = RunOptions(
+        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
     sent = list[tuple[str, int]]()
 
     def kept(self: Records, record: Record) -> None:
@@ -418,7 +422,9 @@ def test_waves_grow_where_nobody_looks_between_them(
     look_every: int | None, sizes: list[int], tmp_path: Path
 ) -> None:
     root = small_release.write(tmp_path / "ruler", rows=45, lines=6, only=("vt",))
-    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    order = RunOptions(
+        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
     frozen = row_order("1.0.0", "ruler", "vt", "4k", 45)
     with OpenRun(order, look_every=look_every) as work:
         waves = [sorted(part.missing) for (part,) in work.waves()]
@@ -431,8 +437,10 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
 ) -> None:
     """Its third wave is twenty rows, sorted by their beginnings as one."""
     root = small_release.write(tmp_path / "ruler", rows=40, lines=40, only=("niah_single_1",))
-    monkeypatch.setattr(runner, "shares_prefixes", lambda backend: True)
-    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    monkeypatch.setattr(plan, "WITHOUT_PREFIX_CACHE", ())
+    order = RunOptions(
+        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
     sent = list[int]()
     monkeypatch.setattr(Records, "write", lambda self, record: sent.append(record["index"]))
     run(order)
@@ -443,7 +451,9 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
 
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
-    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    order = RunOptions(
+        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
     with OpenRun(order) as work:
         first, second, _ = work.waves()
         work.answer(first)
@@ -464,7 +474,7 @@ def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> 
 
 
 def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from ruler_eval.run.backends.backend import EngineDied
     from ruler_eval.run.backends.oracle import Oracle
@@ -481,10 +491,10 @@ def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
             yield completion
 
     monkeypatch.setattr(Oracle, "generate", generate)
-    outcome = run(replace(order, quiet=False))
+    outcome = run(replace(order, progress=True))
     assert dict(outcome.total) == {"stop": 20}
     assert len(asked) == len({*asked}) == 20
-    assert "no memory. It is started once more." in " ".join(capsys.readouterr().err.split())
+    assert "no memory. It is started again." in " ".join(capsys.readouterr().err.split())
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(order, out=order.out.with_name("twice")))
@@ -494,6 +504,7 @@ class Counting:
     """A prompter and backend of rows that only have an index; no model."""
 
     tokenizer = None
+    counts_tokens = True
 
     def __init__(self) -> None:
         self.second_is_done = threading.Event()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
-from ruler_common.names import length_name
+from ruler_common.names import length_name, parse_length
 from ruler_eval.score.aggregates import (
     ALL_TASKS,
     CATEGORIES,
@@ -18,6 +19,7 @@ from ruler_eval.score.aggregates import (
     effective_length_interval,
     effective_length_name,
     group,
+    length_loss,
     parse_baseline,
     relative_effective_length,
     weights,
@@ -215,3 +217,53 @@ def test_both_effective_lengths_stand_in_the_table(write_run):
     found = effective_lengths(stdout)
     assert found["group"][:3] == ["effective", "threshold", "relative"]
     assert found["all"][:3] == ["<4K", "85.6", "4K"]
+
+
+def test_the_loss_from_one_length_to_another_pairs_rows_by_index():
+    """Rows 0 to 9 are right at 4k; row 0 is lost at 8k, rows 0 and 1 at 32k."""
+    scores = {"4k": [1.0] * 10, "8k": [0.0] + [1.0] * 9, "32k": [0.0] * 2 + [1.0] * 8}
+    cells, rows = {}, {}
+    for length, values in scores.items():
+        for task, sign in (("vt", 1), ("cwe", 0)):
+            cells[f"{task}_{length}"] = {
+                "task": task,
+                "length": length,
+                "max_length": parse_length(length),
+                "language": "en",
+                "instruction_language": "en",
+                "score": 100 * sum(values) / 10 if sign else 100.0,
+                "strict": 0.0,
+            }
+            rows[f"{task}_{length}"] = dict(enumerate(values if sign else [1.0] * 10))
+    by_config = RowsByConfig(rows, {})
+    found = group(cells, by_config, Category("both", ("vt", "cwe")), SummaryOptions())
+    pairs = [(loss["shorter"], loss["longer"]) for loss in found["losses"]]
+    assert pairs == [("4k", "8k"), ("4k", "32k")]
+    assert [loss["difference"] for loss in found["losses"]] == pytest.approx([-5, -10])
+    assert [(loss["rows"], loss["tasks"]) for loss in found["losses"]] == [(20, 2), (20, 2)]
+    low, high = found["losses"][1]["interval"]
+    assert low < -10 < high
+    step = length_loss(cells, by_config, "8k", "32k")
+    assert step["difference"] == pytest.approx(-5)
+    assert length_loss(cells, by_config, "8k", "64k") is None
+
+
+def test_pairing_by_index_is_narrower_if_rows_agree_and_never_much_wider():
+    rng = np.random.default_rng(0)
+    cells = {
+        f"vt_{length}": {
+            "task": "vt",
+            "length": length,
+            "language": "en",
+            "instruction_language": "en",
+        }
+        for length in ("4k", "8k")
+    }
+    hard = rng.random(500) < 0.3
+    for agree, widest in ((True, 0.75), (False, 1.1)):
+        other = hard if agree else rng.random(500) < 0.3
+        short, long = 1.0 * ~hard, 1.0 * ~(other | (rng.random(500) < 0.05))
+        rows = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long))}
+        low, high = length_loss(cells, RowsByConfig(rows, {}), "4k", "8k")["interval"]
+        apart = 2 * 196 * (short.var() / 500 + long.var() / 500) ** 0.5
+        assert high - low < widest * apart

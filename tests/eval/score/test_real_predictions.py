@@ -7,7 +7,7 @@ import pytest
 from ruler_eval.score.results import load
 from tests.eval import real_predictions as real
 from tests.eval.scoring_helpers import ruler
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 
 def scored(tmp_path, *arguments):
@@ -17,7 +17,7 @@ def scored(tmp_path, *arguments):
     return load(out), stdout
 
 
-@pytest.mark.parametrize("ratio", share(2, ["0.25", "0.75"]))
+@pytest.mark.parametrize("ratio", mostly_nightly(2, ["0.25", "0.75"]))
 def test_kvpress_predictions_score_what_was_published(tmp_path, ratio):
     run = real.kvpress_runs()[ratio]
     results, _ = scored(tmp_path, run)

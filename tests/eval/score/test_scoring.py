@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -512,3 +513,33 @@ def test_a_release_that_is_not_there_is_one_sentence(write_run, source):
     assert code == 2
     assert error.startswith("Error: ")
     assert "nowhere" in error or "a/b/c" in error
+
+
+def test_samples_of_a_row_score_as_their_mean_and_pass_at_k(write_run, frozen, tmp_path):
+    """Row 0 is right in 2 of 4 samples, row 1 in none, one sample of row 2 is missing."""
+    run = write_run(right, configs=["vt_4k"])
+    path = run / "vt_4k.jsonl"
+    texts = {0: 2, 1: 0, 2: 3, 3: 4, 4: 4}
+    lines = []
+    for line in map(json.loads, path.read_text().splitlines()):
+        for sample in range(3 if line["index"] == 2 else 4):
+            text = line["prediction"] if sample < texts[line["index"]] else ""
+            lines.append(json.dumps({**line, "sample": sample, "prediction": text}))
+    path.write_text("\n".join(lines))
+    settings = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**settings, "repeats": 4}))
+    results = scored(run, frozen)
+    cell = results["configurations"]["vt_4k"]
+    assert results["rows"]["score"] == [0.5, 0, 0.75, 1, 1]
+    assert results["rows"]["right"] == [2, 0, 3, 4, 4]
+    assert cell["score"] == pytest.approx(65)
+    assert cell["repeats"] == 4
+    shares = {k: found["score"] for k, found in cell["pass_at"].items()}
+    # of 2 samples: row 0 in 1 − 1/6, rows 2 to 4 always
+    assert shares == pytest.approx({"1": 65, "2": 100 * (5 / 6 + 3) / 5, "4": 80})
+    low, high = cell["pass_at"]["4"]["interval"]
+    assert low < 30  # 5 rows, and not 20 samples
+    assert high > 99
+    assert "vt_4k: 1 samples (of 4 a row) are missing" in results["notes"]
+    stdout, _, _ = ruler("score", run)
+    assert re.search(r"vt, pass@4 +80\.0", stdout)

@@ -1,21 +1,34 @@
-"""Where prompts go and answers come from: one small contract, four backends.
+"""The contract of a backend: where prompts go and answers come from; and how one is started.
 
+    backend = start_backend(options, release)
     for completion in backend.generate(prompts):     # in any order, as they finish
         print(completion.prompt.config, completion.prompt.index, completion.text)
 
 A backend pulls prompts only when it has room for them, so a release of any size runs in the same
-memory. Each prompt gets exactly one completion: that of a failed request has `error` set.
+memory. Each prompt gets at most one completion: that of a failed request has `error` set, and a row
+without one stays missing.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
+from ruler_eval.run.sampling import Sampling, choose_sampling
+
+WITHOUT_PREFIX_CACHE = ("hf", "oracle")
+"""Backends that gain nothing from prompts with a common beginning one after another."""
+UNKNOWN = "unknown"
+"""What run.json holds for a setting that an engine or a server does not tell."""
 
 
 class EngineDied(RulerError):
@@ -27,8 +40,8 @@ class Completion:
     """What came back for a prompt.
 
     `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
-    an error. Token counts are None where the backend does not know them. `reasoning` is set only
-    where a server's parser took the reasoning out of the text.
+    an error. Token counts are None if the backend does not know them. `reasoning` is set only if a
+    server's parser took the reasoning out of the text.
     """
 
     prompt: Prompt
@@ -44,89 +57,121 @@ class Completion:
 
 
 class Backend(ABC):
-    """The contract. `tokenizer` is the model's, or None; `limit` its window in tokens, or None."""
+    """The contract of vllm, openai, hf, oracle and the batch files."""
 
     name: str
+    options: RunOptions
     tokenizer: Any = None
+    """The model's tokenizer; None if the server has it."""
     limit: int | None = None
+    """The context length in tokens; None if it is unknown."""
     own_limit: int | None = None
-    """The model's window, where `limit` is a smaller one that the rows were thought to need."""
+    """The model's context length, if `limit` is less: what the rows were thought to need."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """What is called with a sentence that the user should know while it happens."""
+    needs_token_ids: bool = True
+    """Whether prompts are tokenized if there is a tokenizer."""
 
     @abstractmethod
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Answer every prompt once, as they finish; pull the next one only when there is room."""
+        """Answer every prompt at most once, as they finish; pull the next when there is room."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What can move a score, for run.json: version, dtype, sampling, parallelism, caches."""
+        """Return what can move a score, for run.json: version, dtype, parallelism, caches."""
 
     def default_mode(self) -> str:
-        """`prefill` for a model with a chat template, `completion` for one without."""
+        """Return `prefill` for a model with a chat template, `completion` for one without."""
         return "prefill" if getattr(self.tokenizer, "chat_template", None) else "completion"
 
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
-        """Raise a RulerError where this backend cannot serve a mode; before the first row."""
+        """Raise RulerError before the first row if this backend cannot serve a mode."""
         return
 
+    def describe(self) -> list[str]:
+        """Return sentences that say what was found, to be shown before the first row."""
+        return []
+
     def count(self, prompt: Prompt) -> int | None:
-        """Tokens of a prompt after templating; None if it is unknown."""
+        """Return the tokens of a prompt after templating; None if they are unknown."""
         return prompt.tokens
+
+    def generation_config(self) -> Mapping[str, Any] | None:
+        """Return the model's own defaults of sampling; None if they cannot be read."""
+        return None
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How tokens are drawn."""
+        return choose_sampling(self.options, self.generation_config)
 
     def close(self) -> None:
         """Free what the backend holds."""
         return
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
+def load_model_tokenizer(options: RunOptions) -> Any:
+    """Return the tokenizer that is named, or the model's own, with the chat template that is given.
 
-    `concurrency` requests are sent to a server at a time, at most. `timeout` are the seconds of a
-    request; with `stream`, of each piece of its answer. `give_up_after` are the seconds for which
-    a server that is not available is waited for.
-    `chat_template` is used instead of the tokenizer's own.
-    `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
-    entry of server/providers.toml, `omit` are sampling fields that are not sent.
-    """
-
-    model: str
-    _: KW_ONLY
-    revision: str | None = None
-    tokenizer: str | None = None
-    max_model_len: int | None = None
-    window: int | None = None
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int = 0
-    arguments: Mapping[str, Any] | None = None
-    base_url: str | None = None
-    concurrency: int = 32
-    timeout: float = 3600.0
-    stream: bool = False
-    provider: str | None = None
-    omit: tuple[str, ...] = ()
-    chat_template: ChatTemplate | None = None
-    give_up_after: float = 600.0
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """How tokens are drawn; a temperature of 0 is greedy."""
-        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
-
-
-def tokenizer_of(options: ModelOptions) -> Any:
-    """The tokenizer that is named, or the model's own, with the chat template that is given.
-
-    The code of a repository runs where `trust_remote_code` asks for it, and only the model's own.
+    The code of a repository runs only if `trust_remote_code` asks for it, and only the model's own.
     Raises RulerError.
     """
     if options.tokenizer is not None:
         tokenizer = load_tokenizer(options.tokenizer, options.revision)
     else:
-        trust = (options.arguments or {}).get("trust_remote_code", False) is True
+        trust = options.arguments.get("trust_remote_code", False) is True
         tokenizer = load_tokenizer(options.model, options.revision, trust)
     if options.chat_template is not None:
-        options.chat_template.put_into(tokenizer)
+        ChatTemplate.read(options.chat_template).put_into(tokenizer)
     return tokenizer
+
+
+def check_installed(backend: str) -> None:
+    """Raise RulerError if an engine is not installed, before its model's tokenizer is read."""
+    if backend == "vllm" and "vllm" not in sys.modules and find_spec("vllm") is None:
+        raise _missing_package("vllm", "vllm")
+
+
+def _missing_package(backend: str, package: str) -> RulerError:
+    return RulerError(
+        f"The {backend} backend needs the package '{package}': "
+        f"pip install 'ruler-release[{backend}]'"
+    )
+
+
+def start_backend(options: RunOptions, release: Release, window: int | None = None) -> Backend:
+    """Start the backend of a run; what it needs is imported only then.
+
+    Args:
+        options: The run's.
+        release: The release whose rows are to be answered: the oracle reads their references.
+        window: vllm: the tokens that the longest row needs, if no context length is given.
+
+    Raises RulerError that says what to install or to correct.
+    """
+    name = options.backend
+    try:
+        if name == "vllm":
+            from ruler_eval.run.backends.vllm_engine import VLLM
+
+            return VLLM(options, window)
+        if name == "openai":
+            from ruler_eval.run.backends.server.backend import OpenAIServer
+
+            return OpenAIServer(options)
+        if name == "hf":
+            from ruler_eval.run.backends.hf_model import Transformers
+
+            return Transformers(options)
+        if name == "batch":
+            from ruler_eval.run.backends.batch import open_batch
+
+            return open_batch(options, release)
+        from ruler_eval.run.backends.oracle import Oracle
+
+        return Oracle(options, release)
+    except ModuleNotFoundError as error:
+        raise _missing_package(name, (error.name or "").partition(".")[0]) from error
+    except ImportError as error:  # a library that is installed and does not load
+        reason = " ".join(str(error).split())
+        raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions, tokenizer_of
+from ruler_eval.run.backends.backend import Backend, Completion, load_model_tokenizer
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
 
@@ -37,14 +39,16 @@ class Transformers(Backend):
 
     name = "hf"
 
-    def __init__(self, options: ModelOptions) -> None:
+    def __init__(self, options: RunOptions) -> None:
         let_threads_sleep()
         import torch
         from transformers import AutoModelForCausalLM
 
-        arguments = dict(options.arguments or {})
+        if options.presence_penalty:
+            raise RulerError("--presence-penalty is not for --backend hf: use vllm or a server.")
+        arguments = dict(options.arguments)
         self.batch_tokens = int(arguments.pop("batch_tokens", BATCH_TOKENS))
-        self.options, self.tokenizer = options, tokenizer_of(options)
+        self.options, self.tokenizer = options, load_model_tokenizer(options)
         try:
             # unset, transformers would ask on the terminal whether a folder's own code may run
             arguments = {"dtype": "auto", "trust_remote_code": False, **arguments}
@@ -58,9 +62,13 @@ class Transformers(Backend):
         if "device_map" not in arguments and torch.cuda.is_available():
             self.model = self.model.to("cuda")
         self.model.eval()
-        torch.manual_seed(options.seed)
         config = self.model.config.get_text_config()
         self.limit = options.max_model_len or getattr(config, "max_position_embeddings", None)
+
+    def generation_config(self) -> Mapping[str, Any]:
+        """Return the model's own defaults of sampling; none if it decodes greedily."""
+        found = self.model.generation_config.to_diff_dict()
+        return found if found.get("do_sample") is not False else {}
 
     def settings(self) -> dict[str, Any]:
         """Version, dtype, device and attention; a batch's size can move a bit in low precision."""
@@ -116,8 +124,9 @@ class Transformers(Backend):
             ids.append([padding] * (longest - len(own)) + own)
             mask.append([0] * (longest - len(own)) + [1] * len(own))
         device = self.model.device
-        sampling = {"temperature": self.options.temperature, "top_p": self.options.top_p}
-        greedy = self.options.temperature == 0
+        greedy = self.sampling.is_greedy
+        sampling = {name: value for name, value in self.sampling.values.items() if name != "seed"}
+        torch.manual_seed(self._seed(batch[0]))
         # a new configuration: a model's own may hold penalties and samplers of its maker
         make: Any = GenerationConfig
         generation = make(
@@ -141,6 +150,11 @@ class Transformers(Backend):
         return [
             self._truncate(row, prompt.max_tokens) for row, prompt in zip(made, batch, strict=True)
         ]
+
+    def _seed(self, prompt: Prompt) -> int:
+        """Return the seed of a batch that begins with a prompt: no two batches have the same."""
+        key = f"{self.options.seed} {prompt.config} {prompt.index} {prompt.sample}"
+        return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
 
     def _truncate(self, row: list[int], most: int) -> list[int]:
         """A row of the batch up to its own end token or its own maximum."""

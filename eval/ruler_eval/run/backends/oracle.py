@@ -13,6 +13,7 @@ from typing import Any
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_score.language_text import rules_for
 
@@ -22,8 +23,9 @@ class Oracle(Backend):
 
     name = "oracle"
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, options: RunOptions, release: Release) -> None:
         """Take the release whose rows are to be answered."""
+        self.options = options
         self._release = release
         self._answers = cache(self._read_answers)
 

@@ -23,20 +23,19 @@ from typing import Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import (
+    UNKNOWN,
     Backend,
     Completion,
     EngineDied,
-    ModelOptions,
-    tokenizer_of,
+    load_model_tokenizer,
 )
 from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
 
 MAX_ERROR = 500
 """Characters of an engine's error that are shown."""
-UNKNOWN = "unknown"
-"""What run.json says of a setting that the engine does not tell."""
 TOKENS_IN_FLIGHT = 1 << 24
 """Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
 MOST_CACHE = 8
@@ -50,7 +49,8 @@ class VLLM(Backend):
 
     name = "vllm"
 
-    def __init__(self, options: ModelOptions) -> None:
+    def __init__(self, options: RunOptions, window: int | None = None) -> None:
+        """Start an engine; `window` is the context length that the rows need, if none is given."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is the summary's
         import vllm
@@ -61,14 +61,14 @@ class VLLM(Backend):
                 "vLLM's offline engine is one replica: for data parallelism run "
                 "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
             )
-        self.options, self.tokenizer = options, tokenizer_of(options)
+        self.options, self.tokenizer = options, load_model_tokenizer(options)
         engine = {**cpu_defaults(engine), **engine}
         self.dead = False
         try:
-            if options.window and "max_model_len" not in engine:
+            if window and "max_model_len" not in engine:
                 config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
                 self.own_limit = config.max_model_len
-                engine["max_model_len"] = min(options.window, config.max_model_len)
+                engine["max_model_len"] = min(window, config.max_model_len)
             self.llm = vllm.LLM(model=options.model, **engine)
         except Exception as error:  # anything that an engine can end with
             raise RulerError(
@@ -78,10 +78,20 @@ class VLLM(Backend):
         self.version = vllm.__version__
         self.config = self.llm.llm_engine.vllm_config
         self.limit = self.config.model_config.max_model_len
+        reasoning = getattr(self.config, "reasoning_config", None)
+        self.limits_reasoning = bool(getattr(reasoning, "enabled", False))
+
+    def generation_config(self) -> Mapping[str, Any]:
+        """Return the model's defaults of sampling, with `override_generation_config` applied."""
+        defaults: Mapping[str, Any] = self.config.model_config.get_diff_sampling_param()
+        return defaults
 
     def settings(self) -> dict[str, Any]:
         """Return vLLM's version and the settings that the engine resolved."""
-        return {"backend_version": self.version, **engine_settings(self.config)}
+        settings = {"backend_version": self.version, **engine_settings(self.config)}
+        if self.options.reasoning.limited:
+            settings["thinking_token_budget"] = self.limits_reasoning
+        return settings
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Keep the engine's queue filled, twice as deep as one of its batches."""
@@ -127,8 +137,11 @@ class VLLM(Backend):
     def _request(self, prompt: Prompt) -> tuple[Any, Any]:
         from vllm import SamplingParams
 
-        # every sampler is set here, so that none of the model's generation_config.json applies
-        sampling = SamplingParams(**self.options.sampling, max_tokens=prompt.max_tokens)
+        # a sampler that is not set is off here, whatever the model's generation_config.json says
+        fields = self.sampling.for_sample(prompt.sample)
+        if self.options.reasoning.limited and self.limits_reasoning:
+            fields["thinking_token_budget"] = self.options.reasoning.budget
+        sampling = SamplingParams(**fields, max_tokens=prompt.max_tokens)
         tokens: dict[str, Any] = {"prompt_token_ids": list(prompt.token_ids or ())}
         if prompt.cache_salt is not None:
             tokens["cache_salt"] = prompt.cache_salt
@@ -162,7 +175,7 @@ def _reason(error: Exception) -> str:
     return hide_keys(text, MAX_ERROR).rstrip(".")
 
 
-def engine_arguments(options: ModelOptions) -> dict[str, Any]:
+def engine_arguments(options: RunOptions) -> dict[str, Any]:
     """Return the engine arguments of a run: those of its options, the rest is vLLM's default."""
     arguments: dict[str, Any] = {
         "revision": options.revision,
@@ -171,7 +184,7 @@ def engine_arguments(options: ModelOptions) -> dict[str, Any]:
     }
     if options.max_model_len is not None:
         arguments["max_model_len"] = options.max_model_len
-    return {**arguments, **(options.arguments or {})}
+    return {**arguments, **options.arguments}
 
 
 def engine_settings(config: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import pytest
 from ruler_eval.analysis.errors import KINDS
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 from tests.eval.scoring_helpers import ruler
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 SECTIONS = [
     *("summary", "scores", "curves", "depth", "tasks", "differences", "errors"),
@@ -238,7 +238,7 @@ MOST_SHRUNK = 1.5
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("view", share(3, VIEWS))
+@pytest.mark.parametrize("view", mostly_nightly(3, VIEWS))
 @pytest.mark.parametrize("which", ["page_file", "languages_file"])
 def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
     which, view, open_file, request

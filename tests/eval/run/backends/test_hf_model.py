@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import ChatTemplate, Prompt
-from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
+from tests.eval.run.run_options import model_options
 
 torch = pytest.importorskip("torch", reason="the hf extra is not installed")
 pytestmark = pytest.mark.hf
@@ -26,14 +25,19 @@ pytestmark = pytest.mark.hf
 def backend(tiny: Path) -> Any:
     from ruler_eval.run.backends.hf_model import Transformers
 
-    return Transformers(ModelOptions(str(tiny), arguments={"batch_tokens": 2000}))
+    return Transformers(model_options(str(tiny), arguments={"batch_tokens": 2000}))
 
 
 @pytest.fixture
-def order(small: Path, tiny: Path, tmp_path: Path) -> RunOrder:
-    options = ModelOptions(str(tiny))
-    return RunOrder(
-        str(small), ("some_4k",), "hf", tmp_path / "RUN", options=options, limit=2, quiet=True
+def order(small: Path, tiny: Path, tmp_path: Path) -> RunOptions:
+    options = model_options(str(tiny))
+    return replace(
+        options,
+        dataset=str(small),
+        configs=("some_4k",),
+        backend="hf",
+        out=tmp_path / "RUN",
+        limit=2,
     )
 
 
@@ -95,13 +99,13 @@ def test_a_makers_penalties_are_not_applied(tiny: Path, tmp_path: Path) -> None:
     path = other / "generation_config.json"
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "repetition_penalty": 5.0, "do_sample": True, "top_k": 3}))
-    plain, penalised = (Transformers(ModelOptions(str(folder))) for folder in (tiny, other))
+    plain, penalised = (Transformers(model_options(str(folder))) for folder in (tiny, other))
     asked = [prompt(list(range(20, 60)))]
     assert plain._new_tokens(asked) == penalised._new_tokens(asked)
 
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
-def test_a_run_in_each_mode(order: RunOrder, mode: str) -> None:
+def test_a_run_in_each_mode(order: RunOptions, mode: str) -> None:
     outcome = run(replace(order, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.total["stop"] + outcome.total["length"] == 4
@@ -110,12 +114,12 @@ def test_a_run_in_each_mode(order: RunOrder, mode: str) -> None:
     assert (kept["mode"], kept["dtype"], kept["max_model_len"]) == (mode, "float32", 8192)
 
 
-def test_prefill_is_the_default_of_a_model_with_a_template(order: RunOrder) -> None:
+def test_prefill_is_the_default_of_a_model_with_a_template(order: RunOptions) -> None:
     run(replace(order, limit=1, configs=("vt_4k",)))
     assert json.loads((order.out / "run.json").read_text())["mode"] == "prefill"
 
 
-def test_the_windows_edge_is_exact(order: RunOrder, tiny: Path) -> None:
+def test_the_windows_edge_is_exact(order: RunOptions, tiny: Path) -> None:
     run(replace(order, configs=("vt_4k",), limit=1))
     (record,) = read_lines(order.out / "vt_4k.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
@@ -123,7 +127,7 @@ def test_the_windows_edge_is_exact(order: RunOrder, tiny: Path) -> None:
         other = replace(
             order,
             out=order.out.with_name(f"W{window}"),
-            options=ModelOptions(str(tiny), max_model_len=window),
+            options=model_options(str(tiny), max_model_len=window),
             configs=("vt_4k",),
             limit=1,
         )
@@ -132,25 +136,25 @@ def test_the_windows_edge_is_exact(order: RunOrder, tiny: Path) -> None:
         assert record["finish_reason"] in state
 
 
-def test_a_thought_gets_its_room(order: RunOrder) -> None:
-    run(replace(order, configs=("vt_4k",), limit=1, reasoning=Reasoning(True, 40)))
+def test_a_thought_gets_its_room(order: RunOptions) -> None:
+    run(replace(order, configs=("vt_4k",), limit=1, thinking="40"))
     (record,) = read_lines(order.out / "vt_4k.jsonl")
     assert json.loads((order.out / "run.json").read_text())["mode"] == "chat"
     assert record["usage"]["completion_tokens"] <= 70
 
 
-def test_a_model_that_is_not_there_is_one_sentence(order: RunOrder) -> None:
+def test_a_model_that_is_not_there_is_one_sentence(order: RunOptions) -> None:
     with pytest.raises(RulerError, match="no tokenizer folder"):
-        run(replace(order, options=ModelOptions("./nowhere")))
+        run(replace(order, model="./nowhere"))
 
 
 def test_a_chat_template_of_ones_own_is_what_the_model_sees(
-    order: RunOrder, tmp_path: Path
+    order: RunOptions, tmp_path: Path
 ) -> None:
     order = replace(order, configs=("vt_4k",), limit=1)
     own = ChatTemplate("own.jinja", "{% for m in messages %}{{ m.content }} [/INST]{% endfor %}")
     run(replace(order, out=tmp_path / "usual"))
-    asked = replace(order, mode="chat", options=replace(order.options, chat_template=own))
+    asked = replace(order, mode="chat", chat_template=own)
     run(asked)
     settings = json.loads((order.out / "run.json").read_text(encoding="utf-8"))
     assert settings["chat_template"] == own.facts()
@@ -167,6 +171,6 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(
     assert mine != usual
     other = replace(own, text=own.text + " ")
     with pytest.raises(RulerError, match=r"chat_template\.sha256"):
-        run(replace(asked, options=replace(order.options, chat_template=other)))
+        run(replace(asked, chat_template=other))
     with pytest.raises(RulerError, match="was run with chat_template"):
-        run(replace(asked, options=order.options, limit=2))
+        run(replace(asked, limit=2))

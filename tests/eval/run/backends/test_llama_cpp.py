@@ -20,11 +20,11 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
+from tests.eval.run.run_options import model_options
 from tests.eval.run.tiny_model import write_tokenizer
 
 pytestmark = [
@@ -85,14 +85,16 @@ def of_llama_cpp(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def order(request: pytest.FixtureRequest, tmp_path: Path) -> RunOrder:
+def order(request: pytest.FixtureRequest, tmp_path: Path) -> RunOptions:
     data = small_release.write(tmp_path / "ruler", rows=2, lines=12, only=("niah_single_1", "cwe"))
     url = request.getfixturevalue(request.param)
-    options = ModelOptions("m", base_url=url, concurrency=2)
-    return RunOrder(str(data), (CONFIG,), "openai", tmp_path / "RUN", options=options, quiet=True)
+    options = model_options("m", base_url=url, concurrency=2)
+    return replace(
+        options, dataset=str(data), configs=(CONFIG,), backend="openai", out=tmp_path / "RUN"
+    )
 
 
-def answers(order: RunOrder) -> list[str]:
+def answers(order: RunOptions) -> list[str]:
     """The answers to the rows, all of which hold the number that was hidden."""
     total = run(order).total
     assert total["error"] == total["does_not_fit"] == 0
@@ -111,12 +113,12 @@ PYTHON, OWN = "of_python", "of_llama_cpp"
     [(PYTHON, "chat"), (PYTHON, "completion"), (OWN, "chat"), (OWN, "completion")],
     indirect=["order"],
 )
-def test_it_finds_the_needles(order: RunOrder, mode: str) -> None:
+def test_it_finds_the_needles(order: RunOptions, mode: str) -> None:
     assert len(answers(replace(order, mode=mode))) == 2
 
 
 @pytest.mark.parametrize("order", [OWN], indirect=True)
-def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOrder) -> None:
+def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOptions) -> None:
     found = answers(order)
     kept = json.loads((order.out / "run.json").read_text())
     assert kept["backend_version"] == "llama_cpp"
@@ -125,7 +127,7 @@ def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOrder) -
 
 
 @pytest.mark.parametrize("order", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_is_its_own_error(order: RunOrder) -> None:
+def test_a_row_that_is_too_long_is_its_own_error(order: RunOptions) -> None:
     summary = run(replace(order, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
     assert "HTTP 400" in summary.first["error"]
@@ -134,8 +136,8 @@ def test_a_row_that_is_too_long_is_its_own_error(order: RunOrder) -> None:
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])
 @pytest.mark.parametrize("order", [PYTHON], indirect=True)
-def test_token_ids_are_refused_before_a_row(order: RunOrder, tmp_path: Path, mode: str) -> None:
+def test_token_ids_are_refused_before_a_row(order: RunOptions, tmp_path: Path, mode: str) -> None:
     write_tokenizer(tmp_path / "tokenizer")
-    options = replace(order.options, tokenizer=str(tmp_path / "tokenizer"))
+    options = replace(order, tokenizer=str(tmp_path / "tokenizer"))
     with pytest.raises(RulerError, match=r"llama-cpp-python .*: use --mode chat"):
-        run(replace(order, options=options, mode=mode))
+        run(replace(options, mode=mode))

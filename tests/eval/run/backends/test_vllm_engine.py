@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.run.backends import vllm_engine
-from ruler_eval.run.backends.backend import ModelOptions
+from tests.eval.run.run_options import model_options
 
 
 def vllm_config(**changes: Any) -> SimpleNamespace:
@@ -52,22 +52,22 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     platforms.current_platform = SimpleNamespace(is_cpu=lambda: False)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "vllm", vllm)
     monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
-    monkeypatch.setattr(vllm_engine, "tokenizer_of", lambda options: None)
+    monkeypatch.setattr(vllm_engine, "load_model_tokenizer", lambda options: None)
     return arguments
 
 
 def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(ModelOptions("m"))
+    vllm_engine.VLLM(model_options("m"))
     assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
 
 
 def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(ModelOptions("m", arguments={"enable_prefix_caching": False}))
+    vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}))
     assert given["enable_prefix_caching"] is False
 
 
 def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
-    settings = vllm_engine.VLLM(ModelOptions("m")).settings()
+    settings = vllm_engine.VLLM(model_options("m")).settings()
     assert settings == {
         "backend_version": "0",
         "dtype": "bfloat16",

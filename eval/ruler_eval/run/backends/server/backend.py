@@ -34,16 +34,14 @@ import openai
 
 from ruler_common.errors import RulerError
 from ruler_common.terminal import err
-from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
+from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
-from ruler_eval.run.backends.server.engine_facts import engine_facts
-from ruler_eval.run.backends.server.errors import describe, is_refused, start_error
-from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
 from ruler_eval.run.backends.server.replies import (
     MAX_SHOWN,
     Malformed,
     StreamedReply,
     count_of,
+    engine_facts,
     field_of,
     read_completion,
     read_json,
@@ -52,16 +50,29 @@ from ruler_eval.run.backends.server.replies import (
     window_of_model,
 )
 from ruler_eval.run.backends.server.requests import (
+    Provider,
     chat_body,
+    check_provider,
     extra_fields,
     json_bytes,
+    provider_for,
     sampling_fields,
     stream_fields,
     turn_fields,
+    with_seed,
     without_prefix,
 )
-from ruler_eval.run.backends.server.retries import GaveUp, RetryPolicy, is_unavailable
+from ruler_eval.run.backends.server.retries import (
+    GaveUp,
+    RetryPolicy,
+    describe,
+    is_refused,
+    is_unavailable,
+    start_error,
+)
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.sampling import read_generation_config
 
 START_SECONDS = 60.0
 """Seconds for what a server is asked about itself."""
@@ -77,7 +88,7 @@ class OpenAIServer(Backend):
 
     name = "openai"
 
-    def __init__(self, options: ModelOptions) -> None:
+    def __init__(self, options: RunOptions) -> None:
         """Ask the server what it is. Raises RulerError if it cannot be used."""
         self.options = options
         base_url = options.base_url or os.environ.get("OPENAI_BASE_URL")
@@ -94,13 +105,13 @@ class OpenAIServer(Backend):
         self._retries = RetryPolicy(options.give_up_after, lambda line: self.on_note(line))
         self._mode = ""
         self._extra: dict[str, Any] = {}
-        self._described = False
+        self._limits_reasoning = False
         self._last_cause: str | None = None
         self._failures_in_a_row = 0
         try:
-            self.provider, self.version, window = self._ask_server()
+            self.provider, self.version, window, self._root = self._ask_server()
             self.limit = options.max_model_len or window
-            self._sampling = sampling_fields(options, self.provider)
+            self._sampling = sampling_fields(options, self.provider, self.sampling)
             counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
             self._server_counts = counted is not None
         except BaseException:
@@ -115,8 +126,11 @@ class OpenAIServer(Backend):
         parts = urlsplit(self._url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
-    def _ask_server(self) -> tuple[Provider, str | None, int | None]:
-        """Return the provider, its version and the model's window, as far as the server tells."""
+    def _ask_server(self) -> tuple[Provider, str | None, int | None, str | None]:
+        """Return the provider, its version, the model's window and where the model comes from.
+
+        What the server does not tell is None. Raises RulerError for a model that it does not have.
+        """
         options = self.options
         served = served_models(self._ask_models())
         model = served.get(options.model)
@@ -129,7 +143,7 @@ class OpenAIServer(Backend):
                     f"The server at {self.where} has no model '{options.model}', "
                     f"but: {similar_models(served, options.model)}."
                 )
-            return provider, None, None
+            return provider, None, None, None
         window = window_of_model(model)
         parent = model.get("parent")  # the window of an adapter is its base model's
         if window is None and isinstance(parent, str):
@@ -138,7 +152,8 @@ class OpenAIServer(Backend):
         if provider.name == "vllm":
             version = field_of(self._ask_beside("version"), "version")
         version = hide_keys(version, MAX_SHOWN) if isinstance(version, str) else None
-        return provider, version, window
+        root = model.get("root")
+        return provider, version, window, root if isinstance(root, str) else None
 
     def _ask_models(self) -> Any:
         """Return the page of /v1/models; None if the server has none. Waits while it is loading.
@@ -205,16 +220,35 @@ class OpenAIServer(Backend):
             return tokens
         return None
 
-    def _describe_server(self) -> str:
-        """Return one line that says what was found: model, context length, mode and why."""
+    def describe(self) -> list[str]:
+        """Return lines that say what was found: model, context length, mode and why."""
         name = " ".join([self.provider.title, *([self.version] if self.version else [])])
         window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len gives it)"
         mode, reason = self._choose_mode()
         reason = reason if mode == self._mode else "as asked"
-        return (
+        lines = [
             f"{name} at {self.where}: model {self.options.model}, context length {window}, "
             f"mode {self._mode} ({reason})."
-        )
+        ]
+        if self.options.reasoning.limited and not self._limits_reasoning:
+            lines.append(
+                "This server does not take a budget of reasoning tokens: --thinking "
+                f"{self.options.thinking} only leaves room for them"
+                + (" (vLLM: start it with --reasoning-parser)." if self._takes_budget else ".")
+            )
+        return lines
+
+    @property
+    def _takes_budget(self) -> bool:
+        """Whether the provider has a field for the most tokens of reasoning."""
+        return self.provider.thinking_budget is not None
+
+    def generation_config(self) -> dict[str, Any] | None:
+        """Return the model's defaults of sampling, by --tokenizer or by the name of its source."""
+        where = self.options.tokenizer or self._root
+        if where is None or not self.provider.samplers:
+            return None
+        return read_generation_config(where)
 
     # ---- modes and counts --------------------------------------------------------------------
 
@@ -242,11 +276,34 @@ class OpenAIServer(Backend):
         asks_to_continue = "continue_final_message" in self._extra
         sends_ids = self.tokenizer is not None
         check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
+        if self.options.reasoning.limited and self._takes_budget:
+            self._limits_reasoning = self._try_thinking_budget()
         if mode == "prefill" and is_chat and self._server_counts and not self._rendered_turn:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
                 "use --mode completion or chat."
             )
+
+    def _try_thinking_budget(self) -> bool:
+        """Send a short request with a budget of reasoning tokens; use it if that is answered.
+
+        vLLM refuses every such request unless it was started with a parser of reasoning.
+        """
+        field, budget = self.provider.thinking_budget, self.options.reasoning.budget
+        assert field is not None
+        body = {
+            "model": self.options.model,
+            "messages": [{"role": "user", "content": "a"}],
+            "max_tokens": 1,
+            field: budget,
+        }
+        request = self._post("/chat/completions", json_bytes(body))
+        try:
+            self._call(asyncio.wait_for(request, START_SECONDS))
+        except (openai.APIError, asyncio.TimeoutError, Malformed):
+            return False
+        self._extra[field] = budget
+        return True
 
     @property
     def endpoint(self) -> str:
@@ -278,6 +335,7 @@ class OpenAIServer(Backend):
             "budget": "server" if self._server_counts else budget,
             "request": self._extra,
             "sent": {**self._sampling, "limit": self.provider.limit if is_chat else "max_tokens"},
+            "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
             **engine_facts(self.metrics()),
         }
@@ -290,9 +348,6 @@ class OpenAIServer(Backend):
         Raises RulerError if the server is not available for too long, refuses the key, or fails
         MAX_FAILURES_IN_A_ROW rows in a row with one cause.
         """
-        if not self._described:
-            self._described = True
-            self.on_note(self._describe_server())
         self._retries.note_answer()
         with closing(self._answer_all(prompts)) as completions:
             for completion in completions:
@@ -371,12 +426,13 @@ class OpenAIServer(Backend):
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of the request for a prompt."""
         model, provider, extra = self.options.model, self.provider, self._extra
+        sampling = with_seed(self._sampling, provider, prompt.sample)
         if self.endpoint == "chat/completions":
-            body = chat_body(prompt, self._mode, model, self._sampling, extra, provider)
+            body = chat_body(prompt, self._mode, model, sampling, extra, provider)
         else:
             body = {
                 "model": model,
-                **self._sampling,
+                **sampling,
                 "prompt": prompt.text if prompt.token_ids is None else list(prompt.token_ids),
                 "max_tokens": prompt.max_tokens,
                 **extra,

@@ -1,13 +1,14 @@
-"""What a server or a batch file replies: a completion, whole or in chunks, or a list of models."""
+"""What a server or a batch file replies: completions, whole or in chunks, and facts."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection
 from typing import Any
 
 from ruler_common.parsing import json_value
-from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.backend import UNKNOWN, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 
@@ -15,6 +16,8 @@ MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
 MAX_MODELS_COMPARED, MAX_MODELS_SHOWN = 2000, 5
 """Served models that are compared with an unknown name, and that are shown."""
+_CACHE_LINE = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]{0,100})"')
 
 
 class Malformed(Exception):
@@ -63,8 +66,8 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
         prompt,
         text,
         choice.get("finish_reason"),
-        prompt_tokens=count_of(field_of(usage, "prompt_tokens")),
-        completion_tokens=count_of(field_of(usage, "completion_tokens")),
+        prompt_tokens=count_of(field_of(usage, "prompt_tokens"), minimum=1),
+        completion_tokens=count_of(field_of(usage, "completion_tokens"), minimum=1),
         cached_tokens=count_of(field_of(usage, "prompt_tokens_details", "cached_tokens")),
         reasoning=reasoning if isinstance(reasoning, str) else None,
         reasoning_tokens=count_of(reasoning_tokens, minimum=1),
@@ -174,3 +177,39 @@ def error_text(error: Any) -> str | None:
     inner = error.get("error", error) if isinstance(error, dict) else error
     text = inner.get("message") if isinstance(inner, dict) else inner
     return " ".join(str(text or inner or error).split()) or "an error without a message"
+
+
+def engine_facts(metrics: str) -> dict[str, Any]:
+    """Return the settings of a server's engine from the text of its /metrics, if it has any.
+
+    vLLM's describe the cache of each engine:
+    `vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True"} 1.0`.
+    The names are those that the vllm backend records; what no server tells is "unknown".
+    """
+    engines = [dict(_LABEL.findall(labels)) for labels in _CACHE_LINE.findall(metrics)]
+    cache = engines[0] if engines else {}
+    return {
+        "dtype": UNKNOWN,
+        "quantization": UNKNOWN,
+        "parallel": {
+            "tensor": UNKNOWN,
+            "pipeline": UNKNOWN,
+            "data": len(engines) or UNKNOWN,
+        },
+        "cache": {
+            "dtype": cache.get("cache_dtype", UNKNOWN),
+            "prefix_caching": _value(cache.get("enable_prefix_caching", UNKNOWN)),
+            "block_size": _value(cache.get("block_size", UNKNOWN)),
+        },
+        "chunked_prefill": UNKNOWN,
+        "attention_backend": UNKNOWN,
+        "speculative_decoding": UNKNOWN,
+        "rope": UNKNOWN,
+    }
+
+
+def _value(text: str) -> bool | int | str:
+    """Return a label's value as a boolean or a number if it is one."""
+    if text in ("True", "False"):
+        return text == "True"
+    return int(text) if text.isdecimal() else text

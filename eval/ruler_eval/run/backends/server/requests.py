@@ -1,50 +1,151 @@
-"""The fields of a request to an OpenAI-compatible API, for a server or a batch file.
+"""What is sent to an OpenAI-compatible API, by a server's client or into a batch file.
 
 {"model": "m", "messages": […, {"role": "assistant", "content": "The special magic number"}],
  "max_tokens": 128, "temperature": 0.0, "top_p": 1.0, "seed": 0, "top_k": -1, …,
  "add_generation_prompt": false, "continue_final_message": true}
+
+Providers differ in what they accept: providers.toml is the table, with each provider's
+documentation as its source.
+
+    provider = provider_for(None, host="api.mistral.ai", owners=[], model="mistral-large-latest")
+    provider.rename                         # {"seed": "random_seed"}
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Literal
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.backends.server.providers import Provider
+from ruler_common.names import check_name
+from ruler_common.parsing import read_toml
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.sampling import Sampling
+
+STANDARD_SAMPLERS = ("temperature", "top_p", "presence_penalty", "seed")
+"""Samplers that OpenAI's API has; a provider's others are its `samplers`."""
+GREEDY = {"temperature": 0.0, "top_p": 1.0, "presence_penalty": 0.0, "seed": 0}
+"""Values that a provider may ignore without a difference that the user asked for."""
 
 
-def sampling_fields(options: ModelOptions, provider: Provider) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """An entry of providers.toml; the comment at its top says what each field means."""
+
+    name: str
+    title: str
+    sources: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    models: str = ".*"
+    limit: str = "max_tokens"
+    omit: tuple[str, ...] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    samplers: Mapping[str, Any] = field(default_factory=dict)
+    thinking_budget: str | None = None
+    prefill: Literal["no", "turn", "prefix", "template"]
+    raw: bool = True
+    ids: bool = True
+    strict: bool = False
+    template: bool = False
+    repeats: bool = False
+    stream_options: bool = True
+
+    @property
+    def source(self) -> str:
+        """The documentation in parentheses, to end a sentence with; empty if there is none."""
+        return f" ({self.sources[0]})" if self.sources else ""
+
+
+@lru_cache(maxsize=1)
+def providers() -> dict[str, Provider]:
+    """Return the table, in the order in which it is searched."""
+    table = {}
+    for name, entry in read_toml(files(__package__) / "providers.toml").items():
+        for key in ("sources", "hosts", "owners", "omit"):
+            entry[key] = tuple(entry.get(key, ()))
+        table[name] = Provider(name=name, **entry)
+    return table
+
+
+def provider_for(name: str | None, host: str, owners: Collection[str], model: str) -> Provider:
+    """Return the named provider, else the first that fits by host or owner and by model.
+
+    `owners` are those that /v1/models names. Raises RulerError for an unknown name.
+    """
+    table = providers()
+    if name is not None:
+        return table[check_name("provider", name, list(table), "ruler run --help")]
+    for provider in table.values():
+        fits_host = any(host == end or host.endswith(f".{end}") for end in provider.hosts)
+        fits_owner = any(owner in provider.owners for owner in owners)
+        if (fits_host or fits_owner) and re.fullmatch(provider.models, model):
+            return provider
+    return table["unknown"]
+
+
+def check_provider(
+    provider: Provider, mode: str, is_chat: bool, asks_to_continue: bool, sends_ids: bool
+) -> None:
+    """Raise RulerError if a prefix would silently be lost, or a raw prompt put into a template.
+
+    `is_chat` is about the endpoint; `asks_to_continue` says whether the user's own fields ask for
+    the last turn to be continued; `sends_ids` whether prompts are token ids.
+    """
+    title, source = provider.title, provider.source
+    if source and not (is_chat or provider.raw):
+        raise RulerError(f"{title} reads no raw prompts{source}: use --mode chat.")
+    if sends_ids and not (is_chat or provider.ids):
+        raise RulerError(
+            f"{title} reads no token ids{source}: use --mode chat, or leave --tokenizer out."
+        )
+    if mode != "prefill" or not is_chat or provider.prefill != "no":
+        return
+    if asks_to_continue and not source:  # the user knows an unknown server
+        return
+    if source:
+        raise RulerError(f"{title} does not continue an assistant's turn{source}: use --mode chat.")
+    raise RulerError(
+        "The server is not known to continue an assistant's turn: use --mode chat, --tokenizer "
+        "NAME to send it the rendered prompt, or --provider to say what it is."
+    )
+
+
+def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling) -> dict[str, Any]:
     """Return how tokens are sampled, without the fields that the provider refuses or --omit names.
 
-    Raises RulerError if that would drop a value that the user chose.
+    Samplers that are off are sent as well if the provider has them, since a server would otherwise
+    follow the model's generation_config.json. Raises RulerError if a value that the user chose
+    would be dropped.
     """
-    default = ModelOptions("").sampling
-    for name in provider.omit:
-        if name not in options.omit and options.sampling[name] != default[name]:
+    fields = dict(provider.samplers) if sampling.neutral else {}
+    for name, value in sampling.values.items():
+        sent_as = provider.rename.get(name, name)
+        known = name in STANDARD_SAMPLERS or sent_as in provider.samplers or not provider.sources
+        if name in options.omit:
+            fields.pop(sent_as, None)
+        elif known and name not in provider.omit:
+            fields[sent_as] = value
+        elif getattr(options, name, None) is not None and value != GREEDY.get(name):
             raise RulerError(
                 f"{provider.title} takes no {name}{provider.source}: leave "
                 f"--{name.replace('_', '-')} out."
             )
-    return {
-        provider.rename.get(name, name): value
-        for name, value in options.sampling.items()
-        if name not in provider.omit and name not in options.omit
-    }
+    return fields
 
 
 def extra_fields(
-    options: ModelOptions, provider: Provider, chat: bool, template_arguments: Mapping[str, Any]
+    options: RunOptions, provider: Provider, is_chat: bool, template_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the user's own fields, and those that the provider understands beside OpenAI's.
-
-    Neutral samplers are sent; without them a server would use the model's generation_config.json.
-    """
-    extra = {**provider.extra, **(options.arguments or {})}
-    if provider.template and chat:
+    """Return the user's own fields (`--engine-arg`), and the arguments of the chat template."""
+    extra = dict(options.arguments)
+    if provider.template and is_chat:
         own = extra.get("chat_template_kwargs", {})
         extra["chat_template_kwargs"] = {**template_arguments, **own}
     return extra
@@ -96,6 +197,14 @@ def chat_body(
         **extra,
         **turn_fields(prompt, mode, extra, provider),
     }
+
+
+def with_seed(sampling: Mapping[str, Any], provider: Provider, sample: int) -> dict[str, Any]:
+    """Return the sampling fields of a sample of a row: each has another seed."""
+    name = provider.rename.get("seed", "seed")
+    if not sample or name not in sampling:
+        return dict(sampling)
+    return {**sampling, name: sampling[name] + sample}
 
 
 def without_prefix(prompt: Prompt, text: str) -> str:

@@ -21,13 +21,11 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server import retries
 from ruler_eval.run.backends.server.backend import OpenAIServer
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Records
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.backends.model_server import (
@@ -39,6 +37,7 @@ from tests.eval.run.backends.model_server import (
     events,
     model_server,
 )
+from tests.eval.run.run_options import model_options
 
 TASKS = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
 
@@ -62,31 +61,31 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def order(rows36: Path, tmp_path: Path) -> RunOrder:
-    options = ModelOptions("m", timeout=20.0, give_up_after=60.0)
-    return RunOrder(
-        str(rows36), ("all_4k",), "openai", tmp_path / "RUN", options=options, quiet=True
+def order(rows36: Path, tmp_path: Path) -> RunOptions:
+    options = model_options("m", timeout=20.0, give_up_after=60.0)
+    return replace(
+        options, dataset=str(rows36), configs=("all_4k",), backend="openai", out=tmp_path / "RUN"
     )
 
 
-def at(order: RunOrder, server: ModelServer | str, **options: Any) -> RunOrder:
+def at(order: RunOptions, server: ModelServer | str, **options: Any) -> RunOptions:
     url = server if isinstance(server, str) else server.url
-    return replace(order, options=replace(order.options, base_url=url, **options))
+    return replace(order, base_url=url, **options)
 
 
-def records(order: RunOrder) -> list[Any]:
+def records(order: RunOptions) -> list[Any]:
     found = Records(order.out)
-    return [record for task in TASKS for record in found.of(task).values()]
+    return [record for task in TASKS for record in found.read(task).values()]
 
 
-def states(order: RunOrder) -> dict[str, int]:
+def states(order: RunOptions) -> dict[str, int]:
     return dict(Counter(record["finish_reason"] for record in records(order)))
 
 
 # ---- which rows fail, and when a run ends ------------------------------------------------------
 
 
-def test_rows_that_always_time_out_at_a_gateway_end_no_run(order: RunOrder) -> None:
+def test_rows_that_always_time_out_at_a_gateway_end_no_run(order: RunOptions) -> None:
     with model_server(
         lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
     ) as server:
@@ -98,14 +97,14 @@ def test_rows_that_always_time_out_at_a_gateway_end_no_run(order: RunOrder) -> N
 
 
 def test_failed_rows_one_after_another_end_no_run_while_they_are_fewer_than_32(
-    order: RunOrder,
+    order: RunOptions,
 ) -> None:
     with model_server(lambda r: Reply(500) if r.row < 16 else answer()) as server:
         assert run(at(order, server)).total == {"stop": 20, "error": 16}
 
 
 def test_32_rows_that_fail_with_one_cause_stop_the_run_and_stay_recorded(
-    order: RunOrder, rows100: Path
+    order: RunOptions, rows100: Path
 ) -> None:
     order = replace(order, dataset=str(rows100))
     with model_server(lambda _: Reply(500)) as server:
@@ -119,7 +118,7 @@ def test_32_rows_that_fail_with_one_cause_stop_the_run_and_stay_recorded(
         assert run(replace(at(order, server), retry_failed=True)).total == {"stop": 100}
 
 
-def test_failures_in_a_row_are_counted_over_waves(order: RunOrder) -> None:
+def test_failures_in_a_row_are_counted_over_waves(order: RunOptions) -> None:
     """`ruler decide` asks for a few rows at a time, of one server."""
     prompts = [
         Prompt(config="vt_4k", index=i, messages=(), text=f"{i}", token_ids=None, max_new_tokens=9)
@@ -133,7 +132,7 @@ def test_failures_in_a_row_are_counted_over_waves(order: RunOrder) -> None:
                 answered.append(completion.prompt.index)
 
     with model_server(lambda _: Reply(400)) as server:
-        backend = OpenAIServer(at(order, server).options)
+        backend = OpenAIServer(at(order, server))
         with closing(backend):
             backend.check_mode("completion", {})
             with pytest.raises(RulerError, match="32 rows in a row failed"):
@@ -141,14 +140,14 @@ def test_failures_in_a_row_are_counted_over_waves(order: RunOrder) -> None:
     assert len(answered) == 32
 
 
-def test_failures_with_different_causes_end_no_run(order: RunOrder, rows100: Path) -> None:
+def test_failures_with_different_causes_end_no_run(order: RunOptions, rows100: Path) -> None:
     causes = [Reply(400), Reply(422)]
     order = replace(order, dataset=str(rows100))
     with model_server(lambda r: causes[r.row % 2]) as server:
         assert run(at(order, server, concurrency=1)).total == {"error": 100}
 
 
-def test_a_server_that_is_loading_is_waited_for(order: RunOrder) -> None:
+def test_a_server_that_is_loading_is_waited_for(order: RunOptions) -> None:
     ready_at = time.monotonic() + 3.0
 
     def loading() -> bool:
@@ -161,7 +160,7 @@ def test_a_server_that_is_loading_is_waited_for(order: RunOrder) -> None:
         assert run(at(order, server, give_up_after=30)).total == {"stop": 36}
 
 
-def test_503_for_three_seconds_fails_no_row(order: RunOrder) -> None:
+def test_503_for_three_seconds_fails_no_row(order: RunOptions) -> None:
     began: list[float] = []
 
     def reply(request: Request) -> Reply:
@@ -172,7 +171,7 @@ def test_503_for_three_seconds_fails_no_row(order: RunOrder) -> None:
         assert run(at(order, server)).total == {"stop": 36}
 
 
-def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOrder) -> None:
+def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOptions) -> None:
     with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
         began = time.monotonic()
         with pytest.raises(RulerError, match=r"nothing for 2 seconds \(HTTP 429: told to fail\)"):
@@ -184,7 +183,7 @@ def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOrder) -> None
 
 
 def test_a_server_that_refuses_some_while_it_works_on_others_is_not_given_up(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A queue of one: whatever else is sent while it answers gets 503."""
     monkeypatch.setattr(retries, "REFUSAL_SECONDS", 0.3)
@@ -202,7 +201,7 @@ def test_a_server_that_refuses_some_while_it_works_on_others_is_not_given_up(
         assert run(limited).total == {"stop": 4}
 
 
-def test_a_row_slower_than_the_timeout_is_sent_once(order: RunOrder) -> None:
+def test_a_row_slower_than_the_timeout_is_sent_once(order: RunOptions) -> None:
     def reply(request: Request) -> Reply:
         if request.row == 0:
             time.sleep(3)
@@ -218,7 +217,7 @@ def test_a_row_slower_than_the_timeout_is_sent_once(order: RunOrder) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_stops_the_run_at_once(order: RunOrder, status: int) -> None:
+def test_a_refused_key_stops_the_run_at_once(order: RunOptions, status: int) -> None:
     with model_server(lambda _: Reply(status)) as server:
         with pytest.raises(RulerError, match=f"refuses the key .HTTP {status}: .*OPENAI_API_KEY"):
             run(at(order, server, concurrency=2))
@@ -226,14 +225,14 @@ def test_a_refused_key_stops_the_run_at_once(order: RunOrder, status: int) -> No
     assert records(order) == []
 
 
-def test_no_connection_at_the_start_is_one_sentence(order: RunOrder) -> None:
+def test_no_connection_at_the_start_is_one_sentence(order: RunOptions) -> None:
     with pytest.raises(RulerError, match=r"^No server answers at http://127\.0\.0\.1:9/v1: start"):
         run(at(order, "http://127.0.0.1:9/v1"))
     with pytest.raises(RulerError, match=r"No server answers at http://\[::1\]:9/v1"):
         run(at(order, "http://[::1]:9/v1"))
 
 
-def test_a_server_that_goes_away_stops_the_run_which_resumes(order: RunOrder) -> None:
+def test_a_server_that_goes_away_stops_the_run_which_resumes(order: RunOptions) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -265,7 +264,7 @@ def test_a_server_that_goes_away_stops_the_run_which_resumes(order: RunOrder) ->
         assert len(server.requests) == 36 - answered
 
 
-def test_a_server_that_restarts_in_the_middle_fails_no_row(order: RunOrder) -> None:
+def test_a_server_that_restarts_in_the_middle_fails_no_row(order: RunOptions) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -291,7 +290,7 @@ def test_a_server_that_restarts_in_the_middle_fails_no_row(order: RunOrder) -> N
 
 
 @pytest.mark.parametrize("value", ["1", "date"])
-def test_retry_after_is_honoured(order: RunOrder, value: str) -> None:
+def test_retry_after_is_honoured(order: RunOptions, value: str) -> None:
     def reply(request: Request) -> Reply:
         if request.tries == 1:
             after = formatdate(time.time() + 2, usegmt=True) if value == "date" else value
@@ -324,7 +323,7 @@ def test_seconds_of_a_retry_after() -> None:
     ],
 )
 def test_a_broken_answer_is_tried_again_and_then_recorded(
-    order: RunOrder, failure: Reply, cause: str
+    order: RunOptions, failure: Reply, cause: str
 ) -> None:
     with model_server(lambda r: failure if r.row == 0 or r.tries == 1 else answer()) as server:
         assert run(replace(at(order, server), limit=1)).total == {"stop": 3, "error": 1}
@@ -334,13 +333,13 @@ def test_a_broken_answer_is_tried_again_and_then_recorded(
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 422])
-def test_a_row_that_the_server_refuses_is_sent_once(order: RunOrder, status: int) -> None:
+def test_a_row_that_the_server_refuses_is_sent_once(order: RunOptions, status: int) -> None:
     with model_server(lambda r: Reply(status) if r.row == 0 else answer()) as server:
         assert run(at(order, server)).total == {"stop": 35, "error": 1}
         assert set(server.tries) == {1}
 
 
-def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOrder) -> None:
+def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOptions) -> None:
     def reply(_: Request) -> Reply:
         time.sleep(0.05)
         return answer()
@@ -350,7 +349,7 @@ def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOrde
         assert server.most_at_a_time == 4
 
 
-def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOrder) -> None:
+def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
     began = threading.Event()
 
     def reply(_: Request) -> Reply:
@@ -386,7 +385,7 @@ def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOrder) -> None:
     ("mode", "path", "field"),
     [("completion", "/v1/completions", "prompt"), ("chat", "/v1/chat/completions", "messages")],
 )
-def test_the_endpoint_follows_the_mode(order: RunOrder, mode: str, path: str, field: str) -> None:
+def test_the_endpoint_follows_the_mode(order: RunOptions, mode: str, path: str, field: str) -> None:
     with model_server() as server:
         run(replace(at(order, server), mode=mode, limit=1))
     assert {request.path for request in server.requests} == {path}
@@ -396,7 +395,7 @@ def test_the_endpoint_follows_the_mode(order: RunOrder, mode: str, path: str, fi
         assert all(request.body["prompt"].endswith(prefixes) for request in server.requests)
 
 
-def test_prefill_goes_to_vllm_as_a_turn_to_continue(order: RunOrder) -> None:
+def test_prefill_goes_to_vllm_as_a_turn_to_continue(order: RunOptions) -> None:
     with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
         run(replace(at(order, server), limit=1))
     kept = json.loads((order.out / "run.json").read_text())
@@ -412,9 +411,9 @@ def test_prefill_goes_to_vllm_as_a_turn_to_continue(order: RunOrder) -> None:
 
 
 def test_a_run_says_on_one_line_what_it_found(
-    order: RunOrder, capfd: pytest.CaptureFixture[str]
+    order: RunOptions, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    order = replace(order, limit=1, quiet=False)
+    order = replace(order, limit=1, progress=True)
     with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
         run(at(order, server))
         assert (
@@ -429,13 +428,13 @@ def test_a_run_says_on_one_line_what_it_found(
         ) in capfd.readouterr().err
 
 
-def test_prefill_is_refused_if_the_prefix_would_be_lost(order: RunOrder) -> None:
+def test_prefill_is_refused_if_the_prefix_would_be_lost(order: RunOptions) -> None:
     with model_server() as server, pytest.raises(RulerError, match=r"--mode chat, --tokenizer"):
         run(replace(at(order, server), mode="prefill"))
 
 
 def test_with_a_tokenizer_prefill_sends_token_ids(
-    order: RunOrder, tiny: Path, tiny_tokenizer: Any
+    order: RunOptions, tiny: Path, tiny_tokenizer: Any
 ) -> None:
     asked = replace(order, mode="prefill", configs=("vt_4k",), limit=1)
     with model_server() as server:
@@ -448,10 +447,10 @@ def test_with_a_tokenizer_prefill_sends_token_ids(
     assert text.endswith("they are: ")
 
 
-def test_a_row_over_the_limit_is_not_sent(order: RunOrder, tiny: Path) -> None:
+def test_a_row_over_the_limit_is_not_sent(order: RunOptions, tiny: Path) -> None:
     with model_server() as server:
         asked = at(replace(order, mode="completion"), server, tokenizer=str(tiny))
-        outcome = run(replace(asked, options=replace(asked.options, max_model_len=1000)))
+        outcome = run(replace(asked, max_model_len=1000))
     over = [record for record in records(order) if record["finish_reason"] == "does_not_fit"]
     assert outcome.total["does_not_fit"] == len(over) == 36 - len(server.requests)
     assert over
@@ -460,7 +459,7 @@ def test_a_row_over_the_limit_is_not_sent(order: RunOrder, tiny: Path) -> None:
         assert "over the limit of 1,000" in record["error"]
 
 
-def test_the_servers_tokenizer_counts_where_it_has_one(order: RunOrder) -> None:
+def test_the_servers_tokenizer_counts_where_it_has_one(order: RunOptions) -> None:
     tokenize = {"count": 999_990, "tokens": [1, 2, 3]}
     with model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server:
         assert run(at(order, server)).total == {"does_not_fit": 36}
@@ -468,17 +467,17 @@ def test_the_servers_tokenizer_counts_where_it_has_one(order: RunOrder) -> None:
     assert json.loads((order.out / "run.json").read_text())["budget"] == "server"
 
 
-def test_reasoning_is_kept_apart(order: RunOrder) -> None:
+def test_reasoning_is_kept_apart(order: RunOptions) -> None:
     message = {"content": "42", "reasoning_content": "let me see"}
     with model_server(lambda _: answer(message=message)) as server:
-        run(replace(at(order, server), configs=("vt_4k",), reasoning=Reasoning(True, 500)))
+        run(replace(at(order, server), configs=("vt_4k",), thinking="500"))
     kept = {(r["thinking"], r["prediction"], r["thinking_ended"]) for r in records(order)}
     assert kept == {("let me see", "42", True)}
     assert {request.body["max_tokens"] for request in server.requests} == {530}
 
 
 def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-very-secret-12345678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -498,7 +497,7 @@ def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(
     }
 
 
-def test_an_address_without_its_v1_is_corrected(order: RunOrder) -> None:
+def test_an_address_without_its_v1_is_corrected(order: RunOptions) -> None:
     with model_server() as server:
         wrong = at(order, server.url.removesuffix("/v1"))
         with pytest.raises(RulerError, match=f"API is at {server.url}: give that with --base-url"):
@@ -506,12 +505,12 @@ def test_an_address_without_its_v1_is_corrected(order: RunOrder) -> None:
     assert records(order) == []
 
 
-def test_an_address_that_speaks_no_tls_is_one_sentence(order: RunOrder) -> None:
+def test_an_address_that_speaks_no_tls_is_one_sentence(order: RunOptions) -> None:
     with model_server() as server, pytest.raises(RulerError, match=r"TLS .*is its address http://"):
         run(at(order, server.url.replace("http", "https")))
 
 
-def test_a_certificate_that_is_not_trusted_is_one_sentence(order: RunOrder) -> None:
+def test_a_certificate_that_is_not_trusted_is_one_sentence(order: RunOptions) -> None:
     import http.server
     import ssl
 
@@ -526,7 +525,7 @@ def test_a_certificate_that_is_not_trusted_is_one_sentence(order: RunOrder) -> N
     server.server_close()
 
 
-def test_an_unknown_model_is_answered_with_the_served_ones(order: RunOrder) -> None:
+def test_an_unknown_model_is_answered_with_the_served_ones(order: RunOptions) -> None:
     names = [*(f"org/llama-{size}b" for size in range(200)), "qwen-7b-chat"]
     threads = threading.active_count()
     with model_server(models=[{**VLLM, "id": name} for name in names]) as server:
@@ -537,7 +536,7 @@ def test_an_unknown_model_is_answered_with_the_served_ones(order: RunOrder) -> N
 
 
 def test_without_a_key_or_a_server_it_is_one_sentence(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -556,7 +555,7 @@ def test_without_a_key_or_a_server_it_is_one_sentence(
     ],
 )
 def test_an_environment_that_allows_no_request_is_one_sentence(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
     with model_server() as server:
         monkeypatch.setenv(variable, value)
@@ -579,13 +578,13 @@ def test_an_environment_that_allows_no_request_is_one_sentence(
         "http://host/v1?key=1",
     ],
 )
-def test_a_malformed_address_is_refused_before_anything_starts(order: RunOrder, url: str) -> None:
+def test_a_malformed_address_is_refused_before_anything_starts(order: RunOptions, url: str) -> None:
     with pytest.raises(RulerError, match="--base-url takes http://HOST:PORT/v1"):
         run(at(order, url))
     assert not order.out.exists()
 
 
-def test_a_password_in_an_address_is_refused_and_not_shown(order: RunOrder) -> None:
+def test_a_password_in_an_address_is_refused_and_not_shown(order: RunOptions) -> None:
     for url in ("http://me:hunter2@host/v1", "http://me:hunter2@[::1", "http://hunter2@h:99999"):
         with pytest.raises(RulerError) as caught:
             run(at(order, url))
@@ -594,7 +593,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown(order: RunOrder) -> N
 
 @pytest.mark.parametrize("key", ["sk-1234\n5678", "sk-é", "sk 1"])
 def test_a_key_that_no_request_can_carry_is_refused(
-    order: RunOrder, monkeypatch: pytest.MonkeyPatch, key: str
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
@@ -622,12 +621,12 @@ CHUNKS: list[Any] = [
 
 
 @pytest.fixture
-def streamed(order: RunOrder) -> RunOrder:
-    options = replace(order.options, stream=True)
-    return replace(order, options=options, configs=("vt_4k",), mode="chat", limit=1)
+def streamed(order: RunOptions) -> RunOptions:
+    options = replace(order, stream=True)
+    return replace(options, configs=("vt_4k",), mode="chat", limit=1)
 
 
-def test_an_answer_in_chunks_is_put_together(streamed: RunOrder) -> None:
+def test_an_answer_in_chunks_is_put_together(streamed: RunOptions) -> None:
     with model_server(lambda _: Reply(200, events(*CHUNKS), SSE)) as server:
         assert run(at(streamed, server)).total == {"stop": 1}
     (record,) = records(streamed)
@@ -638,7 +637,7 @@ def test_an_answer_in_chunks_is_put_together(streamed: RunOrder) -> None:
     assert request.body["stream_options"] == {"include_usage": True}
 
 
-def test_an_answer_that_comes_whole_instead_is_read(streamed: RunOrder) -> None:
+def test_an_answer_that_comes_whole_instead_is_read(streamed: RunOptions) -> None:
     with model_server() as server:
         assert run(at(streamed, server)).total == {"stop": 1}
 
@@ -654,7 +653,7 @@ def test_an_answer_that_comes_whole_instead_is_read(streamed: RunOrder) -> None:
         b"data: [DONE]\n\n",
     ],
 )
-def test_a_stream_that_breaks_off_is_tried_again(streamed: RunOrder, sent: bytes) -> None:
+def test_a_stream_that_breaks_off_is_tried_again(streamed: RunOptions, sent: bytes) -> None:
     whole = Reply(200, events(*CHUNKS), SSE)
     with model_server(lambda r: Reply(200, sent, SSE) if r.tries < 3 else whole) as server:
         assert run(at(streamed, server)).total == {"stop": 1}
@@ -662,7 +661,7 @@ def test_a_stream_that_breaks_off_is_tried_again(streamed: RunOrder, sent: bytes
     assert records(streamed)[0]["prediction"] == "an\u2003 answér"
 
 
-def test_the_timeout_of_a_stream_is_for_each_piece(streamed: RunOrder) -> None:
+def test_the_timeout_of_a_stream_is_for_each_piece(streamed: RunOptions) -> None:
     def slowly(*pauses: float) -> Iterator[bytes]:
         for pause, piece in zip(pauses, CHUNKS, strict=True):
             time.sleep(pause)

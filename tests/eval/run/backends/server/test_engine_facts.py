@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.backends.server.engine_facts import UNKNOWN, engine_facts
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.backends.server.replies import UNKNOWN, engine_facts
 from ruler_eval.run.runner import run
 from tests.eval.run.backends.model_server import VLLM, model_server
+from tests.eval.run.run_options import model_options
 
 # as vLLM 0.32.0 writes them, shortened
 METRICS = """# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
@@ -38,10 +38,14 @@ def test_run_json_records_it(small: Path, tmp_path: Path) -> None:
     kept = []
     for name, paths in {"told": {"/metrics": METRICS}, "silent": {}}.items():
         with model_server(models=[VLLM], paths=paths) as server:
-            options = ModelOptions("m", base_url=server.url)
+            options = model_options("m", base_url=server.url)
             run(
-                RunOrder(
-                    str(small), ("vt_4k",), "openai", tmp_path / name, options=options, quiet=True
+                replace(
+                    options,
+                    dataset=str(small),
+                    configs=("vt_4k",),
+                    backend="openai",
+                    out=tmp_path / name,
                 )
             )
         kept.append(json.loads((tmp_path / name / "run.json").read_text())["cache"])

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,7 +24,8 @@ from ruler_common.terminal import steps
 from ruler_common.text import number_of
 from ruler_common.work import let_go
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backends.backend import ModelOptions, tokenizer_of
+from ruler_eval.run.backends.backend import WITHOUT_PREFIX_CACHE, load_model_tokenizer
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import TokenIds
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
@@ -74,14 +75,16 @@ class Estimate:
 
     rows: int = 0
     configs: int = 0
+    samples: int = 1
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int | None = None
 
     def lines(self, price: tuple[float, float] | None = None) -> list[str]:
         """The estimate in words; `price` of a million tokens of prompts and of answers."""
+        samples = f"{self.samples} samples of " if self.samples > 1 else ""
         lines = [
-            f"To do: {number_of(self.rows, 'row')} of "
+            f"To do: {samples}{number_of(self.rows, 'row')} of "
             f"{number_of(self.configs, 'configuration')}, {self.prompt_tokens:,} "
             f"prompt tokens as the release counts them, room for {self.output_tokens:,} tokens of "
             "answers."
@@ -157,58 +160,53 @@ def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
 
 
 def plan_rows(
-    release: Release,
-    parts: Sequence[Part],
-    reasoning_tokens: int,
-    by_prefix: bool,
-    waves: Waves | None = None,
-    quiet: bool = True,
+    release: Release, parts: Sequence[Part], options: RunOptions, waves: Waves | None = None
 ) -> tuple[list[Part], Estimate]:
     """Return the parts with their rows in the order of sending, and what they amount to.
 
-    `reasoning_tokens` is the room for reasoning of each row. Raises RulerError if a file lacks a
-    row that its manifest names.
+    Raises RulerError if a file lacks a row that its manifest names.
     """
+    by_prefix = options.backend not in WITHOUT_PREFIX_CACHE
     planned = []
     rows = configs = prompt_tokens = output_tokens = cached_tokens = 0
-    for part in steps(parts, "Planning", quiet=quiet):
+    for part in steps(parts, "Planning", quiet=not options.progress):
         part = _planned(release, part, by_prefix, waves)
         planned.append(part)
         rows += len(part.missing)
         configs += bool(part.missing)
         prompt_tokens += sum(part.tokens)
-        output_tokens += part.output_tokens + reasoning_tokens * len(part.missing)
+        output_tokens += part.output_tokens + options.reasoning.budget * len(part.missing)
         cached_tokens += part.cached_tokens
+    samples = options.repeats
+    cached_tokens += (samples - 1) * prompt_tokens  # the samples of a row have one prompt
     return planned, Estimate(
         rows=rows,
         configs=configs,
-        prompt_tokens=prompt_tokens,
-        output_tokens=output_tokens,
+        samples=samples,
+        prompt_tokens=samples * prompt_tokens,
+        output_tokens=samples * output_tokens,
         cached_tokens=cached_tokens if by_prefix else None,
     )
 
 
-def sent_rows(
-    release: Release, parts: Iterable[Part], done: Collection[tuple[str, int]] = ()
-) -> Iterator[SentRow]:
-    """Yield the missing rows of planned parts in the order of sending, except those in `done`.
+def read_rows(release: Release, parts: Iterable[Part]) -> Iterator[SentRow]:
+    """Yield the missing rows of planned parts in the order of sending.
 
     The row groups of a file are read once for many rows, CHUNK_TOKENS of prompts at a time.
     """
     for part in parts:
-        for indices in _chunks(part, done):
+        for indices in _chunks(part):
             rows = {row["index"]: row for row in release.some_rows(part.config, COLUMNS, indices)}
             let_go()  # what unpacking took
             for index in indices:
                 yield part.config, rows.pop(index)
 
 
-def _chunks(part: Part, done: Collection[tuple[str, int]]) -> Iterator[list[int]]:
+def _chunks(part: Part) -> Iterator[list[int]]:
+    """Yield the missing rows in lists of at most CHUNK_TOKENS of prompts, or of one row."""
     chunk: list[int] = []
     tokens = 0
     for index, size in zip(part.missing, part.tokens, strict=True):
-        if (part.config, index) in done:
-            continue
         if chunk and tokens + size > CHUNK_TOKENS:
             yield chunk
             chunk, tokens = [], 0
@@ -218,9 +216,7 @@ def _chunks(part: Part, done: Collection[tuple[str, int]]) -> Iterator[list[int]
         yield chunk
 
 
-def needed_window(
-    release: Release, parts: Sequence[Part], options: ModelOptions, reasoning_tokens: int
-) -> int:
+def needed_window(release: Release, parts: Sequence[Part], options: RunOptions) -> int:
     """Return the tokens that the longest missing row may need with its answer; 0 for no rows.
 
     An engine then makes room for these rows and not for a window of a million tokens. Rows of a
@@ -232,7 +228,7 @@ def needed_window(
     longest = max((lengths[part.config] for part in todo), default=0)
     if not longest:
         return 0
-    token_ids = TokenIds(tokenizer_of(options))
+    token_ids = TokenIds(load_model_tokenizer(options))
     needed = 0
     for part in todo:
         if 2 * lengths[part.config] >= longest:
@@ -240,7 +236,7 @@ def needed_window(
             count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
             count = max(count, row["length"] - row["max_new_tokens"])
             needed = max(needed, count + row["max_new_tokens"])
-    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + reasoning_tokens
+    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + options.reasoning.budget
     return -(-window // 1024) * 1024
 
 

@@ -15,27 +15,29 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_eval.frozen_release import Release
-from ruler_eval.run import work_plan
+from ruler_eval.run import plan
+from ruler_eval.run.options import RunOptions, parse_price
+from ruler_eval.run.plan import COLUMNS, Estimate, Part, plan_rows, read_rows
 from ruler_eval.run.progress import Progress
-from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record
-from ruler_eval.run.run_order import RunOrder, parse_price
 from ruler_eval.run.runner import estimate, run
-from ruler_eval.run.work_plan import COLUMNS, Estimate, Part, plan_rows, sent_rows
 from ruler_release.commands import run as run_command
 from tests.eval.run import small_release
+from tests.eval.run.run_options import model_options
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(run_command.run)
 
 
 @pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOrder:
-    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+def order(small: Path, tmp_path: Path) -> RunOptions:
+    return RunOptions(
+        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )
 
 
-def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path) -> None:
-    whole = estimate(replace(order, backend="vllm", reasoning=Reasoning(True, 100)))
+def test_rows_and_tokens_are_those_that_are_missing(order: RunOptions, small: Path) -> None:
+    whole = estimate(replace(order, backend="vllm", model="m", thinking="100"))
     rows = [
         row
         for entry in read_manifest(small)["files"].values()
@@ -56,7 +58,7 @@ def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path
     root = small_release.write(tmp_path / "ruler", rows=8, lines=120, only=("niah_single_1",))
     data = ruler_dataset.load(root, "niah_single_1_4k")
     part = Part("niah_single_1_4k", tuple(range(8)), tuple(range(8)))
-    (ordered,), found = plan_rows(Release.open(str(root)), [part], 0, by_prefix=True)
+    (ordered,), found = plan_rows(Release.open(str(root)), [part], model_options())
     texts = [data[index]["input"] for index in ordered.missing]
     best = [  # what an engine has read before a row comes: the longest beginning of any
         max((common(text, earlier) for earlier in texts[:place]), default=0)
@@ -128,21 +130,24 @@ def test_the_bar_moves_by_tokens() -> None:
 
 def test_a_price_is_two_numbers() -> None:
     assert parse_price("0.15,0.60") == (0.15, 0.60)
-    assert parse_price(None) is None
     for wrong in ("1", "1,2,3", "-1,2", "nan,1", "a,b"):
         with pytest.raises(RulerError, match=r"such as 0\.15,0\.60"):
             parse_price(wrong)
 
 
 def planned(release: Release, *parts: Part) -> list[Part]:
-    return plan_rows(release, parts, 0, by_prefix=False)[0]
+    return plan_rows(release, parts, model_options(backend="oracle"))[0]
 
 
 def test_rows_are_read_as_the_release_has_them_in_the_order_of_sending(small: Path) -> None:
     release = Release.open(str(small))
     asked = planned(release, Part("vt_4k", (3, 0), (3, 0)), Part("cwe_4k", (4,), (4,)))
-    sent = list(sent_rows(release, asked, done={("vt_4k", 3)}))
-    assert [(config, row["index"]) for config, row in sent] == [("vt_4k", 0), ("cwe_4k", 4)]
+    sent = list(read_rows(release, asked))
+    assert [(config, row["index"]) for config, row in sent] == [
+        ("vt_4k", 3),
+        ("vt_4k", 0),
+        ("cwe_4k", 4),
+    ]
     for config, row in sent:
         whole = ruler_dataset.load(small, config)[row["index"]]
         assert row == {name: whole[name] for name in COLUMNS}
@@ -163,8 +168,8 @@ def test_many_rows_of_a_file_are_read_at_a_time_and_no_more_than_memory_holds(
     monkeypatch.setattr(Release, "some_rows", counted)
     for tokens, chunks in ((1 << 24, [[2, 0, 4, 1]]), (sum(asked[0].tokens[:2]), [[2, 0], [4, 1]])):
         read.clear()
-        monkeypatch.setattr(work_plan, "CHUNK_TOKENS", tokens)
-        assert [row["index"] for _, row in sent_rows(release, asked)] == [2, 0, 4, 1]
+        monkeypatch.setattr(plan, "CHUNK_TOKENS", tokens)
+        assert [row["index"] for _, row in read_rows(release, asked)] == [2, 0, 4, 1]
         assert read == chunks
 
 

@@ -1,0 +1,427 @@
+"""`ruler results`: the scores of a results.json as a model repository's .eval_results/*.yaml.
+
+    publish(ResultsOrder(path=Path("runs/qwen"), model="Qwen/Qwen3-8B", dataset_repo="org/ruler"))
+
+The Hub shows these scores beside the model and collects them on the benchmark's page. There is one
+entry for each configuration: its task id is the configuration's name, its value 0 … 100. Only
+scores of tasks that the data set's eval.yaml lists, its headline, are written. A group has an entry
+if all its tasks were scored: their plain mean, as in RULER's tables; so have ONERULER's 26
+languages together. Each prompt mode and each way of scoring has its own file, and a run's entries
+are added to those in it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from ruler_common.errors import RulerError, Unreachable
+from ruler_common.files import read_text, write_whole
+from ruler_common.frozen_rows import are_frozen
+from ruler_common.hub_access import hub_errors, hub_file, is_repository
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
+from ruler_common.parsing import parse_yaml
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.reasoning import ON_BUDGET
+from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
+from ruler_eval.score.run_facts import RunFacts
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResultEntry
+
+FOLDER = ".eval_results"
+EVAL_YAML = "eval.yaml"
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsOrder:
+    """Which scores to publish for which model, and how."""
+
+    path: Path  # a results.json, or the RUN folder that holds it
+    model: str  # ORG/MODEL
+    dataset_repo: str | None = None  # None: where the run had its rows from
+    revision: str | None = None  # of the data set; None: the run's
+    source: str | None = None  # address of the predictions
+    out: Path = Path()  # folder of the model's files
+    create_pr: bool = False
+    allow_missing: bool = False  # also of a run that lacks rows
+    own_rows: bool = False  # also of custom rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """The file that was written, and what happened to it."""
+
+    path: Path
+    entries: int  # new ones
+    kept: int = 0  # entries of earlier runs
+    unlisted: int = 0  # scores that the benchmark's eval.yaml does not list: not written
+    unchecked: str | None = None  # why the rows were not compared with the benchmark's
+    pull_request: str | None = None  # its address
+    refused: str | None = None  # the Hub's own error in the proposed file
+    unread: str | None = None  # why the Hub's verdict could not be read
+
+
+class Benchmark(NamedTuple):
+    """The data set on the Hub that the scores are of, and its commit or tag."""
+
+    repo: str
+    revision: str | None = None
+
+
+def publish(order: ResultsOrder) -> Published:
+    """Write .eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
+
+    If the Hub cannot be reached the file is written without being compared with the benchmark.
+    Raises RulerError for results that are partial, lack rows, were scored without a release or on
+    other rows than the benchmark's, or on custom rows without `own_rows`.
+    """
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    if not is_repository(order.model):
+        raise RulerError(f"'{order.model}' is not a model repository: --model takes ORG/MODEL.")
+    results = open_results(order.path)
+    benchmark = benchmark_of(results, order.dataset_repo, order.revision)
+    if not order.own_rows and not are_frozen(whose := rows_of(results)):
+        raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")
+    if not order.allow_missing:
+        _check_whole(results)
+    if order.create_pr:
+        _check_token()
+    listed, unchecked = None, None
+    try:
+        benchmark = _same_rows(results, benchmark)
+        listed = _listed_tasks(benchmark)
+    except Unreachable as error:
+        if order.create_pr:
+            raise
+        unchecked = f"not checked against {benchmark.repo}. {error}"
+    found = _entries(results, benchmark, _date_of(results, order.path), order.source)
+    kept = [entry for entry in found if listed is None or entry.task_id in listed]
+    if not kept:
+        raise RulerError(
+            f"None of these scores is of a task that {benchmark.repo} lists in its {EVAL_YAML} "
+            f"({', '.join((listed or [])[:4])}, …): score one of them, with all its tasks."
+        )
+    new = eval_result_entries_to_yaml(kept)
+    name = f"{FOLDER}/{_file_name(results)}"
+    file = order.out / name
+    before = _entries_in(read_text(file) if file.exists() else "", str(file), order.model)
+    write_whole(file, _to_yaml(_merged(before, new), order.model))
+    url, refused, unread = None, None, None
+    if order.create_pr:
+        text_at_head, head = _file_at_head(order.model, name)
+        theirs = _entries_in(text_at_head, f"{order.model}/{name}", order.model)
+        before = _merged(before, theirs)
+        text = _to_yaml(_merged(before, new), order.model)
+        write_whole(file, text)
+        data = results["dataset"]
+        title = " ".join(["Add results on", data["name"], data.get("data_version") or ""]).strip()
+        url, revision = _propose(order.model, name, text, title, head)
+        try:
+            refused = _error_of(order.model, name, revision)
+        except RulerError as error:
+            unread = str(error)
+    return Published(
+        path=file,
+        entries=len(new),
+        kept=len(_merged(before, new)) - len(new),
+        unlisted=len(found) - len(kept),
+        unchecked=unchecked,
+        pull_request=url,
+        refused=refused,
+        unread=unread,
+    )
+
+
+# ---- The benchmark -------------------------------------------------------------------------------
+
+
+def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
+    """Return where the scored rows are on the Hub, as the caller or the results say."""
+    if results["partial"]:
+        raise RulerError("These results are partial: score the whole run, without --partial.")
+    dataset = results["dataset"]
+    if not dataset.get("rows"):
+        raise RulerError("These results do not say of which rows: score with --dataset RELEASE.")
+    if repo is not None and not is_repository(repo):
+        raise RulerError(f"'{repo}' is not a data set on the Hub: --dataset-repo takes ORG/NAME.")
+    if repo is None and dataset.get("revision"):
+        repo = dataset["source"]
+    if repo is None or not is_repository(repo):
+        raise RulerError("The run does not say where its data are on the Hub: add --dataset-repo.")
+    if revision is None and repo == dataset["source"]:
+        revision = dataset["revision"]
+    return Benchmark(repo, revision)
+
+
+def _check_whole(results: Results) -> None:
+    """Refuse the scores of a run that lacks rows, or was not asked for all of them."""
+    if limit := limit_of(results):
+        raise RulerError(
+            f"The run is of {limit} (--limit): finish it (ruler run … without --limit), or add "
+            "--allow-missing."
+        )
+    lacking = sum(c["missing"] + c["failed"] for c in results["configurations"].values())
+    if lacking:
+        raise RulerError(
+            f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
+            "--allow-missing."
+        )
+
+
+def _same_rows(results: Results, benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with its commit, after comparing its rows' digests with the results'."""
+    path = hub_file(benchmark.repo, MANIFEST, benchmark.revision)
+    commit = path.parent.name  # the cache keeps snapshots/<commit>/…
+    release = Release(benchmark.repo, path.parent, read_manifest(path.parent), revision=commit)
+    for name, digest in results["dataset"].get("rows", {}).items():
+        if name not in release.configs or release.rows_sha256(name) != digest:
+            raise RulerError(
+                f"'{name}' was scored on rows that {benchmark.repo} does not hold at "
+                f"{benchmark.revision or 'main'}: name the right --dataset-repo and --revision."
+            )
+    return Benchmark(benchmark.repo, commit)
+
+
+def _listed_tasks(benchmark: Benchmark) -> list[str]:
+    """Return the task ids in the benchmark's eval.yaml. Raises RulerError for another file."""
+    path = hub_file(benchmark.repo, EVAL_YAML, benchmark.revision)
+    try:
+        return [str(task["id"]) for task in parse_yaml(read_text(path))["tasks"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise RulerError(
+            f"The {EVAL_YAML} of '{benchmark.repo}' lists no tasks: tell the repository's owner."
+        ) from error
+
+
+# ---- The entries ---------------------------------------------------------------------------------
+
+
+def _entries(
+    results: Results, benchmark: Benchmark, when: datetime, source: str | None
+) -> list[EvalResultEntry]:
+    """Return the entries: configurations in the results' order, then groups."""
+    from huggingface_hub import EvalResultEntry
+
+    return [
+        EvalResultEntry(
+            dataset_id=benchmark.repo,
+            task_id=name,
+            value=value,
+            dataset_revision=benchmark.revision,
+            date=when.date().isoformat(),
+            source_url=source,
+            source_name="Predictions and results" if source else None,
+            notes=_notes(results, cells),
+        )
+        for name, value, cells in scores(results)
+    ]
+
+
+def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
+    """Yield name, score and cells of every scored configuration, then of every whole group.
+
+    The last ones are ONERULER's 26 languages together, if all were scored: each has as many tasks.
+    """
+    cells: dict[str, Cell] = {}
+    values: dict[str, float] = {}
+    for name, cell in results["configurations"].items():
+        if cell["score"] is not None:
+            cells[name], values[name] = cell, cell["score"]
+            yield name, cell["score"], [cell]
+    dataset = results["dataset"]["name"]
+    if dataset not in TASKS:
+        return
+    configs = {_config(dataset, cell): name for name, cell in cells.items()}
+    names = Names.of(dataset)
+    groups = [(group.name, tasks) for group, tasks in names.whole_groups(configs)]
+    for name, tasks in [*groups, *names.whole_languages(configs)]:
+        members = [configs[task] for task in tasks]
+        mean = math.fsum(values[member] for member in members) / len(members)
+        yield name, mean, [cells[member] for member in members]
+
+
+def _config(dataset: str, cell: Cell) -> Config:
+    return Config(
+        dataset,
+        cell["task"],
+        cell["length"],
+        tokenizer=cell["tokenizer"] or DEFAULT_TOKENIZER,
+        language=cell["language"],
+        instruction_language=cell["instruction_language"],
+    )
+
+
+def _notes(results: Results, cells: list[Cell]) -> str:
+    """Return how the score was made, in one line; what is not known is left out."""
+    run, rules, whose = results["run"], results["rules"], rows_of(results)
+    unproved = sum(cell["proof"] in UNPROVED for cell in cells)
+    known: list[tuple[str, object]] = [
+        ("mode", _mode(results)),
+        ("thinking", _thinking(run)),
+        ("tokenizer", cells[0]["tokenizer"]),
+        ("backend", run.get("backend")),
+        ("model_revision", run.get("revision")),
+        ("n", sum(cell["n"] for cell in cells)),
+        ("missing", sum(cell["missing"] for cell in cells)),
+        ("failed", sum(cell["failed"] for cell in cells)),
+        ("score_version", results["score_version"]),
+        ("data_version", results["dataset"].get("data_version")),
+        ("cut", rules["cut"] if rules["cut"] != "protocol" else None),
+        ("compat", rules["compat"]),
+        ("only", limit_of(results)),
+    ]
+    notes = [f"{name} {value}" for name, value in known if value is not None]
+    if unproved:
+        notes.append(
+            f"answers not proved to be of these rows in {unproved} of {len(cells)} configurations"
+        )
+    if not are_frozen(whose):
+        notes.append(whose)
+    return ", ".join(notes)
+
+
+def _mode(results: Results) -> str | None:
+    if not results["mode"]:
+        return None
+    return f"{results['mode']} direct" if results["run"].get("direct") else results["mode"]
+
+
+def _thinking(run: RunFacts) -> str | None:
+    """Return the tokens for reasoning, or "off"; None if nothing is known of the run."""
+    if not run:
+        return None
+    thinking = run.get("thinking")
+    return f"{thinking['budget']} tokens" if thinking and thinking["on"] else "off"
+
+
+def _file_name(results: Results) -> str:
+    """Return `ruler_prefill.yaml`, `ruler_chat_thinking.yaml`: one for each mode and scoring."""
+    thinking, rules = results["run"].get("thinking"), results["rules"]
+    parts = [results["dataset"]["name"], _mode(results)]
+    if thinking and thinking["on"]:
+        usual = thinking["budget"] == ON_BUDGET
+        parts.append("thinking" if usual else f"thinking_{thinking['budget']}")
+    if rules["cut"] != "protocol":
+        parts.append(f"cut_{rules['cut']}")
+    if rules["compat"]:
+        parts.append(f"compat_{rules['compat']}")
+    return "_".join(re.sub(r"\W+", "_", part) for part in parts if part) + ".yaml"
+
+
+def _date_of(results: Results, path: Path) -> datetime:
+    """Return when the run was made: the end of its last session, else the file's own time."""
+    times = []
+    for session in results["run"].get("sessions", []):
+        time = session.get("ended") or session.get("started")
+        if time:
+            times.append(datetime.fromisoformat(time))
+    if times:
+        return max(times)
+    file = path / "results.json" if path.is_dir() else path
+    return datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+
+
+# ---- The file ------------------------------------------------------------------------------------
+
+
+def _entries_in(text: str, where: str, model: str) -> list[Entry]:
+    """Return the entries of a file. Raises RulerError for another file, or of another model."""
+    written = re.match(r"# ruler results of (\S+)\n", text)
+    if written and written[1] != model:
+        raise RulerError(f"'{where}' is of {written[1]}: give a folder for each model with --out.")
+    try:
+        found: list[Entry] = parse_yaml(text) or []
+        _merged(found, [])
+    except (ValueError, TypeError, KeyError) as error:
+        raise RulerError(f"'{where}' is not a file of results: move it away.") from error
+    return found
+
+
+def _merged(before: list[Entry], new: list[Entry]) -> list[Entry]:
+    """Return all entries; of two for one task of one data set, the new one."""
+    merged: dict[tuple[str, str], Entry] = {}
+    for entry in [*before, *new]:
+        merged[entry["dataset"]["id"], entry["dataset"]["task_id"]] = entry
+    return list(merged.values())
+
+
+def _to_yaml(entries: list[Entry], model: str) -> str:
+    """Return the text of a file; its first line names the model."""
+    from huggingface_hub.utils import yaml_dump
+
+    return f"# ruler results of {model}\n{yaml_dump(entries, sort_keys=False)}"
+
+
+# ---- The model's repository ----------------------------------------------------------------------
+
+
+def _check_token() -> None:
+    """Refuse to go on without a token: a pull request has an author."""
+    from huggingface_hub import get_token
+
+    if get_token() is None:
+        raise RulerError("There is no token: log in with `hf auth login`, or set HF_TOKEN.")
+
+
+def _file_at_head(model: str, path: str) -> tuple[str, str]:
+    """Return a file's text on the main branch, empty if there is none, and the branch's commit."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    api = HfApi()
+    with hub_errors(model):
+        head = str(api.model_info(model).sha)
+        try:
+            local = api.hf_hub_download(model, path, revision=head)
+        except RemoteEntryNotFoundError:
+            return "", head
+    return read_text(Path(local)), head
+
+
+def _propose(model: str, path: str, text: str, title: str, parent: str) -> tuple[str, str]:
+    """Open a pull request with a file; return its address and its revision, `refs/pr/7`."""
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    with hub_errors(model):
+        commit = HfApi().create_commit(
+            model,
+            [CommitOperationAdd(path, text.encode())],
+            commit_message=title,
+            commit_description="Made by `ruler results` from results.json.",
+            create_pr=True,
+            parent_commit=parent,
+        )
+    return str(commit.pr_url), str(commit.pr_revision)
+
+
+def _error_of(model: str, path: str, revision: str) -> str | None:
+    """Ask the Hub what it finds wrong with a file of results; None if nothing.
+
+    The Hub checks these files itself and lists the error of a wrong one among the model's results.
+    huggingface_hub only logs it, so the answer is read here.
+    """
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+
+    url = f"{constants.ENDPOINT}/api/models/{model}/revision/{quote(revision, safe='')}"
+    with hub_errors(model):
+        response = get_session().get(
+            url, headers=build_hf_headers(), params={"expand": "evalResults"}
+        )
+        hf_raise_for_status(response)
+        results = response.json().get("evalResults") or []
+    for result in results:
+        if "error" in result and Path(str(result.get("filename"))).name == Path(path).name:
+            return str(result["error"])
+    return None

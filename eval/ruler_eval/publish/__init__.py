@@ -1,1 +1,0 @@
-"""Scores as .eval_results of a model's repository."""

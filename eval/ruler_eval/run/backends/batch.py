@@ -1,0 +1,307 @@
+"""Batch files: requests for a batch API or `vllm run-batch`, and the answers that came back.
+
+    RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0", "method": "POST",
+                                     "url": "/v1/chat/completions", "body": {"model": …}}
+    an answer file                  {"custom_id": "vt_4k/0", "error": null,
+                                     "response": {"status_code": 200, "body": {"choices": …}}}
+
+Two backends of the ordinary runner: one writes the requests of the missing rows and answers none,
+the other looks answers up by `custom_id`. A row without an answer stays missing, whether it was
+never sent or its batch expired, and is written again the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.files import lines_of
+from ruler_common.parsing import json_value
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backends.server.replies import (
+    MAX_SHOWN,
+    Malformed,
+    count_of,
+    error_text,
+    read_completion,
+)
+from ruler_eval.run.backends.server.requests import (
+    chat_body,
+    extra_fields,
+    provider_for,
+    sampling_fields,
+    with_seed,
+)
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.records import Records
+from ruler_eval.run.sampling import read_generation_config
+
+ENDPOINT = "/v1/chat/completions"
+"""The endpoint that every batch API and `vllm run-batch` have."""
+FOLDER = "batch"
+NEVER_RUN = ("batch_expired", "batch_cancelled")
+"""Error codes of requests that no model has seen: their rows are still missing."""
+MAX_NAME = 200
+"""Characters of an unknown custom_id that are shown."""
+
+
+def custom_id(config: str, index: int, sample: int = 0) -> str:
+    """Return the name of a request: configuration, row, and the sample if it is not the first."""
+    return f"{config}/{index}/{sample}" if sample else f"{config}/{index}"
+
+
+def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
+    """Return the options of a run whose requests were written, with the files of its answers.
+
+    Raises RulerError if the folder is not that of such a run.
+    """
+    settings = Records(run).settings()
+    sessions = settings.get("sessions", [])
+    written = [session["options"] for session in sessions if session.get("options")]
+    if settings.get("backend") != "batch" or not written:
+        raise RulerError(f"'{run}' is not a run of batch files. Make one: ruler batch write --help")
+    return replace(RunOptions.from_json(written[-1], run), answers=tuple(answers))
+
+
+def request_files(run: Path) -> list[Path]:
+    """Return the request files of a run folder."""
+    pattern = re.compile(r"requests-\d+\.jsonl")
+    found = (run / FOLDER).glob("*.jsonl")
+    return sorted(path for path in found if pattern.fullmatch(path.name))
+
+
+class BatchFiles(Backend):
+    """What writing requests and reading answers have in common: the settings of the run."""
+
+    name = "batch"
+
+    def __init__(self, options: RunOptions) -> None:
+        """Load the tokenizer and the context length of the model, as far as they are known."""
+        self.options = options
+        name = options.provider or "vllm"
+        host = "api.openai.com" if name == "openai" else ""
+        named = None if name == "openai" else name
+        self.provider = provider_for(named, host, [], options.model)
+        is_vllm = self.provider.name == "vllm"
+        tokenizer = options.tokenizer or (options.model if is_vllm else None)
+        if tokenizer is not None:
+            self.tokenizer = load_tokenizer(tokenizer, options.revision)
+            if not self.tokenizer.chat_template:
+                raise RulerError(
+                    f"'{tokenizer}' has no chat template, and batch files hold only chat requests: "
+                    "use `ruler run --mode completion`."
+                )
+        self.limit = options.max_model_len
+        if self.limit is None and is_vllm:
+            self.limit = _context_length(options)
+        self._mode = ""
+        self._extra: dict[str, Any] = {}
+        self._sampling = sampling_fields(options, self.provider, self.sampling)
+
+    def generation_config(self) -> Mapping[str, Any] | None:
+        """Return the model's defaults of sampling, if vLLM is to answer."""
+        if not self.provider.samplers:
+            return None
+        return read_generation_config(self.options.model, self.options.revision)
+
+    def default_mode(self) -> str:
+        """Return `prefill` if the provider continues an assistant's turn, else `chat`."""
+        return "chat" if self.provider.prefill == "no" else "prefill"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise RulerError for a mode that batch files or the provider do not have."""
+        if mode == "completion":
+            raise RulerError(
+                "Batch files hold only chat requests, not --mode completion: use `ruler run`."
+            )
+        if mode == "prefill" and self.provider.prefill == "no":
+            raise RulerError(
+                f"{self.provider.title} is not known to continue an assistant's turn: use "
+                "--mode chat."
+            )
+        self._mode = mode
+        self._extra = extra_fields(self.options, self.provider, True, template_arguments)
+        if self.options.reasoning.limited and self.provider.thinking_budget:
+            self._extra[self.provider.thinking_budget] = self.options.reasoning.budget
+
+    def settings(self) -> dict[str, Any]:
+        """Return the endpoint, the provider and the fields of every request."""
+        return {
+            "endpoint": ENDPOINT.removeprefix("/v1/"),
+            "provider": self.provider.name,
+            "request": self._extra,
+            "sent": {**self._sampling, "limit": self.provider.limit},
+            "budget": "unchecked" if self.tokenizer is None else "tokenizer",
+        }
+
+
+class BatchRequests(BatchFiles):
+    """Writes the requests of all prompts, in as few files as the limits of batch APIs allow."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Write the requests; the files appear together or not at all. No prompt is answered.
+
+        Request files of an earlier call are replaced.
+        """
+        folder = self.options.folder / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder))
+        try:
+            paths = self._write(prompts, work)
+            for path in request_files(self.options.folder):
+                path.unlink()
+            for path in paths:
+                path.rename(folder / path.name)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        return iter(())
+
+    def _write(self, prompts: Iterator[Prompt], folder: Path) -> list[Path]:
+        """Write the requests into numbered files of a folder."""
+        max_lines, max_bytes = self.options.max_lines, self.options.max_megabytes * 10**6
+        paths: list[Path] = []
+        lines, size = max_lines, 0  # as if of a full file: the first request begins a new one
+        for prompt in prompts:
+            line = self._request_line(prompt)
+            if len(line) > max_bytes:
+                raise RulerError(
+                    f"A request of {len(line):,} bytes is over the limit of {max_bytes:,} for a "
+                    "whole file: use `ruler run`, or a greater --max-megabytes."
+                )
+            if lines == max_lines or size + len(line) > max_bytes:
+                paths.append(folder / f"requests-{len(paths) + 1:03}.jsonl")
+                lines = size = 0
+            with paths[-1].open("ab") as file:
+                file.write(line)
+            lines, size = lines + 1, size + len(line)
+        return paths
+
+    def _request_line(self, prompt: Prompt) -> bytes:
+        """Return a line of a request file."""
+        sampling = with_seed(self._sampling, self.provider, prompt.sample)
+        model = self.options.model
+        line = {
+            "custom_id": custom_id(prompt.config, prompt.index, prompt.sample),
+            "method": "POST",
+            "url": ENDPOINT,
+            "body": chat_body(prompt, self._mode, model, sampling, self._extra, self.provider),
+        }
+        return json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+class BatchAnswers(BatchFiles):
+    """Looks the answers to prompts up in answer files: outputs and errors, in any order."""
+
+    needs_token_ids = False  # the requests were counted when they were written
+
+    def __init__(self, options: RunOptions, release: Release) -> None:
+        """Read all files. Raises RulerError for a line that is not an answer to a row's request."""
+        super().__init__(options)
+        self._answers: dict[str, dict[str, Any]] = {}
+        for path in options.answers:
+            self._read(path, release)
+
+    def _read(self, path: Path, release: Release) -> None:
+        """Add the answers of a file; an answer replaces a failure of the same request."""
+        try:
+            for number, line in lines_of(path):
+                if not line.strip():
+                    continue
+                name, answer = _parse_answer(line, f"'{path}', line {number},")
+                if not _is_row(name, release, self.options):
+                    raise RulerError(
+                        f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', which is "
+                        "not a row of this run: give the answers to this run's own requests."
+                    )
+                if name not in self._answers or _failed(self._answers[name]):
+                    self._answers[name] = answer
+        except OSError as error:
+            raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Yield the answers that came back; an expired or cancelled request has none."""
+        for prompt in prompts:
+            answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
+            if answer is not None and not _was_never_run(answer):
+                yield completion_of(prompt, answer)
+
+
+def open_batch(options: RunOptions, release: Release) -> Backend:
+    """Return the backend that reads answers, if any are given, else the one that writes."""
+    return BatchAnswers(options, release) if options.answers else BatchRequests(options)
+
+
+def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    try:
+        found = json_value(line)
+    except ValueError:
+        found = None
+    name = found.get("custom_id") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(name, str):
+        raise RulerError(f"{where} is not an answer of a batch: fetch the output file again.")
+    if "response" not in found and "error" not in found:
+        raise RulerError(f"{where} is a request, not an answer: give the output file.")
+    return name, found
+
+
+def _is_row(name: str, release: Release, options: RunOptions) -> bool:
+    """Whether a custom_id names a sample of a row of the release."""
+    match = re.fullmatch(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?", name, re.ASCII)
+    if match is None or match[1] not in release.configs:
+        return False
+    return int(match[2]) < release.size(match[1]) and int(match[3] or 0) < options.repeats
+
+
+def _was_never_run(answer: Mapping[str, Any]) -> bool:
+    """Whether a batch ended before it sent a request."""
+    error = answer.get("error")
+    return isinstance(error, Mapping) and error.get("code") in NEVER_RUN
+
+
+def _failed(answer: Mapping[str, Any]) -> bool:
+    response = answer.get("response")
+    status = response.get("status_code") if isinstance(response, Mapping) else None
+    return bool(answer.get("error")) or status not in (200, None)
+
+
+def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
+    """Return the completion that an answer holds; its `error` is set if it holds none."""
+    response = answer.get("response")
+    response = response if isinstance(response, Mapping) else {}
+    status, body = response.get("status_code"), response.get("body")
+    why = error_text(answer.get("error") or None)  # {} and "" are no errors
+    if why is None and status not in (200, None):
+        why = error_text(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
+    if why is None and not isinstance(body, Mapping):
+        why = "no body in the answer"
+    if why is not None:
+        prefix = f"HTTP {status}: " if count_of(status) not in (None, 200) else ""
+        return Completion(prompt, error=prefix + hide_keys(why, MAX_SHOWN))
+    try:
+        return read_completion(prompt, body)
+    except Malformed as error:
+        return Completion(prompt, error=f"Malformed: {hide_keys(str(error), MAX_SHOWN)}")
+
+
+def _context_length(options: RunOptions) -> int | None:
+    """Return the context length in a model's configuration; None if it does not tell."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(
+            options.model, revision=options.revision, trust_remote_code=False
+        )
+    except Exception:  # an unreadable configuration: --max-model-len gives the length
+        return None
+    length = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return length if isinstance(length, int) else None

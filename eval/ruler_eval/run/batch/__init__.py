@@ -1,1 +1,0 @@
-"""Batch files: requests to be answered later, by a batch API or `vllm run-batch`."""

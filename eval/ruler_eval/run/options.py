@@ -1,0 +1,368 @@
+"""What `ruler run` is asked to do: the options of the command and of the Python call, once.
+
+RunOptions("ruler", configs="all_4k", backend="vllm", model="org/model", out="RUN")
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from ruler_common.errors import RulerError
+from ruler_common.options import (
+    Names,
+    Option,
+    Place,
+    check_options,
+    names_in,
+    several,
+)
+from ruler_eval.run.backends.secrets import check_argument
+from ruler_eval.run.reasoning import Reasoning
+
+BACKENDS = ("vllm", "openai", "hf", "oracle", "batch")
+MODES = ("prefill", "chat", "completion")
+SAMPLERS = ("temperature", "top_p", "top_k", "min_p", "presence_penalty", "seed")
+"""The fields of RunOptions that say how tokens are drawn."""
+MOST_USED, WHAT, MODEL, SERVER = "Most used", "What", "Model", "Server"
+SAMPLING, BATCH = "Sampling", "Batch files"
+
+
+def parse_price(text: str) -> tuple[float, float]:
+    """Read IN,OUT: the prices of a million tokens of prompts and of answers."""
+    try:
+        prompts, answers = map(float, text.split(","))
+    except ValueError:
+        prompts = answers = math.nan
+    if not (0 <= prompts < math.inf and 0 <= answers < math.inf):
+        raise RulerError("--price takes IN,OUT for a million tokens, such as 0.15,0.60.")
+    return prompts, answers
+
+
+def parse_arguments(pairs: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE pairs; a value is JSON if it reads as JSON, else text."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip().removeprefix("--").replace("-", "_")
+        if not equals or not name:
+            raise RulerError("--engine-arg takes NAME=VALUE, such as dtype=bfloat16.")
+        try:
+            found[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[name] = text
+    return found
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run. Raises RulerError for a value that no run can have."""
+
+    dataset: Annotated[
+        Place,
+        Option(
+            "A release folder or Hub repository (ORG/NAME).",
+            panel=MOST_USED,
+            short="-d",
+            metavar="RELEASE",
+        ),
+    ]
+    _: KW_ONLY
+    configs: Annotated[
+        Names,
+        Option(
+            "Configurations, separated by commas: all_4k,niah_mk_128k, all, or *_4k.",
+            panel=MOST_USED,
+            short="-c",
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ]
+    backend: Annotated[
+        str,
+        Option(
+            "vllm, openai (any OpenAI-compatible server), hf, batch (files for a batch API), or "
+            "oracle (no model).",
+            panel=MOST_USED,
+            short="-b",
+            choices=BACKENDS,
+        ),
+    ]
+    out: Annotated[
+        Place,
+        Option(
+            "Folder of this run; an existing one is resumed.",
+            panel=MOST_USED,
+            short="-o",
+            metavar="RUN",
+        ),
+    ]
+    model: Annotated[
+        str,
+        Option(
+            "A folder, a name on the Hub, or the name under which a server knows the model.",
+            panel=MOST_USED,
+            short="-m",
+        ),
+    ] = ""
+    mode: Annotated[
+        str | None,
+        Option(
+            "How a prompt is made: prefill (chat models), completion (base models) or chat (no "
+            "answer prefix). Default: prefill with a chat template, completion without one, chat "
+            "with --thinking and for servers that cannot continue a turn.",
+            panel=MOST_USED,
+            choices=MODES,
+        ),
+    ] = None
+    thinking: Annotated[
+        str | int,
+        Option(
+            "off, on, or the tokens of reasoning: room beyond the answer's tokens (on: 8192).",
+            panel=MOST_USED,
+            metavar="off|on|TOKENS",
+        ),
+    ] = "off"
+    limit: Annotated[
+        int | None,
+        Option(
+            "Run the first N rows of each configuration's frozen order.", panel=MOST_USED, min=1
+        ),
+    ] = None
+    base_url: Annotated[
+        str | None,
+        Option("openai: the server, such as http://localhost:8000/v1.", panel=MOST_USED),
+    ] = None
+    concurrency: Annotated[
+        int, Option("openai: requests at a time, at most.", panel=MOST_USED, min=1, max=1000)
+    ] = 32
+
+    repeats: Annotated[
+        int,
+        Option(
+            "Samples of each row, with the seeds SEED, SEED + 1, …: scored as mean and pass@k.",
+            panel=WHAT,
+            min=1,
+            max=1000,
+        ),
+    ] = 1
+    until: Annotated[
+        float | None,
+        Option(
+            "Stop when the mean over all tasks is known within ± this many points (95 %).",
+            panel=WHAT,
+            min=0,
+            max=50,
+            above=True,
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        Option("Run the i-th of n parts, in whole files: i/n.", panel=WHAT, metavar="i/n"),
+    ] = None
+    retry_failed: Annotated[bool, Option("Run the failed rows again.", panel=WHAT)] = False
+    skip_missing: Annotated[
+        bool, Option("Run those tasks of a group that the release has.", panel=WHAT)
+    ] = False
+    data_revision: Annotated[
+        str | None, Option("The release's tag or commit on the Hub.", panel=WHAT)
+    ] = None
+    price: Annotated[
+        tuple[float, float] | None,
+        Option(
+            "Prices of a million prompt tokens and a million answer tokens, for the estimate of "
+            "the cost.",
+            panel=WHAT,
+            parse=parse_price,
+            metavar="IN,OUT",
+        ),
+    ] = None
+
+    direct: Annotated[
+        bool,
+        Option("With --mode chat, end the user's turn with the answer prefix.", panel=MODEL),
+    ] = False
+    revision: Annotated[
+        str | None, Option("The model's tag or commit on the Hub.", panel=MODEL)
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        Option("The tokenizer that counts prompts; default: the model's.", panel=MODEL),
+    ] = None
+    chat_template: Annotated[
+        Place | None,
+        Option(
+            "vllm, hf: a jinja2 file, used instead of the tokenizer's own template.", panel=MODEL
+        ),
+    ] = None
+    max_model_len: Annotated[
+        int | None,
+        Option("The model's context length, if it cannot be found out.", panel=MODEL, min=1),
+    ] = None
+    arguments: Annotated[
+        Mapping[str, Any],
+        Option(
+            "An argument of the vLLM engine, of from_pretrained (hf), or a field of the request "
+            "(openai); repeatable.",
+            panel=MODEL,
+            flag="--engine-arg",
+            parse=parse_arguments,
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+    ] = field(default_factory=dict)
+
+    provider: Annotated[
+        str | None,
+        Option("openai: who answers (docs/servers.md); default: by the address.", panel=SERVER),
+    ] = None
+    timeout: Annotated[
+        float,
+        Option(
+            "openai: seconds for a request; a row without an answer by then has failed.",
+            panel=SERVER,
+            min=0,
+            above=True,
+        ),
+    ] = 3600.0
+    give_up_after: Annotated[
+        float,
+        Option(
+            "openai: seconds to wait for a server that is not available (HTTP 429 or 503, no "
+            "connection) until the run stops.",
+            panel=SERVER,
+            min=0,
+        ),
+    ] = 600.0
+    stream: Annotated[
+        bool,
+        Option("openai: ask for answers in pieces; --timeout is for each piece.", panel=SERVER),
+    ] = False
+    omit: Annotated[
+        Names,
+        Option(
+            "openai: sampling fields not to send, such as temperature,top_p,seed.",
+            panel=SERVER,
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = ()
+
+    temperature: Annotated[
+        float | None,
+        Option(
+            "0 is greedy. Default: 0; with --thinking what the model's generation_config says.",
+            panel=SAMPLING,
+            min=0,
+        ),
+    ] = None
+    top_p: Annotated[
+        float | None,
+        Option(
+            "Sample from the likeliest tokens of this total probability.",
+            panel=SAMPLING,
+            min=0,
+            above=True,
+            max=1,
+        ),
+    ] = None
+    top_k: Annotated[
+        int | None,
+        Option("Sample from the N likeliest tokens; 0: from all.", panel=SAMPLING, min=0),
+    ] = None
+    min_p: Annotated[
+        float | None,
+        Option(
+            "Leave out tokens below this share of the likeliest token's probability.",
+            panel=SAMPLING,
+            min=0,
+            max=1,
+        ),
+    ] = None
+    presence_penalty: Annotated[
+        float | None,
+        Option("Penalty of tokens that the answer already has.", panel=SAMPLING, min=-2, max=2),
+    ] = None
+    seed: Annotated[int, Option("Seed of the sampling.", panel=SAMPLING)] = 0
+
+    answers: Annotated[
+        tuple[Path, ...],
+        Option(
+            "batch: output and error files of the batches, in any order; repeatable. Without "
+            "them the requests are written.",
+            panel=BATCH,
+            repeatable=True,
+            metavar="FILE",
+        ),
+    ] = ()
+    max_lines: Annotated[
+        int, Option("batch: requests of a file, at most.", panel=BATCH, min=1, max=50_000)
+    ] = 50_000
+    max_megabytes: Annotated[
+        int, Option("batch: megabytes of a file, at most.", panel=BATCH, min=1, max=200)
+    ] = 200
+
+    progress: bool = False
+    """Show the estimate and a bar; the command always does."""
+
+    def __post_init__(self) -> None:
+        for name in ("configs", "omit"):  # one name may be given without a list
+            object.__setattr__(self, name, several(getattr(self, name)))
+        object.__setattr__(self, "dataset", str(self.dataset))
+        object.__setattr__(self, "out", Path(self.out))
+        check_options(self)
+        Reasoning.parse(str(self.thinking))
+        for name, value in self.arguments.items():
+            _check_argument(name, value)
+
+    @property
+    def reasoning(self) -> Reasoning:
+        """Whether the model is asked to reason, and the tokens of room it gets for that."""
+        return Reasoning.parse(str(self.thinking))
+
+    @property
+    def release(self) -> str:
+        """The release folder or Hub repository."""
+        return str(self.dataset)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return Path(self.out)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, as run.json keeps them."""
+        kept: dict[str, Any] = {}
+        for known in fields(self):
+            value = getattr(self, known.name)
+            is_default = value == known.default or value == {}
+            if is_default or known.name in ("out", "answers", "retry_failed", "progress"):
+                continue
+            kept[known.name] = str(value) if isinstance(value, Path) else value
+        return kept
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any], out: Path) -> RunOptions:
+        """Return the options that `to_json` kept of the run in a folder. Raises RulerError."""
+        try:
+            return cls(**{**kept, "out": out})
+        except TypeError as error:
+            raise RulerError(
+                f"'{out}' does not say how it was run: give the options of `ruler run`."
+            ) from error
+
+
+def _check_argument(name: str, value: Any) -> None:
+    """Raise RulerError for a secret, and for what run.json cannot hold, such as NaN."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError):
+        raise RulerError(
+            f"--engine-arg '{name}' is not a finite number, or has half a character: "
+            "give another value."
+        ) from None
+    check_argument(name, value)

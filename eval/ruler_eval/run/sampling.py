@@ -1,0 +1,109 @@
+"""How tokens are drawn: greedily, unless a model reasons or a flag says otherwise.
+
+    choose_sampling(options, lambda: {"temperature": 0.6, "top_p": 0.95, "top_k": 20})
+
+RULER decodes greedily. A model that reasons is sampled as its makers say in its
+generation_config.json, because greedy reasoning tends to repeat itself without end; a flag, such as
+`--temperature 0`, wins over that file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.options import SAMPLERS, RunOptions
+
+MODEL_SAMPLERS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+"""The fields of a generation_config.json that say how tokens are drawn."""
+UNTOLD = "the server's default"
+"""What run.json holds for a sampler that was not sent, so that a server used its own."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The samplers that are set, and where they come from.
+
+    `neutral` says whether every sampler that is not among the values is off; if not, a server uses
+    its own default for it.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    source: str = "greedy"
+    neutral: bool = True
+
+    def for_sample(self, number: int) -> dict[str, Any]:
+        """Return the values for a sample of a row: each has a seed of its own."""
+        return {**self.values, "seed": self.values["seed"] + number}
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether the likeliest token is always taken."""
+        return self.values.get("temperature") == 0
+
+    def settings(self) -> dict[str, Any]:
+        """Return the samplers for run.json."""
+        unset = {} if self.neutral else {"temperature": UNTOLD, "top_p": UNTOLD}
+        return {**unset, **self.values}
+
+    def note(self, reasoning: bool) -> str | None:
+        """Return a sentence that says how a reasoning model is sampled; None for other runs."""
+        if not reasoning:
+            return None
+        if self.is_greedy:
+            return (
+                "Warning: the model reasons with temperature 0, which can repeat without end: "
+                "leave --temperature out, or give what the model's card recommends."
+            )
+        if not self.neutral:
+            return (
+                "Sampling: the server's defaults, which are not known here: --temperature and "
+                "--top-p set them."
+            )
+        named = ", ".join(f"{name} {value:g}" for name, value in self.values.items())
+        return f"Sampling: {named} ({self.source})."
+
+
+def choose_sampling(
+    options: RunOptions, generation_config: Callable[[], Mapping[str, Any] | None]
+) -> Sampling:
+    """Return how the tokens of a run are drawn.
+
+    `generation_config` returns the model's own defaults, or None if they cannot be read; it is
+    called only for a model that reasons.
+    """
+    flags = {name: getattr(options, name) for name in SAMPLERS}
+    flags = {name: value for name, value in flags.items() if value is not None}
+    if not options.reasoning.on or flags.get("temperature") == 0:
+        return Sampling({"temperature": 0.0, "top_p": 1.0, **flags})
+    defaults = generation_config()
+    if defaults is None:
+        if "temperature" in flags:
+            return Sampling({"top_p": 1.0, **flags}, "flags")
+        return Sampling(flags, UNTOLD, neutral=False)
+    model = {name: defaults[name] for name in MODEL_SAMPLERS if defaults.get(name) is not None}
+    if not model.get("temperature") and "temperature" not in flags:
+        model["temperature"] = 0.0
+    return Sampling({"top_p": 1.0, **model, **flags}, "the model's generation_config.json")
+
+
+def read_generation_config(model: str, revision: str | None = None) -> dict[str, Any] | None:
+    """Return the generation_config.json of a folder or a Hub repository; None without one."""
+    try:
+        from transformers import GenerationConfig
+
+        config: Any = GenerationConfig
+        found = config.from_pretrained(model, revision=revision)
+    except (ImportError, OSError, ValueError):
+        return None
+    values: dict[str, Any] = found.to_diff_dict()
+    return values if values.get("do_sample") is not False else {}
+
+
+def check_omitted(options: RunOptions) -> None:
+    """Raise RulerError for a name in --omit that is not a sampler."""
+    for name in options.omit:
+        if name not in SAMPLERS:
+            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")

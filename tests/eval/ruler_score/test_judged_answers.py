@@ -1,0 +1,42 @@
+"""Answers of the kinds that models give, judged by hand: judged_answers.toml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ruler_common.parsing import read_toml
+from ruler_score.ruler_score import LANGUAGES, score_row
+
+FOLDER = Path(__file__).parent
+JUDGED = read_toml(FOLDER / "judged_answers.toml")
+
+
+def test_every_language_has_answers_of_both_kinds() -> None:
+    assert set(JUDGED) == set(LANGUAGES)
+    for answers in JUDGED.values():
+        assert {asked for asked, _, _ in answers} == {"none", "words"}
+
+
+@pytest.mark.parametrize("language", JUDGED)
+def test_each_answer_scores_what_it_was_judged_to(language: str) -> None:
+    asked_for = read_toml(FOLDER / f"oneruler_cases/{language}.toml")
+    words = asked_for["words"]
+    comma = "、" if language in ("ja", "zh") else ", "
+    parts = {
+        "{ten}": comma.join(words),
+        "{nine}": comma.join(words[:-1]),
+        "{first}": words[0],
+        "{last}": words[-1],
+        "{spaced}": " ".join(words),
+        "{lines}": "\n".join(words),
+        "{numbered}": "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1)),
+    }
+    for asked, answer, score in JUDGED[language]:
+        for name, part in parts.items():
+            answer = answer.replace(name, part)
+        task, references = "cwe_easy", words
+        if asked == "none":
+            task, references = "niah_none", [asked_for["none"]]
+        assert score_row(answer, references, task, language).score == score, answer
