@@ -127,6 +127,4 @@ class Manifest(TypedDict):
     words: dict[str, str]  # sha256 of each word list
     languages: dict[str, LanguageEntry]
     tokenizers: dict[str, TokenizerEntry]
-    # Configurations that cannot be built (`--skip-impossible`), and why
-    left_out: NotRequired[dict[str, str]]
     files: dict[str, FileEntry]

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from ruler_builder.release.card_tables import lengths
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
@@ -63,7 +61,7 @@ def show_size(size: BuildSize) -> None:
 
 def show_built(root: Path, built: Built) -> None:
     """What a build made, and what it could not."""
-    for name, why in built.manifest.get("left_out", {}).items():
+    for name, why in built.left_out.items():
         out.print(f"Left out {name}: {why}", highlight=False)
     if not built.manifest["files"]:
         out.print("There is no file to build here.")
@@ -124,4 +122,4 @@ def _as_json(file: FileReport) -> dict[str, Any]:
 
 def show_note(text: str) -> None:
     """Print what a push did."""
-    typer.echo(plain(without_passwords(text)))
+    print(plain(without_passwords(text)))

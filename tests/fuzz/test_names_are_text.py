@@ -46,7 +46,7 @@ def test_a_hostile_name_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("score", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown", "--intervals"),
+        ("score", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown", "--all"),
         ("score", "case/RUN-ruler", "--markdown", "--beside", "published"),
         ("compare", "case/RUN-ruler", "base/RUN-ruler", "--markdown"),
         ("analyze", "case/RUN-oneruler", "--markdown"),
@@ -78,7 +78,6 @@ def test_in_the_card(release: Path) -> None:
     manifest["tokenizers"]["tekken"] |= {"title": HOSTILE, "library": HOSTILE, "version": HOSTILE}
     manifest["tokenizers"]["tekken"]["sha256"] = {HOSTILE: "`<script>`|"}
     manifest["words"] = {HOSTILE: HOSTILE}
-    manifest["left_out"] = {HOSTILE: HOSTILE}
     manifest["families"]["niah"]["needle"] = f"{{key}} {{value}} {HOSTILE}"
     manifest["families"]["niah"]["one"]["input"] = "```\n<script>x</script>\n[d](http://x)\n```"
     found = html_of(render(manifest, first_row(release, manifest)))

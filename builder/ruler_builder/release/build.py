@@ -66,10 +66,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Built:
-    """What a build made: the manifest, and the paths that are new in it."""
+    """What a build made."""
 
     manifest: Manifest = field(repr=False)  # long, and a notebook shows what a call returns
-    new: list[str]
+    new: list[str]  # the paths that are new in it
+    # Configurations that cannot be built (`--skip-impossible`), and why
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def build(order: BuildOrder, bar: FilesBar) -> Built:
@@ -103,7 +105,12 @@ def _build(order: BuildOrder, bar: FilesBar) -> Built:
         _plan_bar(bar, missing, jobs)
         checked = {found.job.config.path: found for found in run(FileBuilder.check, missing)}
         in_order = [checked[job.config.path] for job in missing]
-        shared = _with_checked(shared, in_order, root)
+        left_out = {one.job.config.name: one.impossible for one in in_order if one.impossible}
+        shared = join_manifests(
+            [shared, *(one.settings for one in in_order if not one.impossible)], root
+        )
+        if not shared["files"] and len(left_out) == len(in_order):
+            raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
         possible = [found.job for found in in_order if not found.impossible]
         _plan_bar(bar, possible, jobs)
         begin_build(root)
@@ -116,27 +123,11 @@ def _build(order: BuildOrder, bar: FilesBar) -> Built:
     _write_card_files(root, joined)
     write_whole(root / MANIFEST, manifest_text(joined))
     end_build(root)
-    return Built(joined, sorted(finished))
+    return Built(joined, sorted(finished), left_out)
 
 
 def _plan_bar(bar: FilesBar, todo: list[FileJob], jobs: list[FileJob]) -> None:
     bar.planned(len(todo), sum(job.tokens for job in todo), kept=len(jobs) - len(todo))
-
-
-def _with_checked(shared: Manifest, checked: list[CheckedJob], root: Path) -> Manifest:
-    """Return the settings of a release with those of the checked jobs, and what is left out.
-
-    Raises RulerError if two do not go together, or if nothing can be built.
-    """
-    settings, left_out = [shared], dict(shared.get("left_out", {}))
-    for found in checked:
-        if found.impossible:
-            left_out[found.job.config.name] = found.impossible
-        else:
-            settings.append(found.settings)
-    if not shared["files"] and len(settings) == 1:
-        raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
-    return {**join_manifests(settings, root), "left_out": left_out}
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:

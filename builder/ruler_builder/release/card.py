@@ -24,7 +24,7 @@ import yaml  # type: ignore[import-untyped]
 from ruler_builder.project_files import project_file
 from ruler_builder.release import card_tables
 from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.registry import FAMILIES, sources_of, usual_of
+from ruler_builder.tasks.registry import sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
 from ruler_common import frozen_rows
@@ -41,6 +41,7 @@ from ruler_common.names import (
     languages_of,
 )
 from ruler_common.parquet import open_parquet
+from ruler_common.parsing import read_toml
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
@@ -67,10 +68,15 @@ def render(
     configs = configurations(manifest)
     entries = list(manifest["files"].values())
     facts = release_languages(manifest)
-    families = _families(manifest)
+    families = _tasks_by_family(manifest)
     sources = used_sources(manifest)
-    books = _books(manifest, sources)
+    books = {
+        name.removeprefix("book-"): source["book"]
+        for name, source in sources.items()
+        if "book" in source
+    }
     total = card_tables.add_up(entries, manifest["reserve"])
+    changes = changelog()
     return (
         templates()
         .get_template(f"{manifest['dataset']}.md")
@@ -88,14 +94,19 @@ def render(
             row=json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
             groups=_groups(manifest, configs),
             columns=COLUMNS,
+            column_meanings=column_meanings(),
             default_tokenizer=DEFAULT_TOKENIZER,
             tokenizers=card_tables.tokenizers(manifest),
             lengths=list(dict.fromkeys(row.length for row in card_tables.lengths(manifest))),
             has_0k=any(entry["max_length"] == 0 for entry in entries),
             has_decimal_length=any(in_tokens(entry["length"]) for entry in entries),
             # tasks
+            task_tables={
+                family: card_tables.task_table(tasks, usual_of(family))
+                for family, tasks in families.items()
+            },
             families=families,
-            optional={family: usual_of(family) for family in FAMILIES},
+            optional={family: usual_of(family) for family in families},
             changed_tasks=_changed_tasks(manifest, families),
             fence=_fence(manifest["families"]),
             # tables
@@ -119,8 +130,8 @@ def render(
                 fault for fault in errata.wording() if _reads(fault.file, fault.language, sources)
             ],
             # versions
-            data_versions=data_versions(manifest),
-            versions=_versions(),
+            data_versions=data_versions(manifest, changes),
+            changes=changes,
             citations=citations(manifest),
         )
     )
@@ -209,23 +220,13 @@ def _groups(manifest: Manifest, configs: list[dict[str, Any]]) -> dict[str, tupl
     }
 
 
-def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the parameters of each task that has files, by family.
-
-    An optional parameter is shown for all tasks of a family if one of them sets it.
-    """
-    listed = {entry["task"] for entry in manifest["files"].values()}
+def _tasks_by_family(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the parameters of each task that has files, by family."""
+    tasks = {entry["task"] for entry in manifest["files"].values()}
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for task, described in manifest["tasks"].items():
-        if task in listed:
-            params = {name: value for name, value in described.items() if name != "family"}
-            found.setdefault(described["family"], {})[task] = params
-    for family, tasks in found.items():
-        set_names = {name for params in tasks.values() for name in params}
-        usual = {name: value for name, value in usual_of(family).items() if name in set_names}
-        for task, params in tasks.items():
-            required = {name: value for name, value in params.items() if name not in usual}
-            tasks[task] = {**required, **usual, **params}
+        if task in tasks:
+            found.setdefault(described["family"], {})[task] = described
     return found
 
 
@@ -291,10 +292,8 @@ def _fence(texts: object) -> str:
 
 
 def column_meanings() -> dict[str, str]:
-    """Return what each column of a row means, in the card's words."""
-    parts = templates().get_template("_parts.md").module
-    meanings: dict[str, str] = parts.meaning  # type: ignore[attr-defined]
-    return meanings
+    """Return what each column of a row means."""
+    return read_toml(project_file("dataset_cards") / "columns.toml")
 
 
 # ---- Sources, languages and versions -------------------------------------------------------------
@@ -323,13 +322,6 @@ def licences(manifest: Manifest) -> dict[str, list[str]]:
         kind = name.partition("-")[0]
         found.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
     return {licence: sorted(found[licence]) for licence in sorted(found)}
-
-
-def _books(manifest: Manifest, sources: Mapping[str, SourceEntry]) -> dict[str, Any]:
-    """Return what is known of each book of ONERULER and its rights, by language."""
-    codes = sorted({entry["language"] for entry in manifest["files"].values()})
-    books = {code: sources.get(f"book-{code}") for code in codes}
-    return {code: book["book"] for code, book in books.items() if book and "book" in book}
 
 
 def _corrected(
@@ -368,14 +360,31 @@ class DataVersion(NamedTuple):
     changes: list[str]
 
 
-def data_versions(manifest: Manifest) -> list[DataVersion]:
+def changelog() -> dict[str, list[str]]:
+    """Return the changes of the data and of the score in CHANGELOG.md, by the title of a version.
+
+    They are the lines that start with `- Data` or `- Score`.
+    """
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
+        title, *entries = re.split("^- ", section, flags=re.MULTILINE)
+        changes = found.setdefault(re.sub(r"[\[\]]", "", title.partition("\n")[0]), [])
+        for entry in entries:
+            if entry.startswith(("Data", "Score")):
+                changes.append(" ".join(entry.partition("\n\n")[0].split()))
+    return found
+
+
+def data_versions(manifest: Manifest, changes: Mapping[str, list[str]]) -> list[DataVersion]:
     """Return the frozen data versions and the manifest's own, the oldest first.
 
-    CHANGELOG.md says what changed, in lines that start with `- Data 1.1.0: …`.
+    Args:
+        manifest: The release's manifest.
+        changes: What `changelog` returns; `Data 1.1.0: …` is a change of that data version.
     """
     names = {path.stem for path in frozen_rows.FROZEN.glob("*.toml")} | {manifest["data_version"]}
     ordered = sorted(names, key=lambda name: [int(part) for part in name.split(".")])
-    lines = _changelog_lines(project_file("CHANGELOG.md").read_text(encoding="utf-8"))
     found = []
     for version, next_version in zip(ordered, [*ordered[1:], "–"], strict=True):
         lock = frozen_rows.read_frozen(version)
@@ -384,32 +393,12 @@ def data_versions(manifest: Manifest) -> list[DataVersion]:
         if lock and configs:
             frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
         start = f"Data {version}: "
-        changes = [line.removeprefix(start) for line in lines if line.startswith(start)]
-        if not changes and version == ordered[0]:
-            changes = ["the first version"]
-        found.append(DataVersion(version, frozen, next_version, changes))
+        lines = [line for several in changes.values() for line in several]
+        what = [line.removeprefix(start) for line in lines if line.startswith(start)]
+        if not what and version == ordered[0]:
+            what = ["the first version"]
+        found.append(DataVersion(version, frozen, next_version, what))
     return found
-
-
-def _versions() -> list[tuple[str, list[str]]]:
-    """Return the versions in CHANGELOG.md that name a data version, the newest first.
-
-    Each is its title and the changes of the data and of the score.
-    """
-    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
-    found = []
-    for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
-        title, _, body = section.partition("\n")
-        if "data version" in title:
-            lines = _changelog_lines(body)
-            changes = [line for line in lines if line.startswith(("Data", "Score"))]
-            found.append((re.sub(r"[\[\]]", "", title), changes))
-    return found
-
-
-def _changelog_lines(text: str) -> list[str]:
-    """Return the entries of a changelog's lists, each in one line."""
-    return [" ".join(entry.split()) for entry in re.split(r"^- ", text, flags=re.MULTILINE)]
 
 
 @cache

@@ -8,11 +8,13 @@ A release of ONERULER has thousands of files, so the card shows sums; manifest.j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import languages_of
+from ruler_common.text import markdown_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,25 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(cells)} |" for cells in (header, *rows)]
     lines.insert(1, "|" + "---|" * len(header))
     return "\n".join(lines) + "\n"
+
+
+def task_table(tasks: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> str:
+    """Return the parameters of a family's tasks; `usual` are those that a task may leave out."""
+    names: dict[str, None] = {}
+    for params in tasks.values():
+        names |= dict.fromkeys(params)
+    del names["family"]
+    rows = []
+    for task, params in tasks.items():
+        row = [task]
+        for name in names:
+            value = params[name] if name in params else usual[name]
+            if isinstance(value, bool):
+                row.append("yes" if value else "no")
+            else:
+                row.append("–" if value == "" else markdown_text(value))
+        rows.append(row)
+    return markdown_table(["task", *map(markdown_text, names)], rows)
 
 
 def length_table(manifest: Manifest) -> str:

@@ -70,7 +70,6 @@ def _join(old: Manifest, new: Manifest, root: Path) -> Manifest:
     joined["groups"] = {**old["groups"]}
     for name, tasks in new["groups"].items():
         joined["groups"][name] = list(dict.fromkeys([*old["groups"].get(name, ()), *tasks]))
-    joined["left_out"] = {**old.get("left_out", {}), **new.get("left_out", {})}
     if old.get("suite") != new.get("suite"):
         joined["suite"] = OWN_SUITE
     joined["files"] = {**old["files"], **new["files"]}
@@ -81,11 +80,7 @@ def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
     """A manifest that lists these files, everything in its written order."""
     known: dict[str, Any] = {**shared}
     sorted_keys = {key: dict(sorted(known.get(key, {}).items())) for key in SORTED}
-    there = {entry["config"] for entry in files.values()}
-    left = {name: why for name, why in known.pop("left_out", {}).items() if name not in there}
-    left_out = {"left_out": dict(sorted(left.items()))} if left else {}
-    entries = dict(sorted(files.items()))
-    return cast(Manifest, {**known, **sorted_keys, **left_out, "files": entries})
+    return cast(Manifest, {**known, **sorted_keys, "files": dict(sorted(files.items()))})
 
 
 def _identity(value: Any) -> Any:

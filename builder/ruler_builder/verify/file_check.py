@@ -37,7 +37,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
-from ruler_common.names import Config, Names, check_name
+from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 from ruler_common.work import let_go
 
@@ -251,36 +251,6 @@ class FileChecker:
         if found.entry is None:
             found.entry = self._entry_of_rows(entry, reading)
         found.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
-
-    def check_left_out(self, name: str) -> tuple[str, str]:
-        """Say what is wrong with the manifest's claim that a configuration cannot be built.
-
-        Returns the configuration and a sentence; "" if the claim is right or cannot be tried here.
-        """
-        manifest, names = self.manifest, Names.in_manifest(self.manifest)
-        try:
-            config = names.parse(name)
-            check_name("task", config.task, manifest["tasks"])
-            check_name("tokenizer", config.tokenizer, manifest["tokenizers"])
-        except RulerError as error:
-            return name, str(error)
-        if self._missing(cast(FileEntry, vars(config))):
-            return name, ""
-        reasons = []
-        for rows in sorted({file["rows"] for file in manifest["files"].values()} or {1}):
-            job = self._job(config, rows)._replace(skip_impossible=True)
-            try:
-                reasons.append(self.builder.check(job).impossible)
-            except RulerError:
-                return name, ""
-            except Exception as error:  # parameters that no suite would have
-                return name, f"it cannot be tried ({type(error).__name__})"
-            finally:
-                self.builder.forget(job)
-        if manifest["left_out"][name] in reasons:
-            return name, ""
-        reason = reasons[0]
-        return name, f"cannot be built for another reason: {reason}" if reason else "can be built"
 
     def _job(self, config: Config, rows: int) -> FileJob:
         seed, reserve = self.manifest["seed"], self.manifest["reserve"]

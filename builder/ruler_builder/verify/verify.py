@@ -161,15 +161,11 @@ def verify(
             checked[found.path] = found
             if bar:
                 bar.finished(tokens[found.path])
-        left_out = dict(run(FileChecker.check_left_out, [*manifest.get("left_out", {})]))
     report = _report_of(manifest, checked, unfinished)
     if audit:
         _report_unpaired(manifest, checked, report)
     for place, what in manifest_differences(manifest, checked, here):
         _report_difference(report, manifest, place, what)
-    for name, what in left_out.items():
-        if what:
-            _report_difference(report, manifest, ("left_out", name), what)
     if not unfinished:
         for name, what in (*unlisted_files(root, manifest), *_card_problems(root, manifest)):
             report.files.setdefault(name, FileReport(name)).add(what)
@@ -291,7 +287,7 @@ def rebuilt_manifest(
     """Return the manifest that a build of these files writes.
 
     What is not known on this machine is taken from the manifest: the wording of a language whose
-    prompts are missing, and why configurations were left out.
+    prompts are missing.
     """
     lengths = {entry["length"] for entry in files.values()}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
@@ -303,8 +299,6 @@ def rebuilt_manifest(
     if manifest["dataset"] == "oneruler":
         rebuilt["languages"] = _language_entries(manifest, sources)
     rebuilt["tokenizers"] = _tokenizer_entries(manifest, checked)
-    if "left_out" in manifest:
-        rebuilt["left_out"] = manifest["left_out"]
     return with_files(rebuilt, files)
 
 
@@ -389,7 +383,7 @@ _OF_THE_RELEASE = {_DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, ".
 _OF_THE_HUB = {".gitattributes", ".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
-_LOADED_NAMES = {"dataset_infos.json", "dataset_info.json", "state.json"}
+_LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
 _NAMED = 20  # files named in a note
 _REMEDY = "run the same `ruler build` again"
 

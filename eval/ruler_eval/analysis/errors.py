@@ -2,7 +2,7 @@
 
 RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
 
-    error_of(row, prediction, "niah_multikey_1")          # Error("distractor", 0, 1, 0.07)
+    error_of(row, prediction, "niah_multikey_1").kind     # "distractor"
 
 A wrong answer has one kind: the first of KINDS, in their order, whose definition it meets.
 """
@@ -45,6 +45,8 @@ KINDS: Mapping[str, str] = {
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
     "from memory": "the same answer as the model's own without documents (at 0k)",
+    "repeats the prompt": "40 characters in a row, or more, of the context",
+    "wrong words": "numbers, names or words as the task asks for, and none that is right",
     "other": "none of these",
 }
 """The kinds of errors and their definitions, in the order in which they are tried."""
@@ -57,6 +59,8 @@ COLUMNS = (
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ASSIGNED = re.compile(r"VAR ([A-Z]+) =")
 _NAME = re.compile(r"\b[A-Z]{2,}\b")
+_REPEATED = 40
+"""Characters of the context in a row that make an answer a copy."""
 _NEEDLE_BEGINNING = 20  # characters of a needle, before its key
 _MIN_LETTERS, _OTHER_SCRIPT = 10, 0.2  # of which at most this share is in the references' script
 _LACKING = (
@@ -83,14 +87,17 @@ _REFUSAL = re.compile(
 class Error:
     """What is wrong with an answer.
 
-    `found` of `of` references are in it; `gap` is how far in depth (0 … 1) the nearest distractor
-    that it names is from the evidence of the answer.
+    `found` of `of` references are in it. If it names a distractor: `needle` is the text of the one
+    nearest to the evidence of the answer, `depth` its depth (0 … 1), and `gap` the distance of the
+    two depths.
     """
 
     kind: str
     found: int
     of: int
     gap: float | None = None
+    depth: float | None = None
+    needle: str | None = None
 
 
 def error_of(
@@ -124,12 +131,13 @@ def error_of(
     if not re.search(r"[^\W_]", text):
         return Error("empty", 0, of)
     answers = family_of(task, "oneruler" if language else "ruler").answers
-    found = min(result.found, of)
+    found = min(int(result.found), of)
     if found == of and task != "niah_none":
         return Error("wrong count", found, of)
-    gap = _distractor_gap(row, task, answers, raw, text, references)
-    if gap is not None:
-        return Error("distractor", found, of, gap)
+    distractor = _distractor(row, task, answers, raw, text, references)
+    if distractor is not None:
+        gap, depth, needle = distractor
+        return Error("distractor", found, of, gap, depth, needle)
     if found:
         return Error("wrong count" if task == "niah_none" else "incomplete", found, of)
     if _refuses(row, task, answers, raw, text, references, spoken):
@@ -138,6 +146,10 @@ def error_of(
         return Error("another language", found, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
         return Error("from memory", found, of)
+    if _repeats(row, raw):
+        return Error("repeats the prompt", found, of)
+    if _names_wrong(row, task, answers, raw, text, references):
+        return Error("wrong words", found, of)
     return Error("other", found, of)
 
 
@@ -154,39 +166,46 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
     return None
 
 
-def _distractor_gap(
+def _distractor(
     row: PartialRow,
     task: str,
     answers: Answers,
     raw: str,
     text: str,
     references: Collection[str],
-) -> float | None:
-    """Return how far the nearest distractor that an answer names is from the answer's evidence.
+) -> tuple[float, float, str] | None:
+    """Return the distractor nearest to the answer's evidence of those that an answer names.
 
-    None if it names none. A needle that has no evidence of its own, in a haystack of needles, is
-    found in the context by its beginning.
+    Its distance from the evidence in depth, its own depth, and its text. None if it names none. A
+    needle that has no evidence of its own, in a haystack of needles, is found in the context by its
+    beginning.
     """
-    if answers not in ("values", "variables"):
-        return None
     if answers == "variables":
         named = {name.casefold() for name in _NAME.findall(raw)} - set(references)
-    else:
+    elif answers == "values":
         named = set(_values_in(text, references, task)) - set(references) - _asked_keys(row)
+    else:
+        return None
     gold = [span for span in row["evidence"] if span["answer"]]
-    depths = []
+    needles: list[tuple[float, str]] = []
     for span in row["evidence"]:
         piece = row["input"][span["start"] : span["end"]]
         if not span["answer"] and _named_by(piece, answers) in named:
-            depths.append(float(span["depth"]))
+            needles.append((float(span["depth"]), piece))
     if gold and answers == "values":
         beginning = row["input"][gold[0]["start"] : gold[0]["end"]][:_NEEDLE_BEGINNING]
         if beginning.strip("."):  # of a prompt in pieces, dots stand for the rest
-            depths += _depths_of_needles(row, named, references, beginning)
-    gaps = [abs(depth - float(span["depth"])) for depth in depths for span in gold]
-    if gaps:
-        return min(gaps)
-    return 0.0 if depths else None  # in niah_none no needle carries an answer
+            needles += _needles_in_context(row, named, references, beginning)
+    if not needles:
+        return None
+    if not gold:  # in niah_none no needle carries an answer
+        return 0.0, *needles[0]
+    gaps = [
+        (abs(depth - float(span["depth"])), depth, needle)
+        for depth, needle in needles
+        for span in gold
+    ]
+    return min(gaps)
 
 
 def _values_in(text: str, references: Collection[str], task: str) -> Collection[str]:
@@ -216,10 +235,10 @@ def _named_by(piece: str, answers: Answers) -> str:
     return names[-1].casefold() if names else ""
 
 
-def _depths_of_needles(
+def _needles_in_context(
     row: PartialRow, named: Collection[str], references: Collection[str], beginning: str
-) -> Iterator[float]:
-    """Yield the depths of needles in the context that have a value named in the answer."""
+) -> Iterator[tuple[float, str]]:
+    """Yield depth and text of needles in the context that have a value named in the answer."""
     context = row["input"][row["context_start"] : row["context_end"]]
     for value in named:
         at = find_whole(value, context)
@@ -229,7 +248,7 @@ def _depths_of_needles(
             continue  # not in a needle
         line = context[at:].partition("\n")[0].partition(beginning)[0]
         if _named_by(line, "values") == value:  # not a key, which a value follows
-            yield start / len(context)
+            yield start / len(context), before + value
 
 
 def _refuses(
@@ -276,6 +295,44 @@ def _script(character: str) -> str:
     name = unicodedata.name(character, "").split()
     script = name[0] if name else ""
     return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
+
+
+def _repeats(row: PartialRow, raw: str) -> bool:
+    """Return whether an answer copies _REPEATED characters in a row of the context.
+
+    Case and spaces aside. A copy begins with a word. A needle is not counted: to repeat its words
+    is a way to answer.
+    """
+    text = " ".join(raw.casefold().split())
+    if len(text) < _REPEATED:
+        return False
+    parts, end = [], row["context_start"]
+    for span in row["evidence"]:
+        parts.append(row["input"][end : span["start"]])
+        end = max(end, span["end"])
+    parts.append(row["input"][end : row["context_end"]])
+    context = " \0 ".join(" ".join(part.casefold().split()) for part in parts)
+    starts = [0, *(match.end() for match in re.finditer(" ", text))]
+    for start in starts:
+        piece = text[start : start + _REPEATED]
+        if len(piece) == _REPEATED and piece in context:
+            return True
+    return False
+
+
+def _names_wrong(
+    row: PartialRow, task: str, answers: Answers, raw: str, text: str, references: Collection[str]
+) -> bool:
+    """Return whether an answer without any reference names what the task asks for."""
+    if answers == "variables":
+        return bool(_NAME.search(raw))
+    if answers == "words":
+        return any(letter.isalpha() for letter in text)
+    if answers == "values":
+        named = set(_values_in(text, references, task)) - _asked_keys(row)
+        shortest = 0 if task == "niah_none" else min(len(reference) for reference in references)
+        return any(2 * len(value) >= shortest for value in named)
+    return False
 
 
 def _plain(text: str) -> str:
@@ -332,7 +389,8 @@ def collect(
     An item is also a line of `ruler errors --out`:
 
         {"config": "niah_multikey_1_4k", "languages": "en", "index": 7, "kind": "distractor",
-         "found": 0, "of": 1, "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
+         "found": 0, "of": 1, "gap": 0.07, "depth": 0.31, "needle": "One of the special …",
+         "outputs": ["1234567"], "prediction": "7654321"}
 
     `memory` is the model's own answer without documents, if it was asked. Without a release the
     rows are made from the prompts in the files. Raises RulerError for files without prompts, and

@@ -65,7 +65,10 @@ def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
 def _example(error: dict[str, Any]) -> str:
     wanted = _short(", ".join(error["outputs"]))
     given = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
-    return f"row {error['index']}: {wanted} <- {given}".replace("|", "/")
+    whose = ""
+    if error.get("needle"):
+        whose = f", at {100 * error['depth']:.0f} %: {_short(error['needle'])}"
+    return f"row {error['index']}: {wanted} <- {given}{whose}".replace("|", "/")
 
 
 def _indented(example: str) -> str:

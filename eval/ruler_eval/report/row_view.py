@@ -21,6 +21,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import check_references, join_predictions
 from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.results import load
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
@@ -192,8 +193,18 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     model = str(predictions.run.get("model") or run)
     given = answers.get(config, {}).get(int(row["index"]))
     memory = answers_from_memory(answers, release)
-    rules = ScoringRules().of(release)
+    rules = rules_of_run(run).of(release)
     return run_answer(model, release, config, row, given, rules, memory)
+
+
+def rules_of_run(run: Path) -> ScoringRules:
+    """Return the rules by which a RUN folder or results.json was scored; else the default."""
+    place = run / "results.json" if run.is_dir() else run
+    if place.name != "results.json" or not place.is_file():
+        return ScoringRules()
+    results = load(place)
+    used = results["rules"]
+    return ScoringRules(used["compat"], used["cut"], model=results["model"] or "")
 
 
 def run_answer(
@@ -205,7 +216,7 @@ def run_answer(
     rules: ScoringRules,
     memory: Mapping[str, Mapping[int, str]],
 ) -> RunAnswer:
-    """How a run answered a row, scored by the benchmark's own rules.
+    """How a run answered a row, scored by the rules of its results.
 
     `memory` is what the run answers without documents (analysis/errors.py).
     """

@@ -85,13 +85,13 @@ def test_data_versions_are_the_frozen_ones_with_what_changed(
     monkeypatch.setattr(frozen_rows, "FROZEN", tmp_path)
     monkeypatch.setattr(card, "project_file", tmp_path.joinpath)
     frozen = "2 configurations, seed 7, reserve 128"
-    assert card.data_versions(manifest) == [
+    assert card.data_versions(manifest, card.changelog()) == [
         ("1.0.0", frozen, "1.9.0", ["the first version"]),
         ("1.9.0", frozen, "1.10.0", ["one row of vt.", "another."]),
         ("1.10.0", frozen, "–", []),
     ]
     later = {**manifest, "data_version": "2.0.0"}
-    assert card.data_versions(later)[-1] == ("2.0.0", "not yet", "–", [])
+    assert card.data_versions(later, card.changelog())[-1] == ("2.0.0", "not yet", "–", [])
 
 
 def test_the_table_of_versions_is_in_the_card(text: str, manifest: Manifest) -> None:

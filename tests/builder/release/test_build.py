@@ -16,9 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import ruler_release.app
 from ruler_builder.release.build import build
 from ruler_builder.release.manifest import BUILD_FOLDER
 from ruler_builder.release.plan import BuildOrder
@@ -30,6 +28,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_dataset import load
 from tests.conftest import Silent
+from tests.in_process import ruler as run_ruler
 from tests.nightly import mostly_nightly
 
 ORDER = BuildOrder(
@@ -122,7 +121,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS])
+    done = run_ruler("build", str(root), *ARGUMENTS)
     assert "files made" in done.stdout
     assert files(root) == files(release)
     assert verify(root).ok
@@ -142,8 +141,8 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = CliRunner().invoke(ruler_release.app.app, ["verify", str(root)])
-    assert shown.exit_code == 1
+    shown = run_ruler("verify", str(root))
+    assert shown.code == 1
     assert "Incomplete" in shown.stdout
     assert "breaches" not in shown.stdout
 
@@ -163,17 +162,15 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert "Traceback" not in failed.stderr
     assert "too large" in failed.stderr
     assert not (root / MANIFEST).exists()
-    assert (
-        CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS]).exit_code == 0
-    )
+    assert run_ruler("build", str(root), *ARGUMENTS).code == 0
     assert files(root) == files(release)
 
 
 def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = CliRunner().invoke(ruler_release.app.app, ["build", str(release), *ARGUMENTS])
+    again = run_ruler("build", str(release), *ARGUMENTS)
     assert "nothing to do" in again.stdout
-    assert again.exit_code == 0
+    assert again.code == 0
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
@@ -258,24 +255,22 @@ def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path: P
     assert not (tmp_path / "small").exists()
 
 
-def test_what_a_window_cannot_hold_can_be_left_out_and_the_card_says_why(tmp_path: Path) -> None:
+def test_what_a_window_cannot_hold_can_be_left_out_with_the_reason(tmp_path: Path) -> None:
     root = tmp_path / "small"
     order = replace(ORDER, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
     with pytest.raises(RulerError, match=r"vt_1k cannot be built.* --skip-impossible build"):
         build(order, Silent())
     assert not (root / MANIFEST).exists()
     order = replace(order, skip_impossible=True)
-    assert len(build(order, Silent()).new) == 3
-    manifest = read_manifest(root)
-    why = manifest["left_out"]["vt_1k"]
+    made = build(order, Silent())
+    assert (len(made.new), [*made.left_out]) == (3, ["vt_1k"])
+    why = made.left_out["vt_1k"]
     assert re.search(r"needs \d+ tokens at the least where the window leaves 594", why)
-    assert f"- `vt_1k`: {why}" in (root / "README.md").read_text()
     assert verify(root).ok
     before = files(root)
     build(order, Silent())
     assert files(root) == before
-    build(replace(order, lengths=("4k",)), Silent())
-    assert list(read_manifest(root)["left_out"]) == ["vt_1k"]
+    assert build(replace(order, lengths=("4k",)), Silent()).left_out == {}
     with pytest.raises(RulerError, match=r"Nothing can be built\. The task needs"):
         build(replace(order, root=tmp_path / "none", tasks=("vt",)), Silent())
 

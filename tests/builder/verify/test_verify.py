@@ -205,17 +205,6 @@ def test_rows_of_another_data_version_cannot_be_rebuilt_here(root: Path) -> None
     assert (len(paths), report.ok, report.proved) == (2, True, False)
 
 
-def test_what_cannot_be_built_is_tried_again(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"lengths": ("1k", "4k"), "tasks": ("vt", "niah_single_1")}
-    root = built(tmp_path / "r", samples=2, reserve=400, skip_impossible=True, **asked)
-    manifest = manifest_of(root)
-    assert [*manifest["left_out"]] == ["vt_1k"]
-    assert verify(root).proved
-    planting.write_manifest(root, {**manifest, "left_out": {"vt_1k": "It is too hard."}})
-    (line,) = sentences(verify(root))
-    assert "left_out.vt_1k cannot be built for another reason: " in line
-
-
 # ---- What is a fault of the folder, and what is not ----------------------------------------------
 
 
@@ -248,7 +237,9 @@ def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
     assert sentences(verify(root)) == [f"{path} -1: {what}" for path in paths]
 
 
-@pytest.mark.parametrize("name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet"])
+@pytest.mark.parametrize(
+    "name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet", ".huggingface.yaml"]
+)
 def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name: str) -> None:
     (root / name).write_text("{}")
     (line,) = sentences(verify(root))

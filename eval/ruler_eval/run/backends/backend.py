@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
@@ -129,14 +130,7 @@ def load_model_tokenizer(options: RunOptions) -> Any:
 def check_installed(backend: str) -> None:
     """Raise RulerError if an engine is not installed, before its model's tokenizer is read."""
     if backend == "vllm" and "vllm" not in sys.modules and find_spec("vllm") is None:
-        raise _missing_package("vllm", "vllm")
-
-
-def _missing_package(backend: str, package: str) -> RulerError:
-    return RulerError(
-        f"The {backend} backend needs the package '{package}': "
-        f"pip install 'ruler-release[{backend}]'"
-    )
+        raise missing("vllm", "The vllm backend")
 
 
 def start_backend(options: RunOptions, release: Release, window: int | None = None) -> Backend:
@@ -171,7 +165,7 @@ def start_backend(options: RunOptions, release: Release, window: int | None = No
 
         return Oracle(options, release)
     except ModuleNotFoundError as error:
-        raise _missing_package(name, (error.name or "").partition(".")[0]) from error
+        raise missing(name, f"The {name} backend") from error
     except ImportError as error:  # a library that is installed and does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

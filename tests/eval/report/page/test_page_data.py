@@ -14,7 +14,7 @@ from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.render import render
 from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.page.verdict import verdict
-from ruler_eval.report.score_tables import effective_between
+from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import ruler
@@ -75,7 +75,7 @@ def test_wrong_rows_come_first_with_their_kind_and_the_text_around_the_needle(pa
     assert (rows["n"], rows["wrong"]) == (5, 3)
     assert [row["score"] for row in rows["rows"]] == [0, 0, 0, 1, 1]
     first = rows["rows"][0]
-    assert first["kind"] == "other"
+    assert first["kind"] == "wrong words"
     assert "7654321" in first["answer"]
     (needle,) = [part for part in first["evidence"] if part["answer"]]
     before, text, after = needle["text"]
