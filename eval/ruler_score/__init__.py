@@ -14,10 +14,17 @@ __all__ = [
     "RULER_TASKS",
     "SCORE_VERSION",
     "compute",
+    "metric_files",
     "ruler_score_path",
 ]
 
 
 def ruler_score_path() -> str:
-    """The metric's folder, which `evaluate.load` takes, wherever the project is installed."""
+    """Return the metric's folder, which `evaluate.load` takes, wherever it is installed."""
     return str(Path(__file__).parent)
+
+
+def metric_files() -> list[Path]:
+    """Return the modules that score: what an export and the metric's Space copy."""
+    others = {"__init__.py", "app.py", "tests.py"}  # the package, the Space's page and its examples
+    return sorted(file for file in Path(__file__).parent.glob("*.py") if file.name not in others)
