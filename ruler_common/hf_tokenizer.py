@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 from ruler_common.text import one_line
 
 FILES = (
@@ -27,10 +27,7 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
-        raise RulerError(
-            "A model's tokenizer needs the package 'transformers': "
-            "pip install 'ruler-release[tokenizers]'"
-        ) from error
+        raise missing("tokenizers", "A model's tokenizer") from error
     try:
         # where it is unset, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import cast
@@ -66,8 +68,17 @@ def read_manifest(root: Path) -> Manifest:
     """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
     if not path.is_file():
-        raise RulerError(f"No release in '{root}': no {MANIFEST}. Make one: ruler build {root}")
+        raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
     return parse_manifest(read_bytes(path), path)
+
+
+def _nearest_release(root: Path) -> str:
+    """Return what to do about a missing release: take one of a similar name, or build it."""
+    releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
+    near = difflib.get_close_matches(root.name, releases, n=1)
+    if near:
+        return f"Did you mean '{root.with_name(near[0])}'?"
+    return f"Make one: ruler build {shlex.quote(str(root))}"
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:

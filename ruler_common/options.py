@@ -56,10 +56,16 @@ class Option:
 
 
 @lru_cache
+def hints_of(kind: Any) -> dict[str, Any]:
+    """Return the annotations of a dataclass by field name."""
+    return get_type_hints(kind, include_extras=True)
+
+
+@lru_cache
 def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass by field name."""
     found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
+    for name, hint in hints_of(kind).items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Option):
                 found[name] = note

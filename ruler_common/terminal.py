@@ -1,16 +1,16 @@
-"""What commands print with: two consoles, one set of progress bars, one table printer.
+"""Print to the terminal: text, progress bars, tables.
 
-    out.print("A text is a text: no markup, no signs that a terminal obeys.")
-    for config in steps(configs, "Exporting"): …
+    out.print("[red]text[/red]")            # as it is: neither markup nor control characters
+    for config in steps(configs, "Exporting"):
+        ...
     print(table(["task", "4K"], [["vt", "98.0"]], markdown=True))
 
-Bars are on stderr, where that is a terminal. rich is imported at the first use: it takes a while.
+Bars are shown on stderr if that is a terminal. rich is imported at its first use, which is slow.
 """
 
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,7 +37,7 @@ class _Terminal:
 
     @property
     def console(self) -> Console:
-        """The console of rich, made anew where the stream is another: it looks at it once."""
+        """The console of rich; another one if the stream changed, since rich looks at it once."""
         from rich.console import Console
 
         stream = sys.stderr if self._options.get("stderr") else sys.stdout
@@ -58,6 +58,13 @@ class _Terminal:
 
 out = _Terminal(soft_wrap=True)
 err = _Terminal(stderr=True)
+
+
+def command_line(*words: object) -> str:
+    """Return a command as it is typed into a shell: `command_line("ruler", "score", folder)`."""
+    import shlex
+
+    return shlex.join(str(word) for word in words)
 
 
 def note(text: str) -> None:
@@ -157,25 +164,31 @@ def table(
     markdown: bool = False,
     left: Sequence[int] = (0,),
 ) -> str:
-    """A table; the columns `left` start left, the others right; wide characters count as two.
+    """Return a table as text for a terminal, or as Markdown.
 
-    A cell is one line of text, whatever it holds: names and answers make no markup.
+    rich's own tables take twenty times as long (6 seconds for the 2,654 configurations of a full
+    release), squeeze wide columns, and do not align Markdown.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells of each row. A cell is shown as one line of text without markup.
+        markdown: Return Markdown.
+        left: The columns that are aligned to the left; the others are aligned to the right.
     """
-    lines = [[line_of(text, markdown) for text in line] for line in (header, *rows)]
-    widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(header))]
-    sides = [i in left for i in range(len(header))]
-    end = ":" if markdown else "-"
-    rule = ["-" * w if side else "-" * (w - 1) + end for w, side in zip(widths, sides, strict=True)]
-    between = " | " if markdown else "  "
-    shown = [lines[0], rule, *lines[1:]]
-    drawn = (
-        between.join(
-            text + " " * (w - width(text)) if side else " " * (w - width(text)) + text
-            for text, w, side in zip(line, widths, sides, strict=True)
-        )
-        for line in shown
-    )
-    return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
+    lines = [[line_of(cell, markdown) for cell in row] for row in (header, *rows)]
+    widths = _column_widths(lines)
+    rule = []
+    for place, columns in enumerate(widths):
+        to_the_right = markdown and place not in left
+        rule.append("-" * (columns - 1) + ":" if to_the_right else "-" * columns)
+    drawn = []
+    for line in (lines[0], rule, *lines[1:]):
+        cells = []
+        for place, text in enumerate(line):
+            space = " " * (widths[place] - width(text))
+            cells.append(text + space if place in left else space + text)
+        drawn.append(f"| {' | '.join(cells)} |" if markdown else "  ".join(cells).rstrip())
+    return "\n".join(drawn)
 
 
 def narrow_table(
@@ -185,46 +198,81 @@ def narrow_table(
     left: Sequence[int] = (0,),
     below: Sequence[str] = (),
 ) -> str:
-    """A table in COLUMNS columns, nothing of it cut; `below` has a line to stand below each row.
+    """Return a table that fits COLUMNS columns without cutting any text.
 
-    A first cell that is too long stands whole on a line of its own, above its row; columns that are
-    too many follow in tables of their own, with the first cells again (all first ones that start
-    `left`). In Markdown it is one table as any other, without what stands below.
+    A first cell that is too long is put on its own line above its row. Columns that do not fit
+    follow in further tables, which repeat the first columns (all of the first ones that are aligned
+    to the left). Markdown is one table, whatever its width.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells of each row.
+        markdown: Return Markdown.
+        left: The columns that are aligned to the left.
+        below: A line to show below each row; not in Markdown.
     """
     lines = [[line_of(cell) for cell in row] for row in rows]
     if markdown:
         return table(header, lines, markdown, left)
-    columns = zip(map(line_of, header), *lines, strict=True)
-    widths = [max(3, *map(width, column)) for column in columns]
-    keys = next((i for i in range(1, len(widths) - 1) if i not in left), len(widths) - 1) or 1
-    room = COLUMNS - min(widths[0], _NAME) - sum(2 + wide for wide in widths[1:keys])
-    parts: list[list[int]] = [[]]
-    for place, wide in enumerate(widths[keys:], keys):
-        if parts[-1] and sum(2 + widths[i] for i in parts[-1]) + 2 + wide > room:
-            parts.append([])
-        parts[-1].append(place)
+    names = [line_of(name) for name in header]
+    widths = _column_widths([names, *lines])
+    keys = 1  # the columns that every part repeats
+    while keys in left and keys < len(widths) - 1:
+        keys += 1
+    parts = _parts_that_fit(widths, keys)
     drawn = []
     for part in parts:
-        shown = (*range(keys), *part)
-        head, *cut = ([line[i] for i in shown] for line in ([*map(line_of, header)], *lines))
-        sides = [place for place, i in enumerate(shown) if i in left]
-        drawn.append(_with_long_names(head, cut, sides, below if part == parts[-1] else ()))
+        shown = [*range(min(keys, len(widths))), *part]
+        drawn.append(
+            _with_long_names(
+                [names[place] for place in shown],
+                [[line[place] for place in shown] for line in lines],
+                [place for place, column in enumerate(shown) if column in left],
+                below if part is parts[-1] else (),
+            )
+        )
     return "\n\n".join(drawn)
 
 
+def _parts_that_fit(widths: Sequence[int], keys: int) -> list[list[int]]:
+    """Return the columns after the first `keys`, in parts that fit beside these."""
+    budget = COLUMNS - min(widths[0], _NAME) - sum(2 + columns for columns in widths[1:keys])
+    parts: list[list[int]] = [[]]
+    used = 0
+    for place in range(keys, len(widths)):
+        columns = 2 + widths[place]
+        if parts[-1] and used + columns > budget:
+            parts.append([])
+            used = 0
+        parts[-1].append(place)
+        used += columns
+    return parts
+
+
 def _with_long_names(
-    header: list[str], rows: list[list[str]], left: Sequence[int], below: Sequence[str]
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[int],
+    below: Sequence[str],
 ) -> str:
-    """A table whose first cells stand above their rows where these would be too wide."""
-    widths = [max(3, *map(width, column)) for column in zip(header, *rows, strict=True)]
-    room = COLUMNS - sum(2 + one for one in widths[1:])
-    long = [width(row[0]) > room for row in rows]
-    short = [["", *row[1:]] if over else row for row, over in zip(rows, long, strict=True)]
-    first, rule, *drawn = table(header, short, left=left).split("\n")
-    shown = [first, rule]
+    """Return a table; a first cell that would make it too wide is put above its row."""
+    budget = COLUMNS - sum(2 + columns for columns in _column_widths([header, *rows])[1:])
+    is_long = [width(row[0]) > budget for row in rows]
+    short = [["", *row[1:]] if long else list(row) for row, long in zip(rows, is_long, strict=True)]
+    head, rule, *drawn = table(header, short, left=left).split("\n")
+    shown = [head, rule]
     for place, line in enumerate(drawn):
-        shown += [rows[place][0]] * long[place] + [line] + list(below[place : place + 1])
+        if is_long[place]:
+            shown.append(rows[place][0])
+        shown.append(line)
+        if place < len(below):
+            shown.append(below[place])
     return "\n".join(shown)
+
+
+def _column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns of a terminal that each column of a table takes, at least 3."""
+    return [max(3, *(width(text) for text in column)) for column in zip(*lines, strict=True)]
 
 
 def sentences(text: str, markdown: bool = False) -> str:
@@ -257,6 +305,7 @@ def line_of(text: str, markdown: bool = False) -> str:
 
 
 def width(text: str) -> int:
-    """Columns of a text on a terminal."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+    """Return how many columns of a terminal a text takes: 日本 takes 4, an emoji 2."""
+    from rich.cells import cell_len
+
+    return cell_len(text)

@@ -1,7 +1,7 @@
-"""The `ruler` command: its application, to which the commands are added.
+"""The `ruler` command: its commands, and how errors end it.
 
 A mistake that the user can correct ends with one sentence and exit code 2; its traceback is logged
-with `ruler --debug` alone.
+only with `ruler --debug`.
 """
 
 from __future__ import annotations
@@ -10,121 +10,183 @@ import io
 import logging
 import signal
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
-from ruler_release.commands import batch, sources
-from ruler_release.commands.build import build, list_release, verify
-from ruler_release.commands.compare import analyze, compare
-from ruler_release.commands.doctor import doctor
-from ruler_release.commands.export import export
-from ruler_release.commands.hub import fetch, push, results
-from ruler_release.commands.quickstart import example, quickstart
-from ruler_release.commands.report import report, show
-from ruler_release.commands.run import decide, run
-from ruler_release.commands.score import errors, score
+from ruler_eval.report.options import ReportOptions
+from ruler_release.command_line import PanelGroup, command, install_completion
+from ruler_release.commands import (
+    batch,
+    build,
+    compare,
+    doctor,
+    export,
+    hub,
+    quickstart,
+    report,
+    run,
+    score,
+    sources,
+)
 
 log = logging.getLogger("ruler")
-app = typer.Typer(
-    help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
-PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (quickstart, example),
-    "Build": (build, verify, list_release, fetch),
-    "Run": (run, doctor),
-    "Score": (score, errors, compare, decide, show, report, analyze),
-    "Publish": (push, results, export),
-    "Maintain": (sources.tokenizers,),
-}
-"""The commands, in the order in which they are used, as `ruler --help` groups them."""
-for panel, commands in PANELS.items():
-    for command in commands:
-        name = "list" if command is list_release else None
-        app.command(name, rich_help_panel=panel)(command)
-app.add_typer(batch.app, name="batch", rich_help_panel="Run")
-app.add_typer(sources.app, rich_help_panel="Maintain")
 
 
-def _show_version(asked: bool) -> None:
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"ruler-release {version('ruler-release')}")
-        raise typer.Exit
+        print(f"ruler-release {version('ruler-release')}")
+        context.exit()
 
 
-def _discreet(text: str) -> str:
-    from ruler_eval.run.backends.secrets import hide_keys
+def _install_completion(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        print(install_completion())
+        context.exit()
 
-    return plain(hide_keys(text))
+
+def _log(debug: bool) -> None:
+    """Log what is done, if asked for; also used for what stands before the command."""
+    if not debug:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    for name in ("ruler_builder", "ruler_eval", log.name):
+        logging.getLogger(name).setLevel(logging.DEBUG)
 
 
-class _Discreet(logging.Formatter):
+app = PanelGroup(
+    "ruler",
+    help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
+    no_args_is_help=True,
+    callback=_log,
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Print the version and exit.",
+        ),
+        click.Option(
+            ["--install-completion"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_install_completion,
+            help="Let the shell complete configurations, backends and suites.",
+        ),
+        click.Option(
+            ["--debug"], is_flag=True, help="Log what is done, and errors with their traceback."
+        ),
+    ],
+)
+BATCH = PanelGroup(
+    "batch",
+    help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
+    no_args_is_help=True,
+    commands=[
+        command("write", batch.BatchWriteCommand, batch.write),
+        command("read", batch.BatchReadCommand, batch.read),
+    ],
+)
+SOURCES = PanelGroup.with_own_flags("sources", sources.SourcesCommand, sources.list_sources)
+SOURCES.add_command(command("fetch", sources.FetchSourcesCommand, sources.fetch))
+PANELS: dict[str, tuple[click.Command, ...]] = {
+    "Start": (
+        command("quickstart", quickstart.QuickstartCommand, quickstart.quickstart),
+        command("example", quickstart.ExampleCommand, quickstart.example),
+    ),
+    "Build": (
+        command("build", build.BuildCommand, build.build),
+        command("verify", build.VerifyCommand, build.verify),
+        command("list", build.ListCommand, build.list_release),
+        command("fetch", hub.FetchCommand, hub.fetch),
+    ),
+    "Run": (
+        command("eval", run.EvalCommand, run.evaluate),
+        command("run", run.RunCommand, run.run),
+        command("doctor", doctor.DoctorCommand, doctor.doctor),
+        BATCH,
+    ),
+    "Score": (
+        command("score", score.ScoreCommand, score.score),
+        command("errors", score.ErrorsCommand, score.errors),
+        command("compare", compare.CompareCommand, compare.compare),
+        command("decide", run.DecideCommand, run.decide),
+        command("show", report.ShowCommand, report.show),
+        command("report", ReportOptions, report.report),
+        command("analyze", compare.AnalyzeCommand, compare.analyze),
+    ),
+    "Publish": (
+        command("push", hub.PushCommand, hub.push),
+        command("results", hub.ResultsCommand, hub.results),
+        command("export", export.ExportCommand, export.export),
+    ),
+    "Maintain": (
+        command("tokenizers", sources.TokenizersCommand, sources.tokenizers),
+        SOURCES,
+    ),
+}
+"""The commands, in the order in which they are used, as `ruler --help` groups them."""
+for _panel, _commands in PANELS.items():
+    app.add_panel(_panel, _commands)
+
+
+class _SafeFormatter(logging.Formatter):
     """Lines of the log, tracebacks too, without keys and passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _discreet(without_passwords(super().format(record)))
+        return _safe(without_passwords(super().format(record)))
 
 
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     """A message of the log without the passwords in addresses; huggingface_hub prints its own."""
-    found = logging.LogRecord(*args, **kwargs)
-    text = found.getMessage()
+    record = logging.LogRecord(*args, **kwargs)
+    text = record.getMessage()
     if (clean := without_passwords(text)) != text:
-        found.msg, found.args = clean, ()
-    return found
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Log what is done, and errors with their traceback.")
-    ] = False,
-) -> None:
-    """Options that stand before the command: `ruler --debug build …`."""
-    if debug:
-        shown = logging.StreamHandler()
-        shown.setFormatter(_Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(level=logging.INFO, handlers=[shown])
-        for name in ("ruler_builder", "ruler_eval", log.name):
-            logging.getLogger(name).setLevel(logging.DEBUG)
+        record.msg, record.args = clean, ()
+    return record
 
 
 class _Stopped(BaseException):
-    """Ctrl-C; typer would end the program on a KeyboardInterrupt without a word."""
+    """Ctrl-C; click would end the program on a KeyboardInterrupt without a word."""
 
 
 def _stop(*_: object) -> None:
     raise _Stopped
 
 
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What typer raises for a command line that is none; it exports no name for it."""
+def _safe(text: str) -> str:
+    """A text without keys, and without characters that a terminal obeys."""
+    from ruler_eval.run.backends.secrets import hide_keys
+
+    return plain(hide_keys(text))
 
 
 def _sentence(text: object) -> str:
-    """What an error says, in one line that a terminal shows and does not obey, without keys."""
-    return _discreet("\\n".join(str(text).splitlines()))
+    """What an error says, in one line."""
+    return _safe("\\n".join(str(text).splitlines()))
 
 
-def _usage(error: Any) -> str:
+def _usage(error: click.UsageError) -> str:
     """The sentence for a wrong command line: it repeats the user's words, whatever they hold."""
     path = error.ctx.command_path if error.ctx else "ruler"
-    said = error.format_message().rstrip(". ")
-    return f"{said}{'' if said.endswith('?') else '.'} See: {path} --help"
+    message = error.format_message().rstrip(". ")
+    if isinstance(error, click.NoSuchOption) and error.option_name in ("--dataset", "-d"):
+        return (
+            f"`{path}` takes no {error.option_name}, which names a release that exists: write "
+            "--suite ruler or --suite oneruler."
+        )
+    if not message.endswith("?"):
+        message += "."
+    return f"{message} See: {path} --help"
 
 
 def main() -> None:
@@ -135,19 +197,21 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
             stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(app(prog_name="ruler", standalone_mode=False))
-    except _UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # the help is shown
-            sys.exit(0 if len(sys.argv) == 1 else 2)
-        typer.echo(f"Error: {_sentence(_usage(error))}", err=True)
+        code = app.main(prog_name="ruler", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        sys.exit(0 if len(sys.argv) == 1 else 2)
+    except click.UsageError as error:
+        print(f"Error: {_sentence(_usage(error))}", file=sys.stderr)
         sys.exit(2)
-    except typer.Abort:
+    except click.Abort:
         sys.exit(1)
     except (RulerError, OSError) as error:  # OSError: a full disk, a folder not to be written
         log.debug("The traceback", exc_info=True)
         kept = "" if isinstance(error, RulerError) else ". What was finished is kept."
-        typer.echo(f"Error: {_sentence(error)}{kept}", err=True)
+        print(f"Error: {_sentence(error)}{kept}", file=sys.stderr)
         sys.exit(2)
     except _Stopped:
-        typer.echo("Stopped; what was finished is kept. The same command goes on.", err=True)
+        print("Stopped; what was finished is kept. The same command goes on.", file=sys.stderr)
         sys.exit(130)

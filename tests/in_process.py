@@ -12,11 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import typer
 
 import ruler_release.app
 
@@ -29,25 +26,18 @@ class Printed(NamedTuple):
     stderr: str
 
 
-@cache
-def command() -> Any:
-    """The program's commands and options, read once: that takes longer than many a command."""
-    return typer.main.get_command(ruler_release.app.app)
-
-
 @contextlib.contextmanager
 def as_program(arguments: Sequence[object], folder: Path | None) -> Iterator[None]:
     """A command line in place of this program's, in a folder."""
-    there, argv, app = Path.cwd(), sys.argv, ruler_release.app.app
+    there, argv = Path.cwd(), sys.argv
     interrupted = signal.getsignal(signal.SIGINT)
     os.chdir(folder or there)
     sys.argv = ["ruler", *map(str, arguments)]
-    ruler_release.app.app = command()
     try:
         yield
     finally:
         os.chdir(there)
-        sys.argv, ruler_release.app.app = argv, app
+        sys.argv = argv
         signal.signal(signal.SIGINT, interrupted)
 
 

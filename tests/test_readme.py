@@ -116,37 +116,43 @@ def test_the_commands_that_build_work_as_written(tmp_path: Path) -> None:
     assert (tmp_path / "multi/manifest.json").is_file()
 
 
-def test_the_table_for_a_model_on_a_gpu(tmp_path: Path, mirror: Path) -> None:
-    """By the oracle in vLLM's place: tests/vllm has a real one."""
-    (block,) = blocks("README.md", "A RULER table for my model on a GPU", "bash")
-    few = "--lengths 4k,8k --samples 1 --workers 1"
-    block = block.replace("--lengths 4k,32k", few).replace("all_32k", "all_8k")
-    shown = documents.run(block.replace("--backend vllm", "--backend oracle"), tmp_path, MODEL="m")
-    assert "Not comparable with published models" in shown or "Beside published models" in shown
-    assert (tmp_path / "mine.html").is_file()
+SMALLER = (
+    ("--lengths 4k,32k", "--lengths 4k,8k --samples 2 --workers 1"),
+    ("all_32k", "all_8k"),
+    ("--lengths 8k,32k", "--lengths 8k,16k --samples 1 --workers 1"),
+    ("all_8k_pl,all_8k_pl", "all_8k_pl,all_16k_pl"),
+    ("--backend vllm", "--backend oracle"),  # tests/vllm has a real one
+    ('--backend openai --base-url "$URL"', "--backend oracle"),
+)
 
 
-def test_oneruler_in_polish_from_the_published_sources(tmp_path: Path, mirror: Path) -> None:
-    (block,) = blocks("README.md", "ONERULER in Polish from the real sources", "bash")
-    block = block.replace("--lengths 8k,32k", "--lengths 8k,16k --samples 1 --workers 1")
-    block = block.replace("all_32k_pl", "all_16k_pl").replace(
-        "--backend openai", "--backend oracle"
-    )
-    assert " --base-url" in block
-    block = block.replace(' --base-url "$URL"', "")
-    shown = documents.run(block, tmp_path, MODEL="m")
-    assert "100.0" in shown
+def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
+    tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a newcomer walks them, with fewer rows and the oracle in the models' place."""
+    monkeypatch.chdir(tmp_path)
+    shown = {}
+    for heading, text in sections("README.md").items():
+        for language, block in re.findall(r"```(bash|python)\n(.*?)```", text, re.DOTALL):
+            if language == "python":
+                exec(block, {})
+            elif heading != "Tests":
+                block = block.replace("pip install -e . && ", "").replace("\\\n", " ")
+                for old, new in SMALLER:
+                    block = re.sub(r"\s+".join(map(re.escape, old.split())), new, block)
+                shown[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
+    table = shown["A RULER table for my model on a GPU"]
+    assert "100.0" in table
+    assert "Not comparable with published models" in table or "Beside published models" in table
+    assert {path.name for path in (tmp_path / "runs/mine").iterdir()} >= {
+        "report.html",
+        "results.json",
+        "run.json",
+    }
+    gate = " ".join(shown["A gate in CI for a quantised model"].split())
+    assert "is below 2 points" in gate
     assert (tmp_path / "runs/polish/results.json").is_file()
-
-
-def test_the_gate_works_as_written(release: Path, tmp_path: Path) -> None:
-    """By the oracle, which loses nothing to itself."""
-    (tmp_path / "ruler").symlink_to(release)
-    run = "ruler run --dataset ruler --configs all_4k --backend oracle --out runs/mine"
-    (block,) = blocks("README.md", "A gate in CI for a quantised model", "bash")
-    lines = f"{run}\nruler score runs/mine\n" + block.replace("vllm", "oracle")
-    shown = documents.run(lines, tmp_path, QUANTISED="oracle")
-    assert "is below 2 points" in " ".join(shown.split())
+    assert (tmp_path / "runs/quickstart.html").is_file()
 
 
 def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Path) -> None:

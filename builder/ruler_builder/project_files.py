@@ -27,8 +27,8 @@ def project_file(name: str) -> Path:
         if (share / name).exists():
             return share / name
     raise RulerError(
-        f"The installed {DISTRIBUTION} has no {name}: install it again, "
-        f"pip install --force-reinstall {DISTRIBUTION}."
+        f"The installed {DISTRIBUTION} has no {name}: install it again, as you installed it, with "
+        "`pip install --force-reinstall`."
     )
 
 

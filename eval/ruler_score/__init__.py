@@ -20,7 +20,7 @@ __all__ = [
 
 
 def ruler_score_path() -> str:
-    """Return the metric's folder, which `evaluate.load` takes, wherever it is installed."""
+    """Return the folder of the metric, which `evaluate.load` takes."""
     return str(Path(__file__).parent)
 
 

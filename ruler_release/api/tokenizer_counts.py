@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_release.api.arguments import Names, Place, several
+from ruler_common.options import Names, Place, several
 
 if TYPE_CHECKING:
     from ruler_eval.frozen_release import Release

@@ -1,101 +1,82 @@
-"""`ruler batch write` and `ruler batch read`."""
+"""`ruler batch write` and `ruler batch read`: a run through files of a batch API."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-from typer import Argument, Option
-
+from ruler_common.options import Option
+from ruler_common.terminal import command_line
 from ruler_common.text import number_of
-from ruler_release import api
-from ruler_release.commands import flags
-
-app = typer.Typer(
-    help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
-    no_args_is_help=True,
-)
-_PROVIDER = "Who will answer (docs/servers.md); default: vllm (run-batch)."
-_MODE = "prefill (vllm's default: it continues the answer prefix) or chat."
-_TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; vllm: the model's."
-_LIMIT = "The model's window in tokens; vllm: by default the model's own."
-_FIELD = "A further field of every request, NAME=VALUE, repeatable."
-_OF_RUN = (
-    *("direct", "thinking", "limit", "retry_failed", "revision", "data_revision"),
-    *("temperature", "top_p", "seed"),
-)
-_MAX_LINES = "Requests of a file, at most."
-_MAX_MEGABYTES = "Megabytes of a file, at most."
-_ANSWERS = "Output and error files of its batches, in any order."
+from ruler_eval.run.options import RunOptions
+from ruler_release.commands.run import next_step, run_and_show
 
 
-@app.command()
-@flags.arguments_of(api.run, only=_OF_RUN)
-def write(
-    dataset: flags.Dataset,
-    configs: flags.Configs,
-    model: Annotated[str, Option("--model", "-m", help="The model's name, as the API knows it.")],
-    out: flags.Out,
-    provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
-    mode: Annotated[str | None, Option(help=_MODE)] = None,
-    tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
-    max_model_len: Annotated[int | None, Option(help=_LIMIT)] = None,
-    engine_arg: Annotated[list[str] | None, Option(help=_FIELD)] = None,
-    max_lines: Annotated[int, Option(metavar="N", help=_MAX_LINES)] = 50_000,
-    max_megabytes: Annotated[int, Option(metavar="N", help=_MAX_MEGABYTES)] = 200,
-    **more: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BatchWriteCommand(RunOptions):
+    """The flags of `ruler batch write`: those of `ruler run`, whose backend is `batch`."""
+
+    backend: str = "batch"
+    answers: tuple[Path, ...] = ()
+
+
+def write(options: BatchWriteCommand) -> None:
     """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
 
-    Example: `ruler batch write --dataset ruler --configs all_4k --model Qwen/Qwen2.5-7B-Instruct --out runs/qwen`
+    They are for `vllm run-batch`, or with --provider for a batch API. The answers are read with
+    `ruler batch read`.
 
-    Then `vllm run-batch -i runs/qwen/batch/requests-001.jsonl -o answers.jsonl --model …`,
-    or upload the files to a batch API; and `ruler batch read runs/qwen answers.jsonl`.
-    """  # noqa: E501
-    given = locals()
+    Example: ruler batch write -d ruler -c all_4k -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
+    """
     from ruler_eval.run.backends.batch import ENDPOINT, request_files
-    from ruler_eval.run.options import RunOptions
-    from ruler_eval.run.runner import run
 
-    given |= given.pop("more")
-    options = RunOptions(**flags.run_options(given), backend="batch", progress=True)
-    summary = run(options)
-    if over := summary.total["does_not_fit"]:
-        typer.echo(f"{over} rows do not fit the model's window and are recorded so.")
-    files = request_files(out)
-    if not summary.missing or not files:
-        typer.echo(f"Nothing to write. Next: ruler score {out}")
+    summary = run_and_show(options)
+    files = request_files(options.folder)
+    if not files or not summary.missing:
+        print(f"Nothing to write. Next: {command_line('ruler', 'score', options.folder)}")
         return
-    rows = number_of(summary.missing, "row")
-    typer.echo(f"{rows} in {number_of(len(files), 'file')}:")
+    print(f"{number_of(summary.missing, 'row')} in {number_of(len(files), 'file')}:")
     for path in files:
-        typer.echo(f"  {path}")
-    if provider in (None, "vllm"):
+        print(f"  {path}")
+    if options.provider in (None, "vllm"):
         answers = files[0].with_name("answers-001.jsonl")
-        typer.echo(f"Next: vllm run-batch -i {files[0]} -o {answers} --model {model}")
+        vllm = ("vllm", "run-batch", "-i", files[0], "-o", answers, "--model", options.model)
+        print(f"Next: {command_line(*vllm)}")
     else:
-        typer.echo(f"Next: upload them to the batch API, for the endpoint {ENDPOINT}")
-    typer.echo(f"then: ruler batch read {out} ANSWERS.jsonl …")
+        print(f"Next: upload them to the batch API, for the endpoint {ENDPOINT}")
+    print(f"then: {command_line('ruler', 'batch', 'read', options.folder)} ANSWERS.jsonl …")
 
 
-@app.command()
-def read(
-    run: Annotated[Path, Argument(help="The folder that `ruler batch write` wrote.")],
-    answers: Annotated[list[Path], Argument(help=_ANSWERS)],
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class BatchReadCommand:
+    """The arguments of `ruler batch read`."""
+
+    run: Annotated[
+        Path, Option("The folder that `ruler batch write` wrote.", argument=True, metavar="RUN")
+    ]
+    answers: Annotated[
+        tuple[Path, ...],
+        Option(
+            "Output and error files of its batches, in any order.",
+            argument=True,
+            metavar="ANSWERS...",
+        ),
+    ]
+
+
+def read(options: BatchReadCommand) -> None:
     """Read the answers of batch files into the run's records, as `ruler run` writes them.
 
-    Example: `ruler batch read runs/qwen answers.jsonl`
-
     Exit code 1: some rows failed or have no answer.
-    """
-    from ruler_eval.run.backends.batch import options_to_read
-    from ruler_eval.run.runner import run as run_rows
-    from ruler_release.tables import run_tables
 
-    summary = run_rows(options_to_read(run, answers))
-    run_tables.show_summary(summary)
-    typer.echo(f"Next: ruler score {run}")
-    if summary.missing or summary.total["error"]:
-        raise typer.Exit(1)
+    Example: ruler batch read runs/qwen answers.jsonl
+    """
+    from ruler_eval.run.records import Records
+
+    settings = Records(options.run).settings()
+    written = RunOptions.from_json(settings["sessions"][-1]["options"], options.run)
+    summary = run_and_show(replace(written, answers=options.answers))
+    print(next_step(summary, options.run))
+    if summary.total["error"] or summary.missing:
+        raise SystemExit(1)

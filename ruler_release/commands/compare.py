@@ -3,140 +3,202 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from typer import Argument, Option
-
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of
+from ruler_common.options import Option, check_options, names_in
 from ruler_common.parsing import json_value
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.commands.flags import (
-    Markdown,
-    Mirror,
-    ModelNames,
-    names_in,
-    not_a_folder,
-    write_json,
-)
+from ruler_release.commands.common import check_file, write_json
 
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results
 
-_MAX_DROP = "Points that B may lose against A over all. Exit code 0: it loses less, also on "
-_MAX_DROP += "other rows like these, 1: it loses more, 3: these rows cannot tell."
-_RESULTS = "RUN folders, or results.json files."
-_TEXTS = "A release whose texts are counted."
-_COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."
-_CONFIGS = "Which of its texts, such as niah_single_128k; default: all."
-_LIMIT = "So many rows of each configuration are counted."
-_ERRORS = "What `ruler errors --out` wrote; repeatable."
+Labels = Annotated[
+    tuple[str, ...],
+    Option(
+        "What to call each model, in order; repeatable.",
+        flag="--name",
+        repeatable=True,
+        metavar="TEXT",
+    ),
+]
+Markdown = Annotated[bool, Option("Tables in Markdown.")]
 
 
-def compare(
-    a: Annotated[Path, Argument(help="A RUN folder, or a results.json.")],
-    b: Annotated[Path, Argument(help="The other one.")],
-    more: Annotated[list[Path] | None, Argument(help="More of them: then all are ranked.")] = None,
-    out: Annotated[Path | None, Option("--out", "-o", help="Write the comparison as JSON.")] = None,
-    max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
-    name: ModelNames = None,
-    markdown: Markdown = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class CompareCommand:
+    """The flags of `ruler compare`."""
+
+    results: Annotated[
+        tuple[Path, ...],
+        Option(
+            "RUN folders, or results.json files: two are compared, more are ranked.",
+            argument=True,
+            metavar="A B [MORE...]",
+        ),
+    ]
+    max_drop: Annotated[
+        float | None,
+        Option(
+            "Points that B may lose against A over all. Exit code 0: it loses less, also on "
+            "other rows like these, 1: it loses more, 3: these rows cannot tell."
+        ),
+    ] = None
+    out: Annotated[
+        Path | None, Option("Write the comparison as JSON.", short="-o", metavar="FILE")
+    ] = None
+    names: Labels = ()
+    markdown: Markdown = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if len(self.results) < 2:
+            raise RulerError("Name two results, or more: ruler compare runs/a runs/b")
+        if len(self.results) > 2 and self.max_drop is not None:
+            raise RulerError("--max-drop is of two models: name two results.")
+
+
+def compare(options: CompareCommand) -> None:
     """Compare two models on the same rows: paired differences with 95 % intervals.
 
-    Two seeds of a model, to see whether it knows the published rows: unpaired ones.
+    Two seeds of a model, to see whether it knows the published rows: unpaired ones. Three or more
+    results are ranked by their averages, each with the ranks that its rows leave possible.
 
-    Example: `ruler compare runs/a/results.json runs/b/results.json`
+    Example: ruler compare runs/a/results.json runs/b/results.json
 
-    Three or more are ranked by their averages, each with the ranks that its rows leave possible.
-
-    In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
+    Example, in CI, for a quantised model: ruler compare runs/base runs/quantised --max-drop 1.5
     """
     from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report import comparison_tables
 
-    not_a_folder(out, "comparison.json")
-    if more:
-        if max_drop is not None:
-            raise RulerError("--max-drop is of two models: name two results.")
+    check_file(options.out, "comparison.json")
+    named = _named(options.results, options.names)
+    if len(named) > 2:
         from ruler_eval.analysis.ranks import ranks
 
-        ranked = ranks(_named([a, b, *more], name or ()))
-        write_json(out, ranked)
-        typer.echo(plain(comparison_tables.ranking(ranked, markdown)))
+        ranked = ranks(named)
+        write_json(options.out, ranked)
+        print(plain(comparison_tables.ranking(ranked, options.markdown)))
         return
-    found = api.compare(*_named([a, b], name or ()).values(), max_drop=max_drop)
-    write_json(out, found)
+    found = api.compare(*named.values(), max_drop=options.max_drop)
+    write_json(options.out, found)
     if "seeds" in found:
-        typer.echo(plain(comparison_tables.seeds(found, markdown)))
+        print(plain(comparison_tables.seeds(found, options.markdown)))
         return
-    typer.echo(plain(comparison_tables.comparison(found, markdown)))
+    print(plain(comparison_tables.comparison(found, options.markdown)))
     if "decision" in found:
-        raise typer.Exit(EXIT_CODES[found["decision"]["verdict"]])
+        raise SystemExit(EXIT_CODES[found["decision"]["verdict"]])
 
 
-def analyze(
-    results: Annotated[list[Path] | None, Argument(help=_RESULTS)] = None,
-    errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
-    lengths: Annotated[str | None, Option(help="At these alone: 64k,128k.")] = None,
-    dataset: Annotated[str | None, Option("--dataset", "-d", help=_TEXTS)] = None,
-    tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_COUNTED_BY)] = None,
-    configs: Annotated[str | None, Option("--configs", "-c", help=_CONFIGS)] = None,
-    limit: Annotated[int, Option(metavar="N", min=1, help=_LIMIT)] = 1,
-    mirror: Mirror = None,
-    out: Annotated[Path | None, Option("--out", "-o", help="Write all of it as JSON.")] = None,
-    name: ModelNames = None,
-    markdown: Markdown = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeCommand:
+    """The flags of `ruler analyze`."""
+
+    results: Annotated[
+        tuple[Path, ...],
+        Option("RUN folders, or results.json files.", argument=True, metavar="[RESULTS...]"),
+    ] = ()
+    errors: Annotated[
+        tuple[Path, ...],
+        Option("ONERULER: what `ruler errors --out` wrote; repeatable.", repeatable=True),
+    ] = ()
+    lengths: Annotated[
+        tuple[str, ...] | None,
+        Option("Only at these lengths: 64k,128k.", parse=names_in, metavar="NAMES"),
+    ] = None
+    dataset: Annotated[
+        str | None,
+        Option("A release whose texts are counted.", short="-d", metavar="RELEASE"),
+    ] = None
+    tokenizers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
+            flag="--tokenizer",
+            repeatable=True,
+        ),
+    ] = ()
+    configs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Which of its texts, such as niah_single_128k.",
+            short="-c",
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = ("all",)
+    limit: Annotated[int, Option("Rows of each configuration that are counted.", min=1)] = 1
+    mirror: Annotated[
+        Path | None,
+        Option("Folder that holds the tokenizers; searched first.", envvar="RULER_MIRROR"),
+    ] = None
+    out: Annotated[Path | None, Option("Write all of it as JSON.", short="-o", metavar="FILE")] = (
+        None
+    )
+    names: Labels = ()
+    markdown: Markdown = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if bool(self.dataset) != bool(self.tokenizers):
+            raise RulerError(
+                "Tokens are counted of a release: give both --dataset and --tokenizer."
+            )
+        if not self.results and not self.dataset:
+            raise RulerError("Name results.json files, or give --dataset and --tokenizer.")
+
+
+def analyze(options: AnalyzeCommand) -> None:
     """Show the figures of the papers: RULER's 2, 3 and 5, and ONERULER's (sections 3 and 4).
-
-    Example: `ruler analyze runs/qwen runs/llama`
 
     Of RULER: which tasks measure the same, by correlation over models and lengths; and of a suite
     that varies a parameter, such as ruler_complexity, scores by that parameter. Of ONERULER:
-    languages ranked, by resource and by task, reasoning, errors.
+    languages ranked, by resource and by task, reasoning, errors. With --dataset and --tokenizer,
+    without a model: how many tokens the same texts take in each language by tokenizer.
 
-    Without a model, how many tokens the same texts take in each language by tokenizer:
+    Example: ruler analyze runs/qwen runs/llama
 
-    `ruler analyze --dataset oneruler --tokenizer cl100k_base --tokenizer o200k_base --lengths 128k`
+    Example: ruler analyze -d oneruler --tokenizer cl100k_base --tokenizer o200k_base
     """
     from ruler_eval.analysis.languages import analyze as analyze_results
     from ruler_eval.report import language_tables
 
-    not_a_folder(out, "analysis.json")
-    if bool(dataset) != bool(tokenizers):
-        raise RulerError("Tokens are counted of a release: give both --dataset and --tokenizer.")
-    if not results and not dataset:
-        raise RulerError("Name results.json files, or give --dataset and --tokenizer.")
-    asked = names_in(lengths) if lengths else None
+    check_file(options.out, "analysis.json")
+    lengths, markdown = options.lengths, options.markdown
     found: dict[str, Any] = {"format": 1}
     shown = []
-    given = _named(results, name or ()) if results else {}
-    kinds = sorted({result["dataset"]["name"] for result in given.values()})
+    named = _named(options.results, options.names) if options.results else {}
+    kinds = sorted({result["dataset"]["name"] for result in named.values()})
     if len(kinds) > 1:
         raise RulerError(f"The runs are of {' and '.join(kinds)}: analyze each by itself.")
     if kinds == ["ruler"]:
-        if errors or asked:
+        if options.errors or lengths:
             raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
-        found, text = _ruler_figures(given, markdown)
+        found, text = _ruler_figures(named, markdown)
         shown.append(text)
     elif kinds:
-        lines = [line for path in errors or () for line in _lines(path)]
-        found = analyze_results(given, lines, asked)
+        lines = [line for path in options.errors for line in _lines(path)]
+        found = analyze_results(named, lines, lengths)
         shown.append(language_tables.report(found, markdown))
-    if dataset and tokenizers:
+    if options.dataset:
         counted = api.tokens_by_tokenizer(
-            dataset, tokenizers, configs=names_in(configs) if configs else "all", lengths=asked,
-            limit=limit, mirror=mirror, progress=True,
-        )  # fmt: skip
+            options.dataset,
+            options.tokenizers,
+            configs=options.configs,
+            lengths=lengths,
+            limit=options.limit,
+            mirror=options.mirror,
+            progress=True,
+        )
         found = {**found, "text_tokens": counted}
         shown.append(language_tables.text_tokens(counted, markdown))
-    write_json(out, found)
-    typer.echo(plain("\n\n".join(shown)))
+    write_json(options.out, found)
+    print(plain("\n\n".join(shown)))
 
 
 def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[str, Any], str]:

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from typer import Argument, Option
+from typing import Annotated
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_release import api, completion
-from ruler_release.commands.flags import DataRevision, Dataset, ModelNames, Reference, arguments_of
-
-_RUNS = "RUN folders, or results.json files of `ruler score`."
-_RUN = "A RUN folder or prediction file; repeatable."
-_FULL = "The whole text, page by page, evidence marked."
+from ruler_common.options import Option
+from ruler_common.text import plain
+from ruler_eval.report.options import ReportOptions
 
 
-@arguments_of(api.report)
-def report(
-    runs: Annotated[list[Path], Argument(metavar="RUN...", help=_RUNS)],
-    names: ModelNames = None,
-    dataset: Reference = None,
-    **more: Any,
-) -> None:
+def report(options: ReportOptions) -> None:
     """Make a page of scored runs: tables, curves, heat maps, and the rows behind each number.
 
-    Example: `ruler report runs/qwen runs/llama --out report.html`
-
     One file that opens from disk, without a network.
+
+    Example: ruler report runs/qwen runs/llama --out report.html
     """
-    typer.echo(f"Written: {api.report(runs, names=names, dataset=dataset, **more)}")
+    from ruler_release.api.scores import write_page
+
+    print(f"Written: {plain(write_page(options))}")
 
 
-def show(
-    config: Annotated[
+@dataclass(frozen=True, kw_only=True)
+class ShowCommand:
+    """The flags of `ruler show`."""
+
+    config: Annotated[str, Option("Such as niah_single_2_4k.", argument=True, metavar="CONFIG")]
+    index: Annotated[int, Option("The row's index, from 0.", argument=True, metavar="INDEX")]
+    dataset: Annotated[
         str,
-        Argument(
-            metavar="CONFIG",
-            help="Such as niah_single_2_4k.",
-            autocompletion=completion.configurations,
-        ),
-    ],
-    index: Annotated[int, Argument(metavar="INDEX", help="The row's index, from 0.")],
-    dataset: Dataset,
-    run: Annotated[list[Path] | None, Option(help=_RUN)] = None,
-    full: Annotated[bool, Option("--full", help=_FULL)] = False,
-    html: Annotated[Path | None, Option(metavar="FILE", help="Write the row as a page.")] = None,
-    revision: DataRevision = None,
-) -> None:
+        Option("A release folder or Hub repository (ORG/NAME).", short="-d", metavar="RELEASE"),
+    ]
+    run: Annotated[
+        tuple[Path, ...], Option("A RUN folder or prediction file; repeatable.", repeatable=True)
+    ] = ()
+    full: Annotated[bool, Option("The whole text, page by page, evidence marked.")] = False
+    html: Annotated[Path | None, Option("Write the row as a page.", metavar="FILE")] = None
+    revision: Annotated[str | None, Option("The release's tag or commit on the Hub.")] = None
+
+
+def show(options: ShowCommand) -> None:
     """Show one row: the text around its evidence, question, references, and how runs answered.
 
-    Example: `ruler show niah_single_2_4k 3 --dataset ruler --run runs/qwen`
+    Example: ruler show niah_single_2_4k 3 --dataset ruler --run runs/qwen
     """
     import pydoc
 
@@ -60,13 +54,15 @@ def show(
     from ruler_eval.report.row_text import row_page, short_text, whole_text
     from ruler_eval.report.row_view import row_view
 
+    html = options.html
     if html is not None and html.is_dir():
         raise RulerError(f"'{html}' is a folder: name a file, such as {html / 'row.html'}.")
-    view = row_view(Release.open(dataset, revision), config, index, run or ())
+    release = Release.open(options.dataset, options.revision)
+    view = row_view(release, options.config, options.index, options.run)
     if html is not None:
         write_whole(html, row_page(view))
-        typer.echo(f"Written: {html}")
-    elif full:
+        print(f"Written: {plain(html)}")
+    elif options.full:
         pydoc.pager(whole_text(view))  # the user's in a terminal, plain text elsewhere
     else:
-        typer.echo(short_text(view), nl=False)
+        print(short_text(view), end="")

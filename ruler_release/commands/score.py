@@ -3,93 +3,131 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Option
-
-from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
+from ruler_common.options import Option, paths
 from ruler_common.text import plain
-from ruler_release import api
-from ruler_release.commands import flags
+from ruler_eval.score.options import PredictionOptions, ScoreOptions
+from ruler_release.commands.common import check_file
 
-_BESIDE = "published: the papers' models beside this one (measured on other rows)."
-_INTERVALS = "Print every table, and every cell's 95 % interval."
-_DEPTH = "Print the scores by depth of the evidence too."
-_ALL = "Print every table: each language, configurations with missing or truncated rows, depth."
-_STRICT = "Also sort right answers with something extra."
-_ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
-_OF_ERRORS = ("cut", "length", "tokenizer", "config", "columns", "references", "name", "revision")
+if TYPE_CHECKING:
+    from ruler_eval.score.results import Results
+
+SHOWN = "What is shown"
 
 
-@flags.arguments_of(api.score)
-def score(
-    files: flags.Files,
-    dataset: flags.Reference = None,
-    markdown: flags.Markdown = False,
-    intervals: Annotated[bool, Option("--intervals", help=_INTERVALS)] = False,
-    depth: Annotated[bool, Option("--depth", help=_DEPTH)] = False,
-    every: Annotated[bool, Option("--all", help=_ALL)] = False,
-    beside: Annotated[str | None, Option(help=_BESIDE)] = None,
-    *,
-    out: Path | None,
-    threshold: str,
-    **more: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ScoreCommand(ScoreOptions):
+    """The flags of `ruler score`."""
+
+    all: Annotated[
+        bool,
+        Option(
+            "Show every table: each language, intervals of every score, depth of the evidence, "
+            "configurations with missing or truncated rows.",
+            panel=SHOWN,
+        ),
+    ] = False
+    beside: Annotated[
+        str | None,
+        Option(
+            "published: the papers' models beside this one (measured on other rows).",
+            panel=SHOWN,
+            choices=("published",),
+        ),
+    ] = None
+    markdown: Annotated[bool, Option("Tables in Markdown.", panel=SHOWN)] = False
+    fail_under: Annotated[
+        float | None,
+        Option(
+            "Exit with code 1 if the average over the scored tasks and lengths is below it.",
+            panel=SHOWN,
+            min=0,
+            max=100,
+            metavar="SCORE",
+        ),
+    ] = None
+
+
+def score(options: ScoreCommand) -> None:
     """Score predictions against a frozen split: scores and averages, all else in results.json.
 
-    Example: `ruler score runs/qwen --out results.json`
-
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
+
+    Example: ruler score runs/qwen --out results.json
     """
-    from ruler_eval.report import score_report
+    from ruler_release.api.scores import results_path, score_files
+
+    out = results_path(options)
+    check_file(out, "results.json")
+    results = score_files(replace(options, progress=True))
+    show_scores(results, options)
+    if out is not None:
+        print(f"\nWritten: {plain(out)}", file=sys.stderr)
+    else:
+        print("\nNo results.json: --out FILE writes one, for compare and report.", file=sys.stderr)
+    check_average(results, options.fail_under)
+
+
+def show_scores(results: Results, options: ScoreCommand) -> None:
+    """Print the tables of a scored run."""
+    from ruler_eval.report import terminal
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.aggregates import parse_baseline
-    from ruler_eval.score.predictions import results_place
 
-    flags.not_a_folder(out, "results.json")
-    if beside not in (None, "published"):
-        raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
-    out = out or results_place(files)
-    read: dict[str, Any] = {"dataset": dataset, "out": out, "threshold": threshold}
-    results = api.score(files, **read, **more, progress=True)
-    every = every or intervals
-    typer.echo(plain(score_report.report(results, markdown, every, intervals, depth)))
-    if beside is not None:
-        found = beside_published(results, parse_baseline(threshold), markdown, every)
-        typer.echo(f"\n{found}")
-    if out is not None:
-        typer.echo(f"\nWritten: {plain(out)}", err=True)
-    else:
-        typer.echo("\nNo results.json: --out FILE writes one, for compare and report.", err=True)
+    print(plain(terminal.scores(results, options.markdown, options.all)))
+    if options.beside is not None:
+        baseline = parse_baseline(options.threshold)
+        found = beside_published(results, baseline, options.markdown, options.all)
+        print(f"\n{plain(found)}")
 
 
-@flags.arguments_of(api.score, only=_OF_ERRORS)
-def errors(
-    files: flags.Files,
-    dataset: flags.Reference = None,
-    strict: Annotated[bool, Option("--strict", help=_STRICT)] = False,
-    out: Annotated[Path | None, Option("--out", "-o", help=_ERRORS_OUT)] = None,
-    markdown: flags.Markdown = False,
-    *,
-    cut: str,
-    **more: Any,
-) -> None:
+def check_average(results: Results, fail_under: float | None) -> None:
+    """Exit with code 1 if the average over tasks and lengths is below `fail_under`."""
+    if fail_under is None:
+        return
+    from ruler_eval.report.terminal import overall_average
+
+    average = overall_average(results)
+    if average is None:
+        print("--fail-under: nothing was scored.", file=sys.stderr)
+        raise SystemExit(1)
+    if average < fail_under:
+        text = f"The average is {average:.2f}, below --fail-under {fail_under:g}."
+        print(text, file=sys.stderr)
+        raise SystemExit(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorsCommand(PredictionOptions):
+    """The flags of `ruler errors`."""
+
+    strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
+    out: Annotated[
+        Path | None,
+        Option("Write every wrong row and its kind as JSON lines.", short="-o", metavar="FILE"),
+    ] = None
+    markdown: Annotated[bool, Option("Tables in Markdown.")] = False
+
+
+def errors(options: ErrorsCommand) -> None:
     """Sort every wrong answer into the papers' kinds of errors, by task and length.
 
-    Example: `ruler errors runs/qwen`
+    Example: ruler errors runs/qwen
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
-    from ruler_eval.score.predictions import PredictionSource
     from ruler_eval.score.row_score import ScoringRules
+    from ruler_release.api.scores import prediction_source
 
-    flags.not_a_folder(out, "errors.jsonl")
-    source = PredictionSource(dataset=dataset, **more)
-    predictions, release = source.open(files, keep_prompts=True)
-    found = collect(predictions, release, ScoringRules.parse(cut=cut), strict)
-    if out is not None:
-        write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    typer.echo(plain(analysis_tables.errors(found, markdown)))
+    check_file(options.out, "errors.jsonl")
+    source = prediction_source(options)
+    predictions, release = source.open(paths(options.files), keep_prompts=True)
+    found = collect(predictions, release, ScoringRules.parse(cut=options.cut), options.strict)
+    if options.out is not None:
+        write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
+    print(plain(analysis_tables.errors(found, options.markdown)))

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
-
+from ruler_common.options import Option
 from ruler_common.text import plain
-from ruler_release import completion
-from ruler_release.commands.flags import Mirror, NoDataset
 
-app = typer.Typer(name="sources", help="List the sources, or fetch them.")
-
-_FOR = "A folder, a Hub repository (ORG/NAME), or a name such as gpt-4o."
-_SUITE = "Of this suite, such as oneruler; else of ruler and oneruler."
-_NAMES = "Sources, a dataset (oneruler), a language (pl), a tokenizer; all sources if none."
+Mirror = Annotated[
+    Path | None, Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR")
+]
 
 
-@app.callback(invoke_without_command=True)
-def list_sources(
-    context: typer.Context,
+@dataclass(frozen=True)
+class SourcesCommand:
+    """The flags of `ruler sources`."""
+
     suite: Annotated[
-        str | None, Option("--suite", help=_SUITE, autocompletion=completion.suites)
-    ] = None,
-    mirror: Mirror = None,
-    dataset: NoDataset = None,
-) -> None:
-    """List each source with its state, size and licence.
+        str | None, Option("Of this suite, such as oneruler. Default: of ruler and oneruler.")
+    ] = None
+    mirror: Mirror = None
 
-    Example: `ruler sources --suite oneruler`
+
+def list_sources(options: SourcesCommand) -> None:
+    """List each source with its state, size and licence, or fetch them.
+
+    Example: ruler sources --suite oneruler
     """
-    if context.invoked_subcommand is not None:
-        return
     from ruler_builder.suites.suite import read_suite
     from ruler_builder.text.sources import Store, states
     from ruler_common.names import TASKS
     from ruler_release.tables import source_tables
 
-    store = Store(mirror)
-    datasets = [read_suite(suite).dataset] if suite else list(TASKS)
+    store = Store(options.mirror)
+    datasets = [read_suite(options.suite).dataset] if options.suite else list(TASKS)
     for name in datasets:
         source_tables.show_sources(name, states(store, name))
     if datasets == ["oneruler"]:
@@ -47,44 +43,69 @@ def list_sources(
     source_tables.show_remedy()
 
 
-@app.command()
-def fetch(
-    names: Annotated[list[str] | None, Argument(help=_NAMES)] = None,
-    mirror: Mirror = None,
-) -> None:
+@dataclass(frozen=True)
+class FetchSourcesCommand:
+    """The flags of `ruler sources fetch`."""
+
+    names: Annotated[
+        tuple[str, ...],
+        Option(
+            "Sources, a dataset (oneruler), a language (pl), a tokenizer. Default: all sources.",
+            argument=True,
+            metavar="[NAME...]",
+        ),
+    ] = ()
+    mirror: Mirror = None
+
+
+def fetch(options: FetchSourcesCommand) -> None:
     """Download sources and tokenizers into the cache, except for those that are there already.
 
-    Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
+    Example: ruler sources fetch essays squad
+
+    Example: ruler sources fetch oneruler-nouns pl ko
     """
     from ruler_builder.text.sources import Store, named_sources
     from ruler_builder.tokens.tokenizers import named, pinned_files
     from ruler_common import terminal
 
-    store = Store(mirror)
-    counted = [name for name in names or () if name in named()]
-    files = [(name, file) for name in counted for file in pinned_files(name)]
-    others = [name for name in names or () if name not in counted]
-    if others or not counted:
-        found = named_sources(others)
+    store = Store(options.mirror)
+    tokenizers_asked = [name for name in options.names if name in named()]
+    sources_asked = [name for name in options.names if name not in named()]
+    files = [(name, file) for name in tokenizers_asked for file in pinned_files(name)]
+    if sources_asked or not tokenizers_asked:
+        found = named_sources(sources_asked)
         files += [(name, source.canonical.file) for name, source in found.items()]
     for name, file in files:
         with terminal.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
-        typer.echo(plain(f"{name}: {path}"))
+        print(plain(f"{name}: {path}"))
 
 
-def tokenizers(
-    model: Annotated[str | None, Option("--for", metavar="MODEL", help=_FOR)] = None,
-) -> None:
+@dataclass(frozen=True)
+class TokenizersCommand:
+    """The flags of `ruler tokenizers`."""
+
+    model: Annotated[
+        str | None,
+        Option(
+            "A folder, a Hub repository (ORG/NAME), or a name such as gpt-4o.",
+            flag="--for",
+            metavar="MODEL",
+        ),
+    ] = None
+
+
+def tokenizers(options: TokenizersCommand) -> None:
     """List the named tokenizers, or say which frozen rows are exact for a model's tokenizer.
 
-    Example: `ruler tokenizers --for Qwen/Qwen3-8B`
+    Example: ruler tokenizers --for Qwen/Qwen3-8B
     """
     from ruler_builder.release.model_tokenizer import find_model_tokenizer
     from ruler_builder.tokens.tokenizers import named
     from ruler_release.tables import source_tables
 
-    if model is None:
+    if options.model is None:
         source_tables.show_tokenizers(named())
     else:
-        source_tables.show_model_tokenizer(find_model_tokenizer(model))
+        source_tables.show_model_tokenizer(find_model_tokenizer(options.model))

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from ruler_builder.release.card_tables import lengths
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
@@ -124,4 +122,4 @@ def _as_json(file: FileReport) -> dict[str, Any]:
 
 def show_note(text: str) -> None:
     """Print what a push did."""
-    typer.echo(plain(without_passwords(text)))
+    print(plain(without_passwords(text)))

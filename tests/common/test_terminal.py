@@ -81,6 +81,13 @@ def test_a_table_is_text_or_markdown() -> None:
     ]
 
 
+def test_an_emoji_of_several_characters_takes_the_columns_that_a_terminal_gives_it() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
+    assert first == f"{family}       7"  # two columns
+    assert (head, second) == ("answer    1", "ab        7")
+
+
 def test_in_80_columns_a_long_name_stands_whole_above_its_numbers() -> None:
     names = ["n" * 79 + end for end in "12"]
     rows = [[name, "1.0"] for name in (*names, "vt")]

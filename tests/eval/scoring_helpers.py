@@ -230,7 +230,7 @@ def _oneruler_row(config, index, none):
 
 
 def effective_lengths(stdout: str) -> dict[str, list[str]]:
-    """By group, the rest of its row in the table of effective lengths of `ruler score --all`."""
-    (table,) = [text for text in stdout.split("\n\n") if re.match("group +effective ", text)]
+    """By group, threshold and effective length (without its interval) of `ruler score`."""
+    (table,) = [text for text in stdout.split("\n\n") if re.match("group +Avg.*effective", text)]
     rows = (re.split(" {2,}", line) for line in table.splitlines())
-    return {name: rest for name, *rest in rows}
+    return {row[0]: [row[-2], row[-1].partition(" ")[0]] for row in rows}

@@ -46,7 +46,7 @@ def test_a_hostile_name_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("score", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown", "--intervals"),
+        ("score", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown", "--all"),
         ("score", "case/RUN-ruler", "--markdown", "--beside", "published"),
         ("compare", "case/RUN-ruler", "base/RUN-ruler", "--markdown"),
         ("analyze", "case/RUN-oneruler", "--markdown"),

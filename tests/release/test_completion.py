@@ -7,52 +7,67 @@ import subprocess
 import sys
 from pathlib import Path
 
-import typer
-from typer.main import get_command
+import pytest
 
-from ruler_release import completion
-from ruler_release.app import app
+from ruler_release.completion import NAMES
+from tests.in_process import ruler
 
 
-def completed(text: str, **given: object) -> list[str]:
-    context = typer.Context(get_command(app))
-    context.params = given
-    return completion.configurations(context, text)
+def completed(*words: str) -> list[str]:
+    """What a shell gets for a command line whose last word is begun."""
+    asked = {"_RULER_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("ruler", *words))}
+    asked["COMP_CWORD"] = str(len(words))
+    done = subprocess.run(
+        [sys.executable, "-m", "ruler_release"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
 
 
 def test_configurations_are_completed_from_the_release_or_the_published_names(release: Path):
-    assert completed("all_1", dataset="ORG/ruler") == ["all_16k", "all_128k"]
-    assert completed("vt_4k,qa_1_6") == ["vt_4k,qa_1_64k"]
-    assert "niah_none_8k" in completed("niah_none", dataset="ORG/oneruler")
-    assert completed("vt_", dataset=str(release)) == ["vt_4k"]
-    assert "niah_mk_4k" in completed("niah_m", dataset=str(release))  # groups too
-    assert completion.backends("o") == ["openai", "oracle"]
-    assert completion.suites("ruler_c") == ["ruler_complexity", "ruler_correlation"]
+    configs = NAMES["configs"]
+    assert configs({"dataset": "ORG/ruler"}, "all_1") == ["all_16k", "all_128k"]
+    assert configs({}, "vt_4k,qa_1_6") == ["vt_4k,qa_1_64k"]
+    assert "niah_none_8k" in configs({"dataset": "ORG/oneruler"}, "niah_none")
+    assert configs({"dataset": release}, "vt_") == ["vt_4k"]
+    assert "niah_mk_4k" in configs({"dataset": str(release)}, "niah_m")  # groups too
 
 
 def test_what_a_build_takes_is_completed_for_its_suite():
-    context = typer.Context(get_command(app))
-    context.params = {"suite": "oneruler"}
-    assert completion.tasks(context, "cwe,niah_n") == ["cwe,niah_none"]
-    assert completion.lengths(context, "") == ["8k", "32k", "64k", "128k"]
-    context.params = {"suite": "mine.toml"}
-    assert completion.tasks(context, "niah") == []
-    assert completion.tokenizers("qw") == ["qwen2.5"]
-    assert completion.languages("pl,k") == ["pl,ko"]
-    assert (completion.modes("c"), completion.cuts("w")) == (["chat", "completion"], ["wrong"])
-    assert completion.formats("kv") == ["kvpress"]
+    suite = {"suite": "oneruler"}
+    assert NAMES["tasks"](suite, "cwe,niah_n") == ["cwe,niah_none"]
+    assert NAMES["lengths"](suite, "") == ["8k", "32k", "64k", "128k"]
+    assert NAMES["tasks"]({"suite": "mine.toml"}, "niah") == []
+    assert NAMES["tokenizers"]({}, "qw") == ["qwen2.5"]
+    assert NAMES["languages"]({}, "pl,k") == ["pl,ko"]
+    assert NAMES["suite"]({}, "ruler_c") == ["ruler_complexity", "ruler_correlation"]
+
+
+def test_a_shell_asks_the_program(release: Path):
+    assert completed("run", "-d", str(release), "--configs", "vt") == ["vt_4k"]
+    assert completed("run", "-d", str(release), "--backend", "o") == ["openai", "oracle"]
+    assert completed("run", "--mode", "c") == ["chat", "completion"]
+    assert completed("score", "runs/a", "--cut", "w") == ["wrong"]
+    assert completed("export", "ruler", "--format", "kv") == ["kvpress"]
+    assert completed("quicks") == ["quickstart"]
 
 
 def test_a_damaged_release_completes_nothing(tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{")
-    assert completed("vt", dataset=str(tmp_path)) == []
+    assert completed("run", "-d", str(tmp_path), "--configs", "vt") == []
 
 
-def test_a_shell_asks_the_program(release: Path):
-    line = f"ruler run -d {release} --configs vt"
-    asked = {"_RULER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "5"}
-    command = [sys.executable, "-m", "ruler_release"]
-    done = subprocess.run(
-        command, env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout, done.stderr) == ("vt_4k\n", "")
+def test_completion_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    for _ in range(2):
+        assert ruler("--install-completion").code == 0
+    text = (tmp_path / ".bashrc").read_text()
+    assert text.count("_RULER_COMPLETE=bash_source ruler") == 1
+    monkeypatch.setenv("SHELL", "/bin/ksh")
+    done = ruler("--install-completion")
+    assert (done.code, "'ksh' is not one of bash, zsh, fish" in done.stderr) == (2, True)

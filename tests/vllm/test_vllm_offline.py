@@ -116,18 +116,11 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
     order = replace(order, dataset=str(big), configs=("niah_single_1_4k",))
     whole = replace(order, out=tmp_path / "whole")
     run(whole)
-    code = (
-        "import typer\nfrom ruler_release.commands.run import run\n"
-        "app = typer.Typer()\napp.command()(run)\n"
-        "if __name__ == '__main__':\n    app()\n"
-    )
-    script = tmp_path / "ruler_run.py"
-    script.write_text(code)
     flags = ["--dataset", str(big), "--configs", "niah_single_1_4k", "--backend", "vllm"]
     flags += ["--model", order.model, "--out", str(order.out)]
     for name, value in order.arguments.items():
         flags += ["--engine-arg", f"{name}={json.dumps(value).strip(chr(34))}"]
-    command = [sys.executable, str(script), *flags]
+    command = [sys.executable, "-m", "ruler_release", "run", *flags]
     process = subprocess.Popen(command, env=os.environ, start_new_session=True)
     path = order.out / "niah_single_1_4k.jsonl"
     while len(list(read_lines(path))) < 2:

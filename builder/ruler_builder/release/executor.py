@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 from ruler_common.text import one_line
 
 Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
@@ -157,17 +158,19 @@ def connect(address: str | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise RulerError(
-            "--engine ray needs the package 'ray': pip install 'ruler-release[ray]'"
-        ) from error
+        raise missing("ray", "--engine ray") from error
     if ray.is_initialized():
         return ray
-    options = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
     try:
         host, _, port = (address or "").rpartition(":")
         if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
             socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(address=address, **options)
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     except (OSError, ValueError, RuntimeError) as error:
         raise RulerError(
             f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -21,48 +20,39 @@ NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. The
 
 @dataclass(frozen=True)
 class Question:
-    """A question, its accepted answers, and its documents by index.
-
-    Beside the `gold` ones these are its `own`, others that always (HotpotQA) or first of all
-    (SQuAD) fill the context.
-    """
+    """A question, its accepted answers, and its documents by their numbers in the corpus."""
 
     text: str
     answers: tuple[str, ...]
-    gold: tuple[int, ...]
-    own: tuple[int, ...]
+    gold: tuple[int, ...]  # documents that hold the answer
+    own: tuple[int, ...]  # documents that fill the context before any other
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Distinct documents and the questions asked of them."""
+    """Distinct documents, and the questions about them."""
 
     documents: list[str]
     questions: list[Question]
-    own_required: bool  # whether a question's own must all be in its context (HotpotQA)
-
-    @cached_property
-    def known(self) -> frozenset[str]:
-        """The documents, to ask whether a text is one."""
-        return frozenset(self.documents)
+    own_required: bool  # whether a question's own documents are all in its context (HotpotQA)
 
 
-_BETWEEN = re.compile(r"[\s,\]]*")  # two entries of a JSON list, and its end
-_MOST_KEPT = 4
-# The corpora that were read, by name and digest of the file.
+_BETWEEN_ENTRIES = re.compile(r"[\s,\]]*")  # of a JSON list, and after the last one
+_MAX_KEPT = 4
+# The corpora that were read last, by name and digest of the file.
 _kept: dict[tuple[str, bytes], Corpus] = {}
 
 
 def essays(data: bytes) -> str:
-    """The text of an essay corpus."""
+    """Return the text of an essay corpus."""
     text = data.decode("utf-8")
     return str(json.loads(text)["text"]) if text.startswith("{") else text
 
 
 def questions(name: str, data: bytes) -> Corpus:
-    """The corpus of a question-answering source, `squad` or `hotpotqa`; not to be changed.
+    """Return the corpus of a question-answering source, `squad` or `hotpotqa`.
 
-    The last ones are kept: HotpotQA takes a second to read.
+    The last ones are kept, since HotpotQA takes a second to read: do not change them.
     """
     readers: dict[str, Callable[[bytes], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
     if name not in readers:
@@ -71,14 +61,14 @@ def questions(name: str, data: bytes) -> Corpus:
         )
     key = name, sha256(data).digest()
     if key not in _kept:
-        if len(_kept) == _MOST_KEPT:
+        if len(_kept) == _MAX_KEPT:
             del _kept[next(iter(_kept))]
         _kept[key] = readers[name](data)
     return _kept[key]
 
 
 def _squad(data: bytes) -> Corpus:
-    """Answerable questions; a document is a paragraph, its own are the rest of its article."""
+    """Read the answerable questions; a document is a paragraph, `own` are those of its article."""
     parts = json.loads(data)["data"]
     articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in parts]
     every = dict.fromkeys(text for article in articles for text in article)
@@ -96,7 +86,7 @@ def _squad(data: bytes) -> Corpus:
 
 
 def _hotpotqa(data: bytes) -> Corpus:
-    """A document is a title, a newline and its sentences; the gold ones hold supporting facts."""
+    """Read HotpotQA: a document is a title, a newline and its sentences."""
     index: dict[str, int] = {}
     asked = []
     for entry in _entries(data.decode("utf-8")):
@@ -110,9 +100,9 @@ def _hotpotqa(data: bytes) -> Corpus:
 
 
 def _entries(text: str) -> Iterator[Any]:
-    """The entries of a JSON list, one at a time: HotpotQA's together would take 150 MB more."""
-    decoder, start = json.JSONDecoder(), _BETWEEN.match(text, text.index("[") + 1)
+    """Yield the entries of a JSON list one by one; all of HotpotQA's would take 150 MB more."""
+    decoder, start = json.JSONDecoder(), _BETWEEN_ENTRIES.match(text, text.index("[") + 1)
     while start and start.end() < len(text):
         entry, end = decoder.raw_decode(text, start.end())
         yield entry
-        start = _BETWEEN.match(text, end)
+        start = _BETWEEN_ENTRIES.match(text, end)

@@ -17,6 +17,7 @@ from importlib.resources import files
 import numpy as np
 
 from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 
 DIGESTS = {
     "nounlist.txt": "8d88b3ebc2e2969ed92ebe49cdb0c8a87c2ad3b27493d7afdff608f2e51c5bc9",
@@ -104,10 +105,7 @@ def extension() -> list[str]:
     try:
         from wordfreq import top_n_list
     except ImportError:
-        raise RulerError(
-            "Above 128k common_words needs more words than wonderwords has. "
-            "Run: pip install 'ruler-release[long]'"
-        ) from None
+        raise missing("long", "Above 128k common_words") from None
     known = {word.casefold() for word in vocabulary()}
     ranked = top_n_list("en", 400_000)
     words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in known]

@@ -28,6 +28,7 @@ from ruler_builder.text.sources import Pinned, Store
 from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
 from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 from ruler_common.files import sha256_of
 from ruler_common.hf_tokenizer import FILES, auto_tokenizer
 from ruler_common.manifest_form import TokenizerEntry
@@ -126,9 +127,7 @@ def _about(spec: str, title: str, library: str) -> TokenizerEntry:
     try:
         return TokenizerEntry(spec=spec, title=title, library=library, version=version(library))
     except PackageNotFoundError as error:
-        raise RulerError(
-            f"This tokenizer needs the package '{library}': pip install 'ruler-release[tokenizers]'"
-        ) from error
+        raise missing("tokenizers", f"The tokenizer '{spec}'") from error
 
 
 def _from_files(
@@ -202,6 +201,10 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
     if not Path(where).is_dir():
         raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
     about["sha256"] = _digests(Path(where))
+    if not about["sha256"]:
+        raise RulerError(
+            f"'{where}' has no tokenizer: give the folder of a model that has a tokenizer.json."
+        )
     return _auto_tokenizer(name, where, None, about)
 
 

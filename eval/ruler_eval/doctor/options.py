@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from ruler_common.errors import RulerError
+from ruler_common.options import Option, check_options, names_in, options_of
+from ruler_eval.run.options import RunOptions
 
+WHAT, SERVER = "What is asked", "The server or engine"
 LOAD = 32
 """Rows that are sent at once under load, unless --load says otherwise."""
 
@@ -29,35 +32,77 @@ LEVELS["thorough"] = Level(rows=600, max_loss=5)
 class DoctorOptions:
     """The options of an examination of one model on one server or engine."""
 
-    dataset: str = "ruler"
-    lengths: tuple[str, ...] = ()
-    configs: tuple[str, ...] = ()
-    out: Path = Path("doctor")
-    backend: str = "openai"
-    model: str = ""
-    base_url: str | None = None
-    tokenizer: str | None = None
-    mode: str | None = None
-    provider: str | None = None
-    max_model_len: int | None = None
-    timeout: float = 3600.0
-    give_up_after: float = 600.0
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    base_url: Annotated[
+        str | None, Option("The server, such as http://localhost:8000/v1.", panel=WHAT)
+    ] = None
+    model: Annotated[str, Option("The model's name on the server.", panel=WHAT, short="-m")] = ""
+    dataset: Annotated[str, Option("The release.", panel=WHAT, short="-d", metavar="RELEASE")] = (
+        "ruler"
+    )
+    lengths: Annotated[
+        tuple[str, ...],
+        Option(
+            "Lengths, such as 4k,32k. Default: the shortest, and the longest up to 32k.",
+            panel=WHAT,
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = ()
+    configs: Annotated[
+        tuple[str, ...],
+        Option(
+            "Configurations instead of lengths, such as niah_4k,qa_1_32k.",
+            panel=WHAT,
+            short="-c",
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = ()
+    out: Annotated[
+        Path,
+        Option("The folder of all answers; an existing one is continued.", panel=WHAT, short="-o"),
+    ] = Path("doctor")
+    rows: Annotated[int | None, Option("Rows, if not the level's.", panel=WHAT, min=1)] = None
+    load: Annotated[int, Option("Requests at once, under load.", panel=WHAT, min=2)] = LOAD
     level: str = "usual"
-    rows: int | None = None
-    load: int = LOAD
-    price: tuple[float, float] | None = None
+    backend: Annotated[
+        str, Option("Who answers.", panel=SERVER, short="-b", choices=("openai", "vllm"))
+    ] = "openai"
+    tokenizer: Annotated[
+        str | None,
+        Option(
+            "The model's tokenizer, to compare tokens, text and template with the server's.",
+            panel=SERVER,
+        ),
+    ] = None
+    mode: Annotated[
+        str | None,
+        Option("How a prompt is made.", panel=SERVER, choices=("prefill", "chat", "completion")),
+    ] = None
+    provider: Annotated[
+        str | None, Option("Who answers, as docs/servers.md names it.", panel=SERVER)
+    ] = None
+    max_model_len: Annotated[
+        int | None, Option("The model's context length in tokens.", panel=SERVER, min=1)
+    ] = None
+    timeout: Annotated[float, Option("Seconds for a request.", panel=SERVER, min=0, above=True)] = (
+        3600.0
+    )
+    give_up_after: float = 600.0
+    arguments: Annotated[Mapping[str, Any], options_of(RunOptions)["arguments"]] = field(
+        default_factory=dict
+    )
+    price: Annotated[tuple[float, float] | None, options_of(RunOptions)["price"]] = None
     quiet: bool = False
 
     def __post_init__(self) -> None:
-        if self.backend not in ("openai", "vllm"):
-            raise RulerError(f"ruler doctor takes --backend openai or vllm, not '{self.backend}'.")
+        check_options(self)
         if not self.model:
             raise RulerError("Name the model: --model NAME, as the server knows it.")
-        if self.rows is not None and self.rows < 1:
-            raise RulerError("--rows takes a number of rows, 1 or more.")
-        if self.load < 2:
-            raise RulerError("--load takes a number of requests at once, 2 or more.")
+        if self.backend == "openai" and self.base_url is None:
+            raise RulerError(
+                "Name the server, --base-url URL, or a finished run: ruler doctor RUN."
+            )
 
     @property
     def row_count(self) -> int:

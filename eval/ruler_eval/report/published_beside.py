@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from ruler_common.frozen_rows import are_frozen
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
-from ruler_eval.report.score_tables import chosen, mean_name
 from ruler_eval.report.table_parts import number
+from ruler_eval.report.terminal import chosen, mean_name
 from ruler_eval.score.aggregates import Baseline
 from ruler_eval.score.results import GroupSummary, Results, rows_of
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.options import (
@@ -22,7 +22,9 @@ from ruler_common.options import (
     several,
 )
 from ruler_eval.run.backends.secrets import check_argument
-from ruler_eval.run.reasoning import Reasoning
+
+if TYPE_CHECKING:
+    from ruler_eval.run.reasoning import Reasoning
 
 BACKENDS = ("vllm", "openai", "hf", "oracle", "batch")
 MODES = ("prefill", "chat", "completion")
@@ -315,13 +317,15 @@ class RunOptions:
         object.__setattr__(self, "dataset", str(self.dataset))
         object.__setattr__(self, "out", Path(self.out))
         check_options(self)
-        Reasoning.parse(str(self.thinking))
+        _ = self.reasoning  # it is checked
         for name, value in self.arguments.items():
             _check_argument(name, value)
 
     @property
     def reasoning(self) -> Reasoning:
         """Whether the model is asked to reason, and the tokens of room it gets for that."""
+        from ruler_eval.run.reasoning import Reasoning  # slower than all options
+
         return Reasoning.parse(str(self.thinking))
 
     @property

@@ -65,6 +65,10 @@ class Record(TypedDict):
     usage: Usage | None
     error: str | None
     thinking_ended: bool | None
+    in_flight: NotRequired[int]
+    """Requests in flight with it, itself included; from a server."""
+    tries: NotRequired[int]
+    """How often it was sent; from a server."""
 
 
 class Session(TypedDict):

@@ -420,7 +420,11 @@ class _RecordReader:
             return row_number(values["index"])
         paths = self.form.paths.get("index")
         if paths is not None and (self.form.name != "--columns" or paths is not INDEX):
-            raise KeyError(_last(paths))
+            raise RulerError(
+                f"'{self._file}' does not say which row an answer is of: it has no "
+                f"'{_last(paths)}'. Add a column `index` (from 0), or name yours with --columns "
+                "index=NAME,prediction=NAME."
+            )
         self.numbered = True
         self._numbers[config] += 1
         return self._numbers[config] - 1

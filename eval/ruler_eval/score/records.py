@@ -54,6 +54,9 @@ def _each_once(file: Path, columns: Collection[str]) -> None:
 
 
 def _lines(file: Path, damaged: list[str]) -> Records:
+    with file.open("rb") as opened:
+        if opened.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise RulerError(f"'{file}' is UTF-16: save it as UTF-8.")
     sound = True
     for number, data in lines_of(file):
         where = f"{file}:{number}"

@@ -16,9 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-import ruler_release.app
 from ruler_builder.release.build import build
 from ruler_builder.release.manifest import BUILD_FOLDER
 from ruler_builder.release.plan import BuildOrder
@@ -30,6 +28,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_dataset import load
 from tests.conftest import Silent
+from tests.in_process import ruler as run_ruler
 from tests.nightly import mostly_nightly
 
 ORDER = BuildOrder(
@@ -122,7 +121,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS])
+    done = run_ruler("build", str(root), *ARGUMENTS)
     assert "files made" in done.stdout
     assert files(root) == files(release)
     assert verify(root).ok
@@ -142,8 +141,8 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = CliRunner().invoke(ruler_release.app.app, ["verify", str(root)])
-    assert shown.exit_code == 1
+    shown = run_ruler("verify", str(root))
+    assert shown.code == 1
     assert "Incomplete" in shown.stdout
     assert "breaches" not in shown.stdout
 
@@ -163,17 +162,15 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert "Traceback" not in failed.stderr
     assert "too large" in failed.stderr
     assert not (root / MANIFEST).exists()
-    assert (
-        CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS]).exit_code == 0
-    )
+    assert run_ruler("build", str(root), *ARGUMENTS).code == 0
     assert files(root) == files(release)
 
 
 def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = CliRunner().invoke(ruler_release.app.app, ["build", str(release), *ARGUMENTS])
+    again = run_ruler("build", str(release), *ARGUMENTS)
     assert "nothing to do" in again.stdout
-    assert again.exit_code == 0
+    assert again.code == 0
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
@@ -240,6 +237,25 @@ def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> N
         build(
             BuildOrder(root, lengths=("4k",), samples=20, seed=5, sources=("embedded",)), Silent()
         )
+
+
+def test_a_disk_that_is_too_small_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on another"):
+        build(replace(ORDER, root=tmp_path / "full"), Silent())
+    assert not (tmp_path / "full").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(RulerError, match="cannot be written: give a folder that can"):
+        build(replace(ORDER, root=tmp_path / "out"), Silent())
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

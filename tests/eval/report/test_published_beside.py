@@ -73,5 +73,9 @@ def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
 
 def test_another_word_than_published_is_a_sentence(write_run):
     assert ruler("score", write_run(right), "--beside", "papers") == (
-        *("", "Error: --beside 'papers' is not published, the one choice there is.\n", 2),
+        *(
+            "",
+            "Error: Unknown --beside 'papers'. Known: published. See: the choices of --beside\n",
+            2,
+        ),
     )

@@ -10,7 +10,7 @@ from ruler_common.names import TASKS, Names, parse_length
 from ruler_common.terminal import COLUMNS, width
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.published_beside import beside_published
-from ruler_eval.report.score_report import report
+from ruler_eval.report.terminal import scores as report
 from ruler_eval.score import aggregates
 from ruler_eval.score.results import load, rows_by_config
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
@@ -38,17 +38,20 @@ def results(write_run):
 
 
 def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
-    lines = report(results, depth=True).splitlines()
+    lines = report(results).splitlines()
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("task ")) :]
     assert table[0].split() == ["task", "4K", "8K", "16K", "32K", "64K", "128K"]
     assert max(map(len, table)) <= 80
     group = results["summary"]["tekken"]["en"]["all"]
     low, high = group["average"]["interval"]
-    row, losses = [line.split() for line in lines if line.startswith("all ")]
+    (row,) = [line.split() for line in lines if line.startswith("all 13 tasks ")]
     numbers = (group["average"]["score"], low, high, group["weighted_inc"]["score"])
-    assert row[1:5] == [f"{value:.1f}" for value in numbers]
-    assert losses == ["all", *[losses[1]] * 5]
-    assert losses[1].startswith("+0.0±")
+    assert row[3:7] == [f"{value:.1f}" for value in numbers]
+    assert row[8] == "85.6"  # the threshold, beside what it decides
+    (changes,) = [line.split() for line in lines if line.startswith("change from 4K ")]
+    assert changes[3:] == [changes[3]] * 5
+    assert changes[3].startswith("+0.0±")
+    assert len(lines) <= 45  # one screen
     (ends,) = [line.split() for line in lines if line.startswith("95 % from")]
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
 
@@ -61,15 +64,13 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
         Names.of("ruler"),
         aggregates.SummaryOptions(baseline=score - 0.1),
     )
-    text = " ".join(report(results).split())
-    assert (
-        f"({score - 0.1:.1f} for all); by the ends of the scores' intervals <4K-128K (all)" in text
-    )
+    (row,) = [line for line in report(results).splitlines() if line.startswith("all 13 tasks ")]
+    assert row.split()[-3:] == [f"{score - 0.1:.1f}", "128K", "(<4K–128K)"]
 
 
 def test_all_that_is_printed_fits_80_columns(results):
     results["notes"].append("a note of many words, " * 12)
-    lines = report(results, depth=True).splitlines()
+    lines = report(results).splitlines()
     assert max(map(len, lines)) <= 80
 
 
@@ -95,9 +96,7 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
-    lines = (
-        f"{report(results, every=True, intervals=True)}\n\n{beside_published(results)}".splitlines()
-    )
+    lines = f"{report(results, every=True)}\n\n{beside_published(results)}".splitlines()
     assert max(map(width, lines)) <= COLUMNS
     firsts = {line.partition("  ")[0] for line in lines}
     (published,) = newest_tables("ruler")[:1]
@@ -134,9 +133,9 @@ def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_pat
     assert any(line.startswith("niah_none") for line in whole.splitlines())
 
 
-def test_depth_is_printed_where_it_is_asked_for(results):
+def test_depth_is_printed_if_all_tables_are_asked_for(results):
     assert "depth of the evidence" not in report(results)
-    lines = report(results, depth=True).splitlines()
+    lines = report(results, every=True).splitlines()
     (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]
     bins = results["configurations"]["niah_single_1_4k"]["depth"]
     assert row[1:] == ["-" if b["score"] is None else f"{b['score']:.0f}" for b in bins]

@@ -101,14 +101,8 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
     """Start `ruler run FLAGS` as a process of its own."""
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
-        code = (
-            "import sys, typer\nfrom ruler_release.commands.run import run\n"
-            "from ruler_dataset import RulerError\n"
-            "app = typer.Typer(pretty_exceptions_enable=False)\napp.command()(run)\n"
-            "try:\n    app()\nexcept RulerError as error:\n    sys.exit(f'Error: {error}')\n"
-        )
         return subprocess.Popen(
-            [sys.executable, "-c", code, *flags],
+            [sys.executable, "-m", "ruler_release", "run", *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import ruler_dataset
 from ruler_common.errors import RulerError
@@ -21,12 +19,9 @@ from ruler_eval.run.plan import COLUMNS, Estimate, Part, plan_rows, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate, run
-from ruler_release.commands import run as run_command
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
-
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(run_command.run)
+from tests.in_process import ruler
 
 
 @pytest.fixture
@@ -97,8 +92,8 @@ def test_the_estimate_in_words() -> None:
 def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path: Path) -> None:
     flags = ["--dataset", str(small), "--configs", "all_4k", "--out", str(tmp_path / "RUN")]
     flags += ["--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"]
-    result = CliRunner().invoke(app, [*flags, "--dry-run", "--price", "1,2"])
-    assert result.exit_code == 0, result.output
+    result = ruler("run", *flags, "--dry-run", "--price", "1,2")
+    assert result.code == 0, result.stderr
     said = " ".join(result.stdout.split())
     assert said.startswith("To do: 20 rows of 4 configurations, ")
     assert said.index(" Prompts begin alike: ") < said.index(" Cost: ")
@@ -107,7 +102,7 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path:
 
 def test_the_estimate_stands_before_the_first_row(small: Path, tmp_path: Path) -> None:
     flags = ["--dataset", str(small), "--configs", "vt_4k", "--out", str(tmp_path / "RUN")]
-    result = CliRunner().invoke(app, [*flags, "--backend", "oracle"])
+    result = ruler("run", *flags, "--backend", "oracle")
     assert result.stderr.startswith("To do: 5 rows of 1 configuration, ")
 
 

@@ -51,7 +51,7 @@ def test_the_interval_and_the_mean_heed_them(scored):
     low, high = cell["interval"]
     assert low <= as_if_apart[0] < as_if_apart[1] <= high
     assert high - low > as_if_apart[1] - as_if_apart[0]
-    stdout, _, _ = ruler("score", run, "--intervals")
+    stdout, _, _ = ruler("score", run, "--all")
     table = stdout.partition("Rows that share documents")[2]
     line = next(line for line in table.splitlines() if line.startswith("qa_1_4k "))
     assert line.split()[1:3] == [str(cell["n"]), str(cell["documents"])]

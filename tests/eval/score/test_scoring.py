@@ -13,7 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.score_tables import headline
+from ruler_eval.report.terminal import headline
 from ruler_eval.score.predictions import read
 from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
@@ -206,8 +206,7 @@ def test_of_duplicated_predictions_the_first_that_did_not_fail_counts(write_run,
     assert (cell["score"], cell["duplicated"]) == (100, 2)
     assert "vt_4k: 2 duplicated predictions" in results["notes"][0]
     stdout, _, _ = ruler("score", run)
-    beside = [line.split() for line in stdout.splitlines() if line.startswith("vt")]
-    assert beside[:2] == [["vt", "100.0"], ["vt,", "duplicated", "predictions", "2"]]
+    assert "5 rows: 2 answered twice (by configuration: --all)" in stdout
 
 
 @pytest.mark.parametrize("config", ["vt_64k", "vt_4k_qwen2.5"])
@@ -364,10 +363,10 @@ def test_the_table_of_the_paper_is_printed(write_run):
     assert rows["niah_single_1"][1:] == ["100.0", "100.0", "100.0"]
     assert rows["mean of 13 tasks"][-3:] == ["92.3", "92.3", "92.3"]
     found = effective_lengths(stdout)
-    assert found["all"][:2] == ["8K", "85.6"]
-    assert found["aggregation (CWE/FWE)"][:2] == ["<4K", "84.8"]
+    assert found["all 13 tasks"][:2] == ["85.6", "8K"]
+    assert found["aggregation"][:2] == ["84.8", "<4K"]
     assert "inc, dec: averages in which longer" in stdout
-    assert "depth of the evidence, %" in stdout
+    assert "Scores by the depth of the evidence, in %" in stdout
 
 
 @pytest.mark.parametrize(
@@ -383,12 +382,12 @@ def test_the_table_of_the_paper_is_printed(write_run):
 def test_thresholds_and_claimed_lengths(write_run, options, effective, threshold):
     run = write_run(lambda config, row: "" if row["task"] == "cwe" else right(config, row))
     stdout, _, _ = ruler("score", run, "--all", *options)
-    assert effective_lengths(stdout)["all"][:2] == [effective, threshold]
+    assert effective_lengths(stdout)["all 13 tasks"][:2] == [threshold, effective]
 
 
 def test_markdown_tables_and_intervals_of_every_cell(write_run):
     run = write_run(right, configs=["vt_4k", "vt_8k"])
-    stdout, _, _ = ruler("score", run, "--markdown", "--intervals")
+    stdout, _, _ = ruler("score", run, "--markdown", "--all")
     lines = [line for line in stdout.splitlines() if line.startswith("|")]
     assert lines[0].split("|")[1].strip() == "task"
     assert lines[1].rstrip("| ").endswith(":")
@@ -397,7 +396,7 @@ def test_markdown_tables_and_intervals_of_every_cell(write_run):
         for first in ("| group", "| multi-hop")
     )
     assert dict(zip(head, row, strict=True)).items() >= {("from", "47.8"), ("to", "100.0")}
-    assert "tasks scored" in stdout
+    assert "mean of 1 of 13 tasks" in stdout
 
 
 def test_an_unknown_threshold_and_a_run_without_its_release_are_refused(write_run, tmp_path):

@@ -1,16 +1,96 @@
-"""Short flags, and the groups of `ruler --help`."""
+"""Flags are the fields of options, in every command; short flags; the help."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
-from typer.main import get_command
 
-from ruler_release import api
+import ruler_release
+from ruler_builder.options import BuildOptions, VerifyOptions
+from ruler_common.options import flag_of, options_of
+from ruler_eval.gate.options import DecideOptions
+from ruler_eval.report.options import ReportOptions
+from ruler_eval.run.options import RunOptions
+from ruler_eval.score.options import ScoreOptions
 from ruler_release.app import PANELS, app
+from ruler_release.commands.batch import BatchWriteCommand
+from ruler_release.commands.build import BuildCommand, VerifyCommand
+from ruler_release.commands.doctor import DoctorCommand
+from ruler_release.commands.run import DecideCommand, EvalCommand, RunCommand
+from ruler_release.commands.score import ErrorsCommand, ScoreCommand
 from tests.eval.scoring_helpers import ruler
+
+OPTIONS = {
+    "build": BuildCommand,
+    "verify": VerifyCommand,
+    "run": RunCommand,
+    "eval": EvalCommand,
+    "doctor": DoctorCommand,
+    "decide": DecideCommand,
+    "score": ScoreCommand,
+    "errors": ErrorsCommand,
+    "report": ReportOptions,
+    "batch write": BatchWriteCommand,
+}
+CALLS = {
+    "build": BuildOptions,
+    "verify": VerifyOptions,
+    "run": RunOptions,
+    "decide": DecideOptions,
+    "score": ScoreOptions,
+    "report": ReportOptions,
+}
+LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
+HELP_SECONDS = 0.5
+"""What `ruler --help` may take of a processor."""
+
+
+def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
+    """Each command of `ruler`, with the words that call it."""
+    waiting: list[tuple[tuple[str, ...], click.Command]] = [((), app)]
+    found = []
+    while waiting:
+        words, command = waiting.pop()
+        waiting += [((*words, n), c) for n, c in getattr(command, "commands", {}).items()]
+        found.append((words, command))
+    return found
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_field_is_a_flag_and_every_flag_a_field(name: str):
+    command = dict(every_command())[tuple(name.split())]
+    options = options_of(OPTIONS[name])
+    assert {parameter.name for parameter in command.params} == {*options}
+    for parameter in command.params:
+        option = options[parameter.name]
+        if not option.argument:
+            assert flag_of(parameter.name, option) in parameter.opts
+    for_python = {field.name for field in dataclasses.fields(OPTIONS[name])} - {*options}
+    fixed = {"batch write": {"backend", "answers"}, "doctor": {"level", "give_up_after", "quiet"}}
+    assert for_python <= {"progress", *fixed.get(name, ())}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_python_call_has_the_fields_as_arguments(name: str):
+    found = inspect.signature(getattr(ruler_release, name))
+    assert [*found.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
+    for field, option in options_of(CALLS[name]).items():
+        assert option.help
+        assert f"    {field}: {option.help}" in getattr(ruler_release, name).__doc__
+
+
+def test_values_are_checked_once_for_flags_and_python(release: Path, tmp_path: Path):
+    with pytest.raises(ruler_release.RulerError, match="--samples takes a number of at least 1"):
+        ruler_release.build(tmp_path / "out", samples=0)
+    _, error, code = ruler("build", tmp_path / "out", "--samples", 0)
+    assert (code, "--samples takes a number of at least 1, not 0." in error) == (2, True)
 
 
 def test_the_most_used_flags_have_a_letter(release: Path, tmp_path: Path):
@@ -25,35 +105,38 @@ def test_the_most_used_flags_have_a_letter(release: Path, tmp_path: Path):
 def test_every_command_is_in_a_group_of_the_help():
     shown, _, code = ruler()
     assert code == 0
-    assert [line.split()[1] for line in shown.splitlines() if line.startswith("╭─")][1:] == [
-        *PANELS
-    ]
-    commands = get_command(app).commands
-    assert {command.rich_help_panel for command in commands.values()} == {*PANELS}
+    heads = [line[:-1] for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert heads == ["Options", *PANELS]
+    assert {*app.commands} == {*app.panels}
 
 
-LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
-
-
-def every_command():
-    """Each command of `ruler`, with the words that call it."""
-    waiting = [((), get_command(app))]
-    while waiting:
-        words, command = waiting.pop()
-        waiting += [((*words, n), c) for n, c in getattr(command, "commands", {}).items()]
-        yield words, command
+def test_the_ten_most_used_flags_of_run_come_first():
+    first = [option.panel for option in options_of(RunCommand).values()][:10]
+    assert first == ["Most used"] * 10
 
 
 def test_every_flag_is_explained_and_no_word_is_cut_in_80_columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for words, command in every_command():
         shown = ruler(*words, "--help")[0]
+        assert max(map(len, shown.split("Example")[0].splitlines())) <= 80, words
         for parameter in command.params:
-            named = f"{words} {parameter.opts}"
-            if not getattr(parameter, "hidden", False):
-                assert parameter.help, named
-                said = parameter.help.replace("`", "").split()
-                assert not [word for word in said if word not in shown], named
+            option = getattr(command, "options", {}).get(parameter.name)
+            text = option.help if option else parameter.help
+            assert text, f"{words} {parameter.opts}"
+            words_shown = "".join(shown.split())  # a word may be wrapped at its hyphens
+            missing = [word for word in text.split() if word not in words_shown]
+            assert not missing, f"{words} {parameter.opts}"
+
+
+def test_the_help_of_every_command_ends_with_an_example():
+    for words, command in every_command():
+        if words and words != ("batch",):
+            last = ruler(*words, "--help")[0].strip().splitlines()[-1]
+            assert last.strip().startswith("Example"), words
+            assert f"ruler {' '.join(words[:1])}" in last
+            assert len(last) <= 100, words
+        assert command.help
 
 
 def test_a_letter_means_the_same_in_every_command():
@@ -67,14 +150,12 @@ def test_a_letter_means_the_same_in_every_command():
     assert found > 20
 
 
-SAME = [("build", "reserve", "Tokens of each window"), ("run", "timeout", "openai: seconds for")]
-SAME += [("score", "cut", "What a truncated"), ("verify", "audit", "Check every row")]
+def test_the_help_appears_at_once():
+    def seconds() -> float:
+        """The processor's, which other work on the machine does not change."""
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "ruler_release", "--help"], check=True, stdout=-3)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
 
-
-@pytest.mark.parametrize(("command", "argument", "said"), SAME)
-def test_a_flag_is_the_argument_of_its_name_in_python(command: str, argument: str, said: str):
-    flags = {flag.name: flag for flag in get_command(app).commands[command].params}
-    default = inspect.signature(getattr(api, command)).parameters[argument].default
-    assert flags[argument].default == default
-    assert flags[argument].help.startswith(said)
-    assert flags[argument].opts == [f"--{argument.replace('_', '-')}"]
+    assert min(seconds() for _ in range(3)) < HELP_SECONDS

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from ruler_common.errors import RulerError
-from ruler_release.commands import quickstart, run
+from ruler_eval.run.progress import RunSummary
+from ruler_release.commands import quickstart
+from ruler_release.commands.run import default_folder, next_step
+from tests.in_process import Printed, ruler
 
-app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(run.run)
+
+def ruler_run(*flags: str) -> Printed:
+    return ruler("run", *flags)
 
 
 @pytest.fixture
@@ -25,34 +30,30 @@ def flags(small: Path, tmp_path: Path) -> list[str]:
 
 
 def test_the_quick_way_needs_no_model(flags: list[str]) -> None:
-    result = CliRunner().invoke(app, [*flags, "--backend", "oracle"])
-    assert result.exit_code == 0, result.output
+    result = ruler_run(*flags, "--backend", "oracle")
+    assert result.code == 0, result.stderr
     assert result.stdout.startswith("No failures: 10 rows answered.")
-    assert "Next: ruler score" in result.output
-
-
-def test_help_shows_an_example() -> None:
-    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"})
-    assert "ruler run --dataset ruler --configs all_4k --backend vllm" in shown.output
+    assert "Next: ruler score" in result.stdout
 
 
 def test_failed_rows_make_the_exit_code_1(flags: list[str], serve: Callable[..., str]) -> None:
     pytest.importorskip("openai", reason="the openai extra is not installed")
     url = serve(scripts=[["400"], ["ok"]])
     asked = [*flags, "--backend", "openai", "--model", "m", "--base-url", url]
-    result = CliRunner().invoke(app, asked)
-    assert result.exit_code == 1
+    result = ruler_run(*asked)
+    assert result.code == 1
     assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
     for shown in ("10/10", "tokens/s", "5 failed", "0 truncated", "0:00:00"):
         assert shown in result.stderr  # the bar
-    again = CliRunner().invoke(app, [*asked, "--retry-failed"])
-    assert "5 of 10 rows FAILED" in again.output  # this server refuses them for good
+    again_command = result.stdout.strip().rpartition("run the failed rows again: ruler ")[2]
+    assert again_command.endswith("--retry-failed")
+    again = ruler(*shlex.split(again_command))
+    assert "5 of 10 rows FAILED" in again.stdout  # this server refuses them for good
 
 
 def test_a_model_is_needed(flags: list[str]) -> None:
-    result = CliRunner().invoke(app, [*flags, "--backend", "hf"])
-    assert isinstance(result.exception, RulerError)
-    assert "--model" in str(result.exception)
+    result = ruler_run(*flags, "--backend", "hf")
+    assert (result.code, "--model" in result.stderr) == (2, True)
 
 
 def test_the_quick_start_runs_all_that_a_release_holds(small: Path, tmp_path: Path) -> None:
@@ -77,5 +78,52 @@ def test_the_flags_cost_no_heavy_import() -> None:
 
 
 def test_an_unknown_backend_is_named_before_a_model_is_asked_for(flags: list[str]) -> None:
-    result = CliRunner().invoke(app, [*flags, "--backend", "nope"])
-    assert "Unknown backend 'nope'" in str(result.exception)
+    result = ruler_run(*flags, "--backend", "nope")
+    assert "Unknown --backend 'nope'" in result.stderr
+
+
+def summary_of(shard: str | None = None, missing: int = 0, **states: int) -> RunSummary:
+    summary = RunSummary(shard)
+    summary.states["vt_4k"] = Counter(states)
+    summary.missing = missing
+    return summary
+
+
+def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell() -> None:
+    assert next_step(summary_of(stop=5), "runs/my model") == "Next: ruler score 'runs/my model'"
+    none_fits = next_step(summary_of(does_not_fit=5), "runs/a")
+    assert "no row fits" in none_fits
+    assert "ruler score" not in none_fits
+    some_fit = next_step(summary_of(stop=1, does_not_fit=5), "runs/a")
+    assert some_fit == "Next: ruler score runs/a"
+    shard = next_step(summary_of("1/2", missing=5, stop=5), "runs/a")
+    assert shard == "Next: run the other shards, then ruler score runs/a"
+
+
+def test_eval_runs_scores_and_reports_in_one_folder(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("eval", "-d", small, "-c", "some_4k", "-b", "oracle", "-m", "org/My model:1")
+    done = ruler(*asked, "--fail-under", 85, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name == f"My-model-1-{date.today().isoformat()}"
+    assert {"run.json", "results.json", "report.html"} <= {path.name for path in folder.iterdir()}
+    assert "100.0" in done.stdout
+    wrong = next(folder.glob("niah*.jsonl"))
+    wrong.write_text(re.sub('"prediction": "[^"]*"', '"prediction": "no"', wrong.read_text()))
+    below = ruler("score", folder, "--fail-under", 85, cwd=tmp_path)
+    assert (below.code, "below --fail-under 85" in below.stderr) == (1, True)
+    assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0
+
+
+def test_eval_resumes_the_unfinished_run_of_another_day(tmp_path: Path) -> None:
+    parent = tmp_path / "runs"
+    today = parent / f"qwen-{date.today().isoformat()}"
+    assert default_folder("org/qwen/", parent) == today
+    begun = parent / "qwen-2025-01-02"
+    begun.mkdir(parents=True)
+    (begun / "run.json").write_text("{}")
+    assert default_folder("org/qwen", parent) == begun
+    (begun / "results.json").write_text("{}")
+    assert default_folder("org/qwen", parent) == today

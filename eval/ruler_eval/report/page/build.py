@@ -15,14 +15,13 @@ from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.complexity import correlate
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import scores
 from ruler_eval.report.page.model import Errors, PageData, RunFacts, TaskErrors
 from ruler_eval.report.page.rows import ConfigRows, rows_behind, show_command
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.page.scores import Line, pairs
 from ruler_eval.report.page.verdict import verdict
-from ruler_eval.report.score_tables import chosen, rule_options
+from ruler_eval.report.terminal import TROUBLES, chosen, rule_options
 from ruler_eval.score.results import Results, rows_of, warnings_of
 
 _LONGEST_FACT = 120  # characters

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import MODEL_TABLES
 from ruler_eval.report.page.model import (
     ComplexityPanel,
@@ -21,6 +20,7 @@ from ruler_eval.report.page.model import (
     Series,
 )
 from ruler_eval.report.table_parts import bounds, number, p_value
+from ruler_eval.report.terminal import TROUBLE_NAMES
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
 
 _LANGUAGE_TABLES = {

@@ -25,7 +25,6 @@ from markupsafe import Markup
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen_rows import are_frozen
-from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page import charts
 from ruler_eval.report.page.build import page_data
@@ -35,6 +34,7 @@ from ruler_eval.report.page.numbers import tables
 from ruler_eval.report.page.rows import MOST_BYTES, fitted, packed
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.templates import dress, template
+from ruler_eval.report.terminal import TROUBLE_NAMES
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent

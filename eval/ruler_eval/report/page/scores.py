@@ -16,7 +16,6 @@ from ruler_eval.analysis.compare import compare, mean_difference, paired_cells
 from ruler_eval.analysis.complexity import panels
 from ruler_eval.analysis.languages import analyze, in_niah
 from ruler_eval.published.published_tables import newest_tables
-from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page.model import (
     NEEDLES,
     ComplexityPanel,
@@ -33,7 +32,7 @@ from ruler_eval.report.page.model import (
     Series,
 )
 from ruler_eval.report.page.runs import ReportedRun
-from ruler_eval.report.score_tables import chosen, effective_between, relative_name
+from ruler_eval.report.terminal import TROUBLES, chosen, effective_between, relative_name
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, categories, combine, for_all, in_languages
 from ruler_eval.score.results import Cell, DepthBin, GroupSummary
 from ruler_eval.score.scoring import mean_bins

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.extras import missing
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
@@ -41,7 +42,9 @@ class Completion:
 
     `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
     an error. Token counts are None if the backend does not know them. `reasoning` is set only if a
-    server's parser took the reasoning out of the text.
+    server's parser took the reasoning out of the text. `in_flight` are the requests in flight when
+    this one was sent or answered, whichever are more, itself included; `tries` how often it was
+    sent: both only from a server.
     """
 
     prompt: Prompt
@@ -54,6 +57,8 @@ class Completion:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     error: str | None = None
+    in_flight: int | None = None
+    tries: int | None = None
 
 
 class Backend(ABC):
@@ -129,14 +134,7 @@ def load_model_tokenizer(options: RunOptions) -> Any:
 def check_installed(backend: str) -> None:
     """Raise RulerError if an engine is not installed, before its model's tokenizer is read."""
     if backend == "vllm" and "vllm" not in sys.modules and find_spec("vllm") is None:
-        raise _missing_package("vllm", "vllm")
-
-
-def _missing_package(backend: str, package: str) -> RulerError:
-    return RulerError(
-        f"The {backend} backend needs the package '{package}': "
-        f"pip install 'ruler-release[{backend}]'"
-    )
+        raise missing("vllm", "The vllm backend")
 
 
 def start_backend(options: RunOptions, release: Release, window: int | None = None) -> Backend:
@@ -171,7 +169,7 @@ def start_backend(options: RunOptions, release: Release, window: int | None = No
 
         return Oracle(options, release)
     except ModuleNotFoundError as error:
-        raise _missing_package(name, (error.name or "").partition(".")[0]) from error
+        raise missing(name, f"The {name} backend") from error
     except ImportError as error:  # a library that is installed and does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

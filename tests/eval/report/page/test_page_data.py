@@ -14,7 +14,7 @@ from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.render import render
 from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.page.verdict import verdict
-from ruler_eval.report.score_tables import effective_between
+from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import ruler

@@ -1,0 +1,178 @@
+"""What `ruler build` and `ruler verify` are asked to do: the options of command and Python call.
+
+BuildOptions("ruler", lengths=("4k", "128k"), tokenizers="qwen2.5")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from ruler_common.options import Names, Option, Place, check_options, names_in
+
+ENGINES = ("processes", "ray")
+WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """The options of a build. Raises RulerError for a value that no build can have."""
+
+    root: Annotated[
+        Place, Option("Folder of the release, made or extended.", argument=True, metavar="DIR")
+    ]
+    _: KW_ONLY
+    suite: Annotated[
+        Place,
+        Option(
+            "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal, or a "
+            "TOML file of your own.",
+            panel=WHAT,
+            parse=str,
+            metavar="NAME|FILE",
+        ),
+    ] = "ruler"
+    lengths: Annotated[
+        Names,
+        Option(
+            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all. If "
+            "not given: all, after a question.",
+            panel=WHAT,
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = "all"
+    tasks: Annotated[
+        Names,
+        Option(
+            "Tasks or groups; default: every task.", panel=WHAT, parse=names_in, metavar="NAMES"
+        ),
+    ] = "default"
+    tokenizers: Annotated[
+        Names,
+        Option(
+            "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable.",
+            panel=WHAT,
+            flag="--tokenizer",
+            repeatable=True,
+        ),
+    ] = "tekken"
+    samples: Annotated[
+        int | None,
+        Option(
+            "Rows of each file. Default: 500, as in the papers; oneruler 50.", panel=WHAT, min=1
+        ),
+    ] = None
+    seed: Annotated[int, Option("Draws other rows; published releases use 0.", panel=WHAT)] = 0
+    reserve: Annotated[
+        int, Option("Tokens of each window kept free for a chat template.", panel=WHAT, min=0)
+    ] = 128
+    skip_impossible: Annotated[
+        bool,
+        Option("Leave out what its window cannot hold, and build the rest.", panel=WHAT),
+    ] = False
+
+    languages: Annotated[
+        Names,
+        Option(
+            "pl, en-ko (text English, instruction Korean), all, or default: all 26, and en, ko, pl "
+            "in six pairs.",
+            panel=LANGUAGES,
+            parse=names_in,
+            metavar="NAMES",
+        ),
+    ] = "default"
+    instruction_language: Annotated[
+        str | None,
+        Option("Language of the instructions, whatever the text's.", panel=LANGUAGES),
+    ] = None
+    language_folders: Annotated[
+        Place | Iterable[Place],
+        Option(
+            "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
+            panel=LANGUAGES,
+            flag="--language-folder",
+            repeatable=True,
+        ),
+    ] = ()
+    skip_restricted: Annotated[
+        bool,
+        Option("Leave out languages whose book may not be free everywhere.", panel=LANGUAGES),
+    ] = False
+
+    workers: Annotated[
+        int | None,
+        Option(
+            "Processes that work at a time. Default: one a core, if the rows repay it.",
+            panel=HOW,
+            min=1,
+        ),
+    ] = None
+    mirror: Annotated[
+        Path | str | None,
+        Option("Folder that holds the sources; searched first.", panel=HOW, envvar="RULER_MIRROR"),
+    ] = None
+    sources: Annotated[
+        Names,
+        Option(
+            "embedded (the project's small texts), or NAME=embedded; repeatable.",
+            panel=HOW,
+            repeatable=True,
+        ),
+    ] = ()
+    engine: Annotated[str, Option("Where workers run.", panel=HOW, choices=ENGINES)] = "processes"
+    address: Annotated[
+        str | None,
+        Option(
+            "A Ray cluster, HOST:PORT. Default: the one of this machine, or one started for the "
+            "build.",
+            panel=HOW,
+        ),
+    ] = None
+
+    progress: bool = False
+    """Show a bar; the command always does."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of a verification."""
+
+    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")]
+    _: KW_ONLY
+    audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
+    workers: Annotated[
+        int | None,
+        Option("Processes that work at a time. Default: one a core, if the rows repay it.", min=1),
+    ] = None
+    mirror: Annotated[
+        Path | str | None,
+        Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
+    ] = None
+    tokenizers: Annotated[
+        Names,
+        Option(
+            "Where an unnamed tokenizer is now: NAME=FOLDER; repeatable.",
+            flag="--tokenizer",
+            repeatable=True,
+        ),
+    ] = ()
+    language_folders: Annotated[
+        Place | Iterable[Place],
+        Option(
+            "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
+            flag="--language-folder",
+            repeatable=True,
+        ),
+    ] = ()
+
+    progress: bool = False
+    """Show a bar; the command always does."""
+
+    def __post_init__(self) -> None:
+        check_options(self)

@@ -1,0 +1,71 @@
+"""What `ruler decide` is asked to do: the options of the command and of the Python call.
+
+DecideOptions("runs/base", max_drop=2, backend="vllm", model="org/quantised", out="runs/quantised")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Annotated, Any
+
+from ruler_common.options import Names, Option, Place, check_options, options_of
+from ruler_eval.run.options import RunOptions
+
+MODEL_B = "Model B, if its rows are to be run"
+
+
+def _as_in_run(name: str, help: str = "") -> Option:
+    """Return the option of `ruler run`, in the panel of model B."""
+    option = options_of(RunOptions)[name]
+    return replace(option, panel=MODEL_B, help=help or option.help)
+
+
+@dataclass(frozen=True)
+class DecideOptions:
+    """The options of a decision. What is not given here of B's run is as in A's."""
+
+    base: Annotated[
+        Place, Option("Model A: a RUN folder, or a results.json.", argument=True, metavar="A")
+    ]
+    other: Annotated[
+        Place | None,
+        Option(
+            "Model B: a RUN folder, or a results.json; with --backend the folder of its run.",
+            argument=True,
+            metavar="[B]",
+        ),
+    ] = None
+    _: KW_ONLY
+    max_drop: Annotated[
+        float, Option("Points that B may lose over all, fixed before the first row.")
+    ]
+    model: Annotated[str | None, _as_in_run("model")] = None
+    backend: Annotated[str | None, _as_in_run("backend")] = None
+    out: Annotated[
+        Place | None,
+        _as_in_run("out", "Folder of B's run, if it is not named already; resumed if it exists."),
+    ] = None
+    dataset: Annotated[
+        Place | None, _as_in_run("dataset", "The release. Default: the one that A was run on.")
+    ] = None
+    configs: Annotated[
+        Names | None, _as_in_run("configs", "Configurations. Default: those of A's run.")
+    ] = None
+    limit: Annotated[int | None, _as_in_run("limit")] = None
+    tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
+    chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
+    max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
+    revision: Annotated[str | None, _as_in_run("revision")] = None
+    base_url: Annotated[str | None, _as_in_run("base_url")] = None
+    concurrency: Annotated[int | None, _as_in_run("concurrency")] = None
+    retry_failed: Annotated[bool, _as_in_run("retry_failed")] = False
+    skip_missing: Annotated[bool, _as_in_run("skip_missing")] = False
+    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
+
+    progress: bool = False
+    """Show the estimate and a bar of the run; the command always does."""
+
+    def __post_init__(self) -> None:
+        check_options(self)

@@ -1,0 +1,47 @@
+"""What to install for an extra, in a form that works however the project was installed.
+
+missing("openai", "The openai backend")    # RulerError: … needs packages that are not installed: …
+
+The project is on no package index, so `pip install ruler-release[openai]` finds nothing. The
+packages that an extra stands for are in the metadata of every installation.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import metadata
+
+from ruler_common.errors import RulerError
+
+DISTRIBUTION = "ruler-release"
+
+
+def missing(extra: str, what: str) -> RulerError:
+    """Return the error of something that needs the packages of an extra, with what to run."""
+    return RulerError(f"{what} needs packages that are not installed: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Return `pip install` with the packages of an extra: `pip install 'ray>=2.40'`."""
+    return f"pip install {shlex.join(packages_of(extra))}"
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the requirements that an extra adds, those of the extras that it names among them."""
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        requirements = []
+    found = []
+    for requirement in requirements:
+        package, _, marker = requirement.partition(";")
+        if f"extra == '{extra}'" not in marker.replace('"', "'"):
+            continue
+        nested = re.match(rf"{DISTRIBUTION}\[(.+)\]", package.strip())
+        if nested:
+            for name in nested[1].split(","):
+                found += packages_of(name.strip())
+        else:
+            found.append(re.sub(r"\s", "", package))
+    return found or [f"{DISTRIBUTION}[{extra}]"]

@@ -1,0 +1,262 @@
+"""Make commands of dataclasses: a field with an `Option` is a flag, a command a function of them.
+
+    command("verify", VerifyOptions, verify)
+
+The dataclass checks its values itself, so that a Python call and a command check the same. This
+module adds what click does not have: flags in panels, examples at the end of the help, and an
+installer for completion.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import click
+
+from ruler_common.errors import RulerError
+from ruler_common.options import Option, flag_of, hints_of, options_of
+from ruler_release import completion
+
+Options = TypeVar("Options")
+TYPES: dict[type, click.ParamType] = {int: click.INT, float: click.FLOAT, str: click.STRING}
+SHELLS = {
+    "bash": (".bashrc", 'eval "$(_RULER_COMPLETE=bash_source ruler)"'),
+    "zsh": (".zshrc", 'eval "$(_RULER_COMPLETE=zsh_source ruler)"'),
+    "fish": (".config/fish/completions/ruler.fish", "_RULER_COMPLETE=fish_source ruler | source"),
+}
+"""The file of a shell, below the home folder, and the line that lets it ask `ruler` for names."""
+
+
+def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> PanelCommand:
+    """Return the command `name`, which calls `act` with the options that its flags give."""
+    help, examples = _help_and_examples(act)
+    return PanelCommand(
+        name,
+        options=options_of(kind),
+        params=parameters_of(kind),
+        callback=lambda **given: act(read_options(kind, given)),
+        help=help,
+        epilog=examples,
+    )
+
+
+def _help_and_examples(act: Callable[..., None]) -> tuple[str, str]:
+    """Return a docstring without its examples, and the examples, which end the help."""
+    paragraphs = (inspect.getdoc(act) or "").split("\n\n")
+    examples = [text for text in paragraphs if text.startswith("Example")]
+    rest = [text for text in paragraphs if text not in examples]
+    # \b: click keeps the lines of such a paragraph as they are, so that they can be copied
+    return "\n\n".join(rest), "\n\n".join(f"\b\n{text}" for text in examples)
+
+
+def parameters_of(kind: type) -> list[click.Parameter]:
+    """Return a flag or an argument for each field of a dataclass that has an `Option`."""
+    options, hints = options_of(kind), hints_of(kind)
+    found = []
+    for field in fields(kind):
+        if field.name in options:
+            required = field.default is MISSING and field.default_factory is MISSING
+            found.append(
+                _parameter(
+                    field.name, hints[field.name], options[field.name], field.default, required
+                )
+            )
+    return found
+
+
+def read_options(kind: Callable[..., Options], given: dict[str, Any]) -> Options:
+    """Return the options that flags give; those that were not given keep their default."""
+    options = options_of(kind)  # type: ignore[arg-type]
+    values = {}
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        parse = options[name].parse
+        values[name] = value if parse is None else parse(value)
+    return kind(**values)
+
+
+def _parameter(
+    name: str, hint: Any, option: Option, default: Any, required: bool
+) -> click.Parameter:
+    """Return the flag, or the argument, of a field."""
+    kind, several = _plain_type(hint)
+    if option.parse is not None:
+        kind = click.STRING
+    metavar = option.metavar
+    if option.choices:
+        metavar = metavar or f"[{'|'.join(option.choices)}]"
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[Any]:
+        return _completed(context, name, option, incomplete)
+
+    completes = complete if option.choices or name in completion.NAMES else None
+    if option.argument:
+        return click.Argument(
+            [name],
+            type=kind,
+            nargs=-1 if several else 1,
+            required=required,
+            metavar=metavar,
+            shell_complete=completes,
+        )
+    return click.Option(
+        [flag_of(name, option), *([option.short] if option.short else []), name],
+        type=None if kind is bool else kind,
+        is_flag=kind is bool,
+        multiple=option.repeatable,
+        required=required,
+        metavar=metavar,
+        help=option.help + _bounds(option, default),
+        envvar=option.envvar,
+        shell_complete=completes,
+        default=None,
+    )
+
+
+def _plain_type(hint: Any) -> tuple[Any, bool]:
+    """Return click's type for a field's type, and whether it holds several values."""
+    if get_origin(hint) is Annotated:
+        return _plain_type(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        several = any(get_origin(kind) in (tuple, Iterable) for kind in kinds)
+        return _plain_type(Path if Path in kinds else kinds[0])[0], several
+    if get_origin(hint) is tuple:
+        return _plain_type(get_args(hint)[0])[0], True
+    if hint is bool:
+        return bool, False
+    if hint is Path:
+        return click.Path(path_type=Path), False
+    return TYPES.get(hint, click.STRING), False
+
+
+def _bounds(option: Option, default: Any) -> str:
+    """Return what the help says of a flag's default and bounds: `  [default: 32; 1 to 1000]`."""
+    facts = []
+    if default not in (MISSING, None, False, "", ()):
+        facts.append(f"default: {', '.join(default) if isinstance(default, tuple) else default}")
+    if option.min is not None and option.max is not None:
+        facts.append(f"{option.min:g} to {option.max:g}")
+    elif option.min is not None:
+        facts.append(f"more than {option.min:g}" if option.above else f"{option.min:g} or more")
+    return f"  [{'; '.join(facts)}]" if facts else ""
+
+
+def _completed(context: click.Context, name: str, option: Option, incomplete: str) -> list[Any]:
+    """Return the names that go on with what was typed."""
+    if option.choices:
+        names: Sequence[str] = option.choices
+        return [one for one in names if one.startswith(incomplete)]
+    try:
+        return completion.NAMES[name](context.params, incomplete)
+    except RulerError:  # the command itself will say what is wrong
+        return []
+
+
+class PanelCommand(click.Command):
+    """A command whose help shows its flags by panel."""
+
+    def __init__(self, name: str, *, options: Mapping[str, Option], **more: Any) -> None:
+        super().__init__(name, **more)
+        self.options = options
+
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: `format_options` writes the arguments too."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each panel, in the order of the fields."""
+        _write_panels(self, self.options, ctx, formatter)
+
+
+class PanelGroup(click.Group):
+    """A group whose help shows its commands by panel."""
+
+    def __init__(
+        self, name: str, *, options: Mapping[str, Option] | None = None, **more: Any
+    ) -> None:
+        super().__init__(name, **more)
+        self.options = options or {}
+        self.panels: dict[str, str] = {}
+
+    @classmethod
+    def with_own_flags(
+        cls, name: str, kind: type[Options], act: Callable[[Options], None]
+    ) -> PanelGroup:
+        """Return a group that calls `act`, as a command does, if no command of it is named."""
+
+        def callback(**given: Any) -> None:
+            if click.get_current_context().invoked_subcommand is None:
+                act(read_options(kind, given))
+
+        help, examples = _help_and_examples(act)
+        return cls(
+            name,
+            options=options_of(kind),
+            params=parameters_of(kind),
+            callback=callback,
+            invoke_without_command=True,
+            help=help,
+            epilog=examples,
+        )
+
+    def add_panel(self, panel: str, commands: Sequence[click.Command]) -> None:
+        """Add commands that the help shows together."""
+        for one in commands:
+            self.add_command(one)
+            self.panels[one.name or ""] = panel
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the flags, then the commands by panel, in the order in which they were added."""
+        _write_panels(self, self.options, ctx, formatter)
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, one in self.commands.items():
+            panel = self.panels.get(name, "Commands")
+            panels.setdefault(panel, []).append((name, (one.help or "").split("\n\n")[0]))
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+
+def _write_panels(
+    command: click.Command,
+    options: Mapping[str, Option],
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+) -> None:
+    """Write a section of the help for each panel, in the order of the fields."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        option = options.get(parameter.name or "")
+        panel = (option.panel if option else None) or "Options"
+        record = parameter.get_help_record(ctx)
+        if isinstance(parameter, click.Argument) and option is not None:
+            panel, record = "Arguments", (parameter.make_metavar(ctx), option.help)
+        if record is not None:
+            panels.setdefault(panel, []).append(record)
+    for panel, records in panels.items():
+        with formatter.section(panel):
+            formatter.write_dl(records, col_max=28)
+
+
+def install_completion() -> str:
+    """Let the user's shell complete names, and return what was done. Raises RulerError."""
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in SHELLS:
+        raise RulerError(
+            f"The shell '{shell}' is not one of {', '.join(SHELLS)}: set SHELL to one of them."
+        )
+    file, line = SHELLS[shell]
+    path = Path.home() / file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line not in text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{line}\n")
+    return f"{shell} completes `ruler` in new terminals: {path} has the line for it."

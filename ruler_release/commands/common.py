@@ -1,0 +1,37 @@
+"""What several commands do with their options."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.options import Place
+
+
+def check_file(path: Place | None, name: str, flag: str = "--out") -> None:
+    """Refuse a file that cannot be written, before any work. `name` is an example of a name."""
+    if path is None:
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+        if not path.stat().st_size:
+            path.unlink()
+    except OSError as error:
+        raise RulerError(
+            f"'{path}' cannot be written ({error.strerror}): name another file with {flag}."
+        ) from error
+
+
+def write_json(path: Path | None, found: Mapping[str, Any]) -> None:
+    """Write what a command found to its file, if it has one."""
+    if path is not None:
+        write_whole(path, json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
