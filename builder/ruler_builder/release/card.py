@@ -76,6 +76,7 @@ def render(
         if "book" in source
     }
     total = card_tables.add_up(entries, manifest["reserve"])
+    length_sums = card_tables.lengths(manifest)
     changes = changelog()
     return (
         templates()
@@ -97,7 +98,7 @@ def render(
             column_meanings=column_meanings(),
             default_tokenizer=DEFAULT_TOKENIZER,
             tokenizers=card_tables.tokenizers(manifest),
-            lengths=list(dict.fromkeys(row.length for row in card_tables.lengths(manifest))),
+            lengths=list(dict.fromkeys(row.length for row in length_sums)),
             has_0k=any(entry["max_length"] == 0 for entry in entries),
             has_decimal_length=any(in_tokens(entry["length"]) for entry in entries),
             # tasks
@@ -110,10 +111,10 @@ def render(
             changed_tasks=_changed_tasks(manifest, families),
             fence=_fence(manifest["families"]),
             # tables
-            length_table=card_tables.length_table(manifest),
-            fill_tables=card_tables.fill_tables(manifest),
-            repeat_tables=card_tables.repeat_tables(manifest),
-            exhausted_tables=card_tables.exhausted_tables(manifest),
+            length_table=card_tables.length_table(length_sums),
+            fill_tables=card_tables.fill_tables(manifest, length_sums),
+            repeat_tables=card_tables.repeat_tables(manifest, length_sums),
+            exhausted_tables=card_tables.exhausted_tables(manifest, length_sums),
             # sources and languages
             sources=sources,
             embedded=[name for name, one in sources.items() if one["variant"] == EMBEDDED],
