@@ -27,10 +27,11 @@ from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
-from ruler_common import frozen_rows
+from ruler_common import frozen as frozen_rows
 from ruler_common.errors import RulerError
+from ruler_common.files import open_parquet, read_toml
 from ruler_common.languages import release_languages
-from ruler_common.manifest_form import Manifest, SourceEntry
+from ruler_common.manifest import Manifest, SourceEntry
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     LANGUAGES,
@@ -40,8 +41,6 @@ from ruler_common.names import (
     in_tokens,
     languages_of,
 )
-from ruler_common.parquet import open_parquet
-from ruler_common.parsing import read_toml
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 

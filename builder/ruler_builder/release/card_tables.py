@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import languages_of
 from ruler_common.text import markdown_text
 

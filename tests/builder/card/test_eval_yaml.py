@@ -12,7 +12,7 @@ import yaml
 from ruler_builder.release.card import configurations, render
 from ruler_builder.release.card_files import FRAMEWORK, eval_yaml
 from ruler_builder.suites.suite import read_suite
-from ruler_common.frozen_rows import read_frozen
+from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
 from ruler_common.names import LANGUAGES, Config
 from ruler_dataset import files_of

@@ -25,7 +25,7 @@ from ruler_builder.release.card import (
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
 from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import registry
-from ruler_common.frozen_rows import read_frozen
+from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LENGTHS, Config, Names
 from ruler_common.rows import COLUMNS
