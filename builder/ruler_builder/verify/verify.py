@@ -63,16 +63,16 @@ from ruler_builder.verify.file_check import (
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.frozen_rows import frozen_for, unexplained
+from ruler_common.frozen import frozen_for, unexplained
 from ruler_common.languages import custom_languages
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import (
+from ruler_common.manifest import (
     MANIFEST,
     FileEntry,
     LanguageEntry,
     Manifest,
     SourceEntry,
     TokenizerEntry,
+    read_manifest,
 )
 from ruler_common.names import Config
 from ruler_common.terminal import FilesBar
@@ -383,7 +383,7 @@ _OF_THE_RELEASE = {_DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, ".
 _OF_THE_HUB = {".gitattributes", ".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
-_LOADED_NAMES = {"dataset_infos.json", "dataset_info.json", "state.json"}
+_LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
 _NAMED = 20  # files named in a note
 _REMEDY = "run the same `ruler build` again"
 

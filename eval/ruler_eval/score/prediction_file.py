@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
+from ruler_common.files import json_value, parse_yaml, read_bytes, read_toml
 from ruler_common.names import check_name
-from ruler_common.parsing import json_value, parse_yaml, read_toml
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
 from ruler_eval.prediction import FINISH_REASONS, Prediction, digest, read_references, row_number

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import own_because
+from ruler_common.frozen import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
 from ruler_eval.frozen_release import PartialRow, Release, place_of

@@ -15,8 +15,7 @@ from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from tests import in_process
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row, manifest_of
@@ -237,7 +236,9 @@ def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
     assert sentences(verify(root)) == [f"{path} -1: {what}" for path in paths]
 
 
-@pytest.mark.parametrize("name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet"])
+@pytest.mark.parametrize(
+    "name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet", ".huggingface.yaml"]
+)
 def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name: str) -> None:
     (root / name).write_text("{}")
     (line,) = sentences(verify(root))
