@@ -78,7 +78,8 @@ def anchors(text: str) -> set[str]:
 def test_every_path_it_names_is_there(guide: str) -> None:
     text, folder = text_of(guide), (ROOT / guide).parent
     own = {"my.toml"} | {name for name in paths(text) if "NAME" in name}  # test_new_family.py
-    places = (ROOT, folder, ROOT / PACKAGE_OF.get(guide, "."))
+    packages = [PACKAGE_OF[guide]] if guide in PACKAGE_OF else PACKAGE_OF.values()
+    places = [ROOT, folder, *(ROOT / package for package in packages)]
     found = {name for name in paths(text) if any((at / name).exists() for at in places)}
     assert sorted(paths(text) - own - found) == []
 

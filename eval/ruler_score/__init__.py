@@ -19,5 +19,5 @@ __all__ = [
 
 
 def ruler_score_path() -> str:
-    """The metric's folder, which `evaluate.load` takes, wherever the project is installed."""
+    """Return the folder of the metric, which `evaluate.load` takes."""
     return str(Path(__file__).parent)

@@ -17,11 +17,11 @@ rules = importlib.import_module(type(metric).__module__)
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:
-    """The metric of one row; references stand one a line, a language marks ONERULER."""
-    wanted = [line for line in references.splitlines() if line]
+    """Score one row; references are given one a line, and a language marks ONERULER."""
+    outputs = [line for line in references.splitlines() if line]
     try:
         result: dict[str, Any] = rules.compute(
-            [prediction], [wanted], tasks=task or None, languages=[language or None]
+            [prediction], [outputs], tasks=task or None, languages=[language or None]
         )
     except ValueError as error:
         raise gr.Error(str(error)) from error
@@ -39,15 +39,13 @@ examples = [
     for case in test_cases
     if "compat" not in case
 ]
-tasks = dict.fromkeys([*rules.RULER_TASKS, *rules.ONERULER_TASKS])
+tasks = dict.fromkeys(["", *rules.RULER_TASKS, *rules.ONERULER_TASKS])
 page = gr.Interface(
     fn=score,
     inputs=[
         gr.Textbox(label="prediction", lines=3),
         gr.Textbox(label="references, one a line", lines=3),
-        gr.Dropdown(
-            ["", *dict.fromkeys([*rules.RULER_TASKS, *rules.ONERULER_TASKS])], label="task"
-        ),
+        gr.Dropdown(list(tasks), label="task"),
         gr.Dropdown(["", *rules.ANSWER_TAGS], label="language (ONERULER only)"),
     ],
     outputs=gr.JSON(label="score"),

@@ -185,6 +185,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         conjunctions=("le",),
         none=("ha ho letho",),
         none_forms=("ha ho", "ha hona",),
+        none_exceptions=("ha ho pelaelo", "ha ho tsejwe",),
     ),
     "sv": LanguageRules(
         tags=("Svar",),
@@ -197,7 +198,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         tags=("Jibu",),
         conjunctions=("na",),
         none=("hakuna",),
-        none_forms=("hamna", "hapana",),
+        none_forms=("hapana", "hamuna", "hamna",),
     ),
     "ta": LanguageRules(
         tags=("விடை",),

@@ -143,7 +143,7 @@ def _is_form(text: str, start: int, end: int, language: Language) -> bool:
     return (
         begins
         or ends
-        or text.endswith(_normalized(rules.may_precede, language), 0, start)
+        or _particle_precedes(text, start, language)
         or _particle_follows(text, end, language)
     )
 
@@ -154,6 +154,12 @@ def _is_excepted(text: str, start: int, language: Language) -> bool:
         if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
             return True
     return False
+
+
+def _particle_precedes(text: str, at: int, language: Language) -> bool:
+    """Return whether a particle that may touch the word after it, and ends a word, is before."""
+    particles = _normalized(rules_for(language).may_precede, language)
+    return any(text.endswith(one, 0, at) and _joined(text, at - len(one)) for one in particles)
 
 
 def _particle_follows(text: str, at: int, language: Language) -> bool:
@@ -215,7 +221,7 @@ def _is_whole(text: str, start: int, end: int, words: tuple[str, ...], language:
     if not rules.touching:
         return begins and ends
     conjunctions = _normalized(rules.conjunctions, language)
-    if not begins and not text.endswith(_normalized(rules.may_precede, language), 0, start):
+    if not begins and not _particle_precedes(text, start, language):
         before = [start - len(one) for one in conjunctions if text.endswith(one, 0, start)]
         if not any(not _joined(text, at) or text.endswith(words, 0, at) for at in before):
             return False
@@ -298,47 +304,48 @@ def _is_spaced(
 
 
 def authors_answer(prediction: str, model: str = "") -> str:
-    """The text their script reads: all of it, reasoning included.
+    """Return the text that their script reads: all of it, reasoning included.
 
-    Of a model named deepseek it reads the first `<Answer>…</Answer>` on one line, tags included,
-    where there is one.
+    Of a model named deepseek it reads the first `<Answer>…</Answer>` on one line, tags included, if
+    there is one.
     """
     match = re.search(r"<Answer>.*?</Answer>", prediction) if "deepseek" in model else None
     return match[0] if match else prediction
 
 
 def authors_numbers(answer: str, references: Sequence[str], language: Language) -> float:
-    """Numbers as a set, same count; any none word as a bare substring, even in a word, fails."""
+    """Return 1 if the numbers are the references and no none word is anywhere, even in a word."""
     text = unicodedata.normalize("NFKC", answer)
     if any(word in text or _squeeze(word) in text for word in _authors_none_words(language)):
         return 0.0
-    found = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
+    in_text = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
     try:
-        wanted, given = [int(item) for item in references], {int(number) for number in found}
-    except ValueError:  # a reference that is no number, a number of thousands of digits
+        wanted = [int(reference) for reference in references]
+        values = {int(number) for number in in_text}
+    except ValueError:  # a reference that is not a number, or a number of thousands of digits
         return 0.0
-    return float(len(found) == len(wanted) and given == set(wanted))
+    return float(len(in_text) == len(wanted) and values == set(wanted))
 
 
 def authors_none(answer: str, language: Language) -> float:
-    """A none word as a bare substring is right, whatever numbers stand beside it."""
+    """Return 1 if a none word is anywhere in the text, whatever numbers it has."""
     text = _squeeze(unicodedata.normalize("NFKC", answer))
     return float(any(_squeeze(word) in text for word in _authors_none_words(language)))
 
 
 def _authors_none_words(language: Language) -> tuple[str, ...]:
-    """What their script accepts; in a language that it does not know, what the prompt asks for."""
+    """Return what their script accepts; of a custom language, what the prompt asks for."""
     return AUTHORS_NONE_WORDS[language] if isinstance(language, str) else language.none
 
 
 def authors_words(answer: str, references: Sequence[str]) -> float:
-    """Every word as a bare substring, whatever else was listed."""
+    """Return 1 if the text contains every word, whatever else it lists."""
     text = answer.strip().lower()
     return float(all(reference.strip().lower() in text for reference in references))
 
 
 def authors_leave_out(prediction: str | None, finish_reason: str | None, model: str = "") -> bool:
-    """Whether a row leaves their denominator: nothing came back, or o3 used up its tokens."""
+    """Return whether they leave a row out: nothing came back, or o3 used up its tokens."""
     return prediction is None or ("o3-" in model and finish_reason == "length")
 
 

@@ -1,4 +1,4 @@
-"""RULER's rules (arXiv:2404.06654, section 4): the references stand in the prediction.
+"""RULER's rules (arXiv:2404.06654, section 4): the prediction contains the references.
 
 whole_word_match("It is not known.", ["no"])      # 0.0
 """
@@ -16,21 +16,21 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def postprocess(prediction: str) -> str:
-    """Stripped, control characters as newlines, stripped again (the reference code's rule)."""
+    """Strip, make control characters newlines, strip again, as the reference code does."""
     return _CONTROL.sub("\n", prediction.strip()).strip()
 
 
 def whole_word_match(prediction: str, references: Sequence[str]) -> float:
-    """1 if any of the references stands there as words of its own: "no" is not in "not"."""
+    """Return 1 if the prediction has any of the references as whole words: "no" is not in "not"."""
     text = normalize(prediction)
     return float(any(holds(text, normalize(reference).strip()) for reference in references))
 
 
 def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
-    """Whether no other item of the kind asked for stands beside the references (`strict`).
+    """Return whether the prediction has no other item of the references' kind (`strict`).
 
-    Kinds are known by the references: numbers (of two digits or more), UUIDs, variable names of
-    capitals; for cwe and fwe the items of the list. Other kinds have no closed list: always true.
+    The kinds are numbers (of two digits or more), UUIDs, variable names of capitals, and for cwe
+    and fwe the items of the list. For others, such as answers to questions, it is always true.
     """
     wanted = {*map(normalize, references)}
     if all(map(str.isdecimal, references)):

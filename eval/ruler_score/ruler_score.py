@@ -1,19 +1,18 @@
-"""The `evaluate` metric: every row by the rule of its task, and the means.
+"""The `evaluate` metric: each row scored by the rule of its task, and the means.
 
-RULER (arXiv:2404.06654, section 4) asks whether the references stand in the prediction; ONERULER
+RULER (arXiv:2404.06654, section 4) asks whether the prediction contains the references; ONERULER
 (arXiv:2503.01996, section 3) whether the answer is exactly what was asked for. One row:
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
 
-Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class exists where `evaluate` is
-imported first, as `evaluate.load` does; the rules alone load in milliseconds.
+Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class exists if `evaluate` was
+imported before, as `evaluate.load` does; the rules alone load in milliseconds.
 """
 
 from __future__ import annotations
 
 import difflib
-import inspect
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,10 +48,10 @@ SCORE_VERSION = "2.0.0"
 
 
 def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[str, Any]:
-    """The metric's result for scored rows: means in percent; of tasks, the mean of their scores.
+    """Return the metric's result for scored rows, in percent.
 
-    Where tasks are mixed, `score` and `strict` are the plain mean of the tasks', as in RULER's
-    tables, and `per_task` holds each task's own result.
+    For several tasks `score` and `strict` are the plain mean of the tasks', as in RULER's tables,
+    and `per_task` has the result of each.
     """
     groups: dict[str | None, list[TextScore]] = {}
     for task, row in zip(tasks, rows, strict=True):
@@ -84,7 +83,7 @@ def _mean(values: Iterable[float]) -> float:
 
 _DESCRIPTION = """\
 The score of RULER (recall of the reference strings) and of ONERULER (exact answers in 26 languages)
-for long-context predictions, 0 to 100, with a strict variant beside it.
+for long-context predictions, 0 to 100, with a strict variant.
 """
 _KWARGS_DESCRIPTION = """
 Args:
@@ -94,15 +93,15 @@ Args:
     languages: ISO 639-1 code of each row's instruction; needed for ONERULER, None for RULER.
     none_words: the `none_word` of each row; None: the language's own.
     compat: None, or "authors" for ONERULER's published script, which reads the whole text.
-    model: the model's name; with `compat`, deepseek's and o3's answers have rules of their own.
+    model: the model's name; with `compat`, deepseek's and o3's answers have special rules.
     finish_reasons: why each answer ended; with `compat`, o3's that end with `length` are dropped.
-    language_rules: of languages beside the 26, by code: `facts` in the release's manifest.json.
+    language_rules: of custom languages, by code: `facts` in the release's manifest.json.
 Returns:
-    score: the benchmark's rule, 0 … 100 (mean of the tasks' scores where tasks are mixed).
+    score: the benchmark's rule, 0 … 100; for several tasks the mean of their scores.
     strict: all references and nothing else of the kind asked for; for qa, as whole words.
     n, thinking, thinking_cut: rows; rows with reasoning; rows that ended within it.
     dropped: with `compat`, rows that the authors' script leaves out of n.
-    per_task: the same for each task, where tasks are mixed. whole_word (qa), words_right (cwe_*).
+    per_task: the same for each of several tasks. whole_word (qa), words_right (cwe_*).
 Examples:
     >>> import evaluate
     >>> from ruler_score import ruler_score_path
@@ -127,6 +126,12 @@ _CITATION = """\
 """
 
 
+_OPTIONS = (
+    "predictions", "references", "tasks", "languages", "none_words", "compat", "model",
+    "finish_reasons", "language_rules",
+)  # fmt: skip
+
+
 def compute(
     predictions: Sequence[str | None],
     references: Sequence[Sequence[str]],
@@ -139,87 +144,91 @@ def compute(
     language_rules: Mapping[str, Mapping[str, Any]] | None = None,
     **unknown: Any,
 ) -> dict[str, Any]:
-    """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
+    """Compute the metric: see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
     for name in unknown:
-        near = difflib.get_close_matches(name, inspect.signature(compute).parameters, 1)
+        near = difflib.get_close_matches(name, _OPTIONS, 1)
         meant = f": is it {near[0]}=?" if near else "."
-        raise ValueError(f"{name}= is no argument of the metric{meant}")
+        raise ValueError(f"{name}= is not an argument of the metric{meant}")
     check_rows(predictions, references)
     if compat is None and None in predictions:  # the authors leave out what was not answered
         row = list(predictions).index(None)
         raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
-    size, model = len(predictions), model or ""
-    given = {
-        "tasks": [tasks] * size if isinstance(tasks, str) else tasks,
-        "languages": languages, "none_words": none_words, "finish_reasons": finish_reasons,
-    }  # fmt: skip
-    columns: dict[str, list[str | None]] = {}
-    for name, values in given.items():
-        if isinstance(values, str):
-            raise ValueError(f"{name} is a string; give a list with one item a row.")
-        found: list[str | None] = [None] * size if values is None else list(values)
-        if len(found) != size:
-            raise ValueError(f"{name} has {len(found)} items, predictions {size}: one a row.")
-        for row, value in enumerate(found):  # a table's missing value is a nan
-            if not (value is None or isinstance(value, str)):
-                raise ValueError(f"{name}[{row}] is {value!r}: give a string, or None.")
-        columns[name] = found
-    own = _own_rules(language_rules or {})
-    spoken = [own.get(code or "", code) for code in columns.pop("languages")]
-    check_names([tasks] if isinstance(tasks, str) else columns["tasks"], spoken, compat)
-    for task, language in set(zip(columns["tasks"], spoken, strict=True)):
+    rows, model = len(predictions), model or ""
+    task_of = _column("tasks", [tasks] * rows if isinstance(tasks, str) else tasks, rows)
+    language_of = _column("languages", languages, rows)
+    none_word_of = _column("none_words", none_words, rows)
+    finish_reason_of = _column("finish_reasons", finish_reasons, rows)
+    custom = _custom_rules(language_rules or {})
+    spoken = [custom.get(code or "", code) for code in language_of]
+    check_names([tasks] if isinstance(tasks, str) else task_of, spoken, compat)
+    for task, language in set(zip(task_of, spoken, strict=True)):
         if language is None and is_oneruler(task, None):
             raise ValueError(f"{task} is a task of ONERULER: give languages=, one for each row.")
-    rows, kept_tasks = [], []
-    for text, wanted, language, task, none_word, ending in zip(
-        predictions, references, spoken, *columns.values(), strict=True
-    ):
-        if compat is None or not authors_leave_out(text, ending, model):
-            rows.append(score_row(text or "", wanted, task, language, none_word, compat, model))
-            kept_tasks.append(task)
-    if not rows:
+    scores, kept_tasks = [], []
+    for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):
+        if compat is not None and authors_leave_out(text, finish_reason_of[row], model):
+            continue
+        task = task_of[row]
+        scores.append(
+            score_row(text or "", outputs, task, spoken[row], none_word_of[row], compat, model)
+        )
+        kept_tasks.append(task)
+    if not scores:
         warnings.warn("No rows to score: the score is nan.", stacklevel=2)
-    result = summarize(rows, kept_tasks)
-    return {**result, "dropped": size - len(rows)} if compat else result
+    result = summarize(scores, kept_tasks)
+    return {**result, "dropped": rows - len(scores)} if compat else result
 
 
-def _own_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRules]:
-    """The rules of languages that the metric does not have; ValueError for one that it has."""
-    found = {}
+def _column(name: str, values: Sequence[str | None] | None, rows: int) -> list[str | None]:
+    """Return one value a row, None for those not given. Raises ValueError for other lists."""
+    if isinstance(values, str):
+        raise ValueError(f"{name} is a string; give a list with one item a row.")
+    column: list[str | None] = [None] * rows if values is None else list(values)
+    if len(column) != rows:
+        raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one a row.")
+    for row, value in enumerate(column):  # the missing value of a pandas column is a nan
+        if not (value is None or isinstance(value, str)):
+            raise ValueError(f"{name}[{row}] is {value!r}: give a string, or None.")
+    return column
+
+
+def _custom_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRules]:
+    """Return the rules of languages that the metric does not have; ValueError for one it has."""
+    rules = {}
     if not isinstance(tables, Mapping):
         raise ValueError("language_rules must be a dictionary: {'tr': facts}.")
     for code, table in tables.items():
         if code in LANGUAGES:
             raise ValueError(f"language_rules has {code!r}, whose rules the metric has already.")
         try:
-            found[code] = read_rules(table)
+            rules[code] = read_rules(table)
         except ValueError as error:
             raise ValueError(f"language_rules[{code!r}]: {error}") from None
-    return found
+    return rules
 
 
 def check_rows(predictions: Any, references: Any) -> None:
-    """Refuse columns of different lengths and references that are no lists, with a ValueError."""
+    """Raise ValueError for columns of different lengths and references that are not lists."""
     for name, values in (("predictions", predictions), ("references", references)):
         if values is None or isinstance(values, str):
             raise ValueError(f"{name} must be a list with one item a row.")
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions, {len(references)} references.")
-    for row, (text, wanted) in enumerate(zip(predictions, references, strict=True)):
+    for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):
         if not (text is None or isinstance(text, str)):
-            raise ValueError(f"predictions[{row}] is no string but {type(text).__name__}.")
-        if isinstance(wanted, str) or not hasattr(wanted, "__len__"):
+            raise ValueError(f"predictions[{row}] is not a string but {type(text).__name__}.")
+        if isinstance(outputs, str) or not hasattr(outputs, "__len__"):
             raise ValueError(f"references[{row}] must be a list of strings: [['a'], ['b', 'c']].")
-        if not len(wanted) or not all(isinstance(reference, str) for reference in wanted):
-            raise ValueError(f"references[{row}] must hold one string or more.")
+        if not len(outputs) or not all(isinstance(reference, str) for reference in outputs):
+            raise ValueError(f"references[{row}] must have one string or more.")
 
 
-if "evaluate" in sys.modules:  # else nobody can ask for the class, and the rules load at once
+if "evaluate" in sys.modules:  # the class is of no use without it, and importing it takes seconds
     import datasets
     import evaluate
 
     class RulerScore(evaluate.Metric):
-        """The metric as `evaluate.load` finds it."""
+        """The metric, as `evaluate.load` finds it."""
 
         def _info(self) -> evaluate.MetricInfo:
             features = {
@@ -238,12 +247,12 @@ if "evaluate" in sys.modules:  # else nobody can ask for the class, and the rule
             )
 
         def _enforce_nested_string_type(self, *_: Any) -> None:
-            """Evaluate looks at the first row alone, which may be None; `check_rows` at all."""
+            """Do nothing: `evaluate` checks only the first row, `check_rows` all of them."""
 
         def add_batch(
             self, *, predictions: Any = None, references: Any = None, **kwargs: Any
         ) -> None:
-            """Add rows; a ValueError in one sentence for columns that do not fit."""
+            """Add rows. Raises ValueError for columns of different lengths."""
             check_rows(predictions, references)
             super().add_batch(predictions=predictions, references=references, **kwargs)
 

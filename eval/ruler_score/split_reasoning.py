@@ -1,4 +1,4 @@
-r"""A model's reasoning set apart from its answer, by the marks of chat templates.
+r"""Split a model's reasoning from its answer, by the marks of chat templates.
 
 split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
 """
@@ -13,7 +13,7 @@ ReasoningState = Literal["none", "ended", "truncated"]
 
 
 class SplitText(NamedTuple):
-    """A model's text as reasoning and answer; without any reasoning it is None, `state` "none"."""
+    """A model's text as reasoning (None if it has none) and answer."""
 
     reasoning: str | None
     answer: str
@@ -21,9 +21,14 @@ class SplitText(NamedTuple):
 
 
 _XML = (
-    *("think", "thinking", "thought", "seed:think"),  # DeepSeek and Qwen, Claude, EXAONE, Seed-OSS
-    *("reasoning", "reason"),  # fine-tuned models; both are in Open WebUI's list of marks
-    *("scratchpad", "reflection"),  # Hermes 3 and Reflection-Llama-3.1, by their system prompts
+    "think",  # DeepSeek, Qwen
+    "thinking",  # Claude
+    "thought",  # EXAONE
+    "seed:think",  # Seed-OSS
+    "reasoning",  # fine-tuned models; this one and the next are in Open WebUI's list of marks
+    "reason",
+    "scratchpad",  # Hermes 3, by its system prompt
+    "reflection",  # Reflection-Llama-3.1, by its system prompt
 )
 _PAIRS = {
     **{name: (f"<{name}>", f"</{name}>") for name in _XML},
@@ -34,11 +39,11 @@ _PAIRS = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "gemma": ("<|channel>thought", "<channel|>"),  # Gemma 4
 }
-"""What models mark reasoning with in their chat templates or system prompts, in any case."""
+"""The marks of reasoning in chat templates and system prompts, which may be in any case."""
 CHANNEL_TAGS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The marks of gpt-oss's channels."""
 REASONING_TAGS = (*(mark for pair in _PAIRS.values() for mark in pair), "<|channel>", *CHANNEL_TAGS)
-"""The marks of reasoning, as tokenizers hold them."""
+"""The marks of reasoning, as tokenizers have them."""
 _CHANNEL = r"<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _FINAL = r"<\|channel\|>final[^<]*<\|message\|>"
 _CASE = re.IGNORECASE | re.ASCII
@@ -52,10 +57,10 @@ _OPENED = re.compile(rf"(?:{_OPENING})\s*\Z", _CASE)
 
 
 def split_reasoning(text: str, opened: str = "") -> SplitText:
-    r"""Set the reasoning in a model's text apart from its answer, in time linear in the text.
+    r"""Split the reasoning in a model's text from its answer, in time linear in the text.
 
-    Reasoning is what stands between an opening tag and the next closing one of its family (of any
-    family if its own closes nowhere); what stands before a closing tag that nothing opened (the
+    Reasoning is what is between an opening tag and the next closing one of its family (of any
+    family if its own is never closed); what is before a closing tag that nothing opened (the
     prompt did); and, in a text that was truncated, what follows an opening tag that nothing closes.
     The rest is the answer. `opened` is the tag with which the prompt ended, see `opened_reasoning`.
 
@@ -98,13 +103,13 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
 
 
 def _pieces(texts: Iterable[str]) -> list[str]:
-    """The texts that are not blank, without the marks at which gpt-oss's turns meet."""
+    """Return the texts that are not blank, without the marks at which gpt-oss's turns meet."""
     for end in ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>"):
         texts = [text.strip("\n").removesuffix(end) for text in texts]
     return [text for text in texts if text.strip()]
 
 
 def opened_reasoning(prompt: str) -> str:
-    """The opening tag with which a rendered prompt ends, as DeepSeek-R1's does, or ""."""
-    found = _OPENED.search(prompt, max(0, len(prompt) - 200))
-    return found[0].strip() if found else ""
+    """Return the opening tag with which a rendered prompt ends, as DeepSeek-R1's does, or ""."""
+    tag = _OPENED.search(prompt, max(0, len(prompt) - 200))
+    return tag[0].strip() if tag else ""

@@ -1,4 +1,4 @@
-"""The score of one row by the rule of its task, and which of its references were found.
+"""Score one row by the rule of its task, and find which of its references it has.
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
@@ -29,34 +29,33 @@ from .ruler_rules import nothing_else, postprocess, whole_word_match
 from .split_reasoning import ReasoningState, split_reasoning
 
 QA_TASKS = ("qa_1", "qa_2")
+# fmt: off
 RULER_TASKS = (
-    *(f"niah_{kind}_{i}" for kind in ("single", "multikey") for i in (1, 2, 3)),
-    *("niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", *QA_TASKS),
+    "niah_single_1", "niah_single_2", "niah_single_3",
+    "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
+    "niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", *QA_TASKS,
 )
 ONERULER_TASKS = (
-    *(f"niah_{kind}" for kind in ("single", "multikey", "multivalue", "multiquery", "none")),
-    *("cwe_easy", "cwe_hard", "niah_single_nonone"),
+    "niah_single", "niah_multikey", "niah_multivalue", "niah_multiquery", "niah_none",
+    "cwe_easy", "cwe_hard", "niah_single_nonone",
 )
+# fmt: on
 
 ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
-"""The tag each language asks the answer to stand in (its `answer_numbers`)."""
+"""The tag that each language's prompts ask the answer to be in (`answer_numbers`)."""
 
 
 class TextScore(NamedTuple):
-    """What a text scores; `score` and `strict` are 0 … 1.
+    """What a text scores."""
 
-    `reasoning` says whether the text holds reasoning and whether that ended; `found` counts the
-    references that stand in the answer.
-    """
-
-    score: float
-    strict: float
-    reasoning: ReasoningState
-    found: int
+    score: float  # 0 … 1
+    strict: float  # 0 … 1
+    reasoning: ReasoningState  # whether the text has reasoning, and whether it ended
+    found: int  # references that are in the answer
 
 
 def is_oneruler(task: str | None, language: Language | None) -> bool:
-    """Whether a task name means ONERULER's: two names are in both, and there the language tells."""
+    """Return whether a task is ONERULER's; two names are in both, and then the language decides."""
     return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
 
 
@@ -71,9 +70,17 @@ def score_row(
 ) -> TextScore:
     """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
 
-    `language` is that of the instruction; it marks a row of ONERULER. `model` is for `compat`: the
-    authors read the answers of deepseek otherwise. Raises ValueError for an unknown task, language
-    or `compat`, and for a row without references.
+    Args:
+        prediction: the model's text, with any reasoning.
+        references: the row's `outputs`.
+        task: its name; None for RULER's `string_match_all`.
+        language: that of the instruction; it marks a row of ONERULER.
+        none_word: the row's own, if it has one.
+        compat: "authors" for the script of ONERULER's authors.
+        model: the model's name, for `compat`: they read the answers of deepseek differently.
+
+    Raises:
+        ValueError: for an unknown task, language or `compat`, and for a row without references.
     """
     _check_row(task, language, compat)
     if not len(references):  # they may be an array
@@ -82,21 +89,21 @@ def score_row(
     if not is_oneruler(task, language):
         return _score_ruler(answer, references, task or "", reasoning)
     language = language or "en"
-    whole = authors_answer(prediction, model)
+    authors_text = authors_answer(prediction, model)
     if str(task).startswith("cwe"):
         listed = read_list(answer_in(answer, language), references, language)
         found, strict = len(listed.found), float(listed.exact)
-        authors = authors_words(whole, references) if compat else strict
+        authors = authors_words(authors_text, references) if compat else strict
     elif task == "niah_none":
         none_word = none_word or references[0]
         found = int(says_none(answer_in(answer, language), language, none_word))
         strict = exact_none(answer, language, none_word)
-        authors = authors_none(whole, language) if compat else strict
+        authors = authors_none(authors_text, language) if compat else strict
     else:
         wanted = {normalize(reference, language) for reference in references}
         found = len(wanted & numbers(answer_in(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
-        authors = authors_numbers(whole, references, language) if compat else strict
+        authors = authors_numbers(authors_text, references, language) if compat else strict
     return TextScore(authors, strict, reasoning, found)
 
 
@@ -121,10 +128,10 @@ def _check_row(task: str | None, language: Language | None, compat: str | None) 
 def check_names(
     tasks: Iterable[str | None], languages: Iterable[Language | None], compat: str | None
 ) -> None:
-    """Refuse what is no task, language or `compat`, with a ValueError."""
-    known = {*RULER_TASKS, *ONERULER_TASKS}
-    for task in set(tasks) - known - {None}:
-        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(known))}.")
+    """Raise ValueError for an unknown task, language or `compat`."""
+    all_tasks = {*RULER_TASKS, *ONERULER_TASKS}
+    for task in set(tasks) - all_tasks - {None}:
+        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(all_tasks))}.")
     codes = {language for language in languages if isinstance(language, str)}
     for code in codes - ANSWER_TAGS.keys():
         of = ", ".join(ANSWER_TAGS)
@@ -136,7 +143,7 @@ def check_names(
 def references_found(
     prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
 ) -> list[bool]:
-    """For each reference whether it stands in the prediction, as its benchmark reads it."""
+    """Return for each reference whether the prediction has it, as its benchmark reads it."""
     answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()

@@ -71,8 +71,8 @@ class LabelledSentence(Task[LabelledParams]):
             prompt = PromptBuilder(self.counter).add(frame.head)
             return lines.lay(prompt, units, [needle], frame.tail + frame.prefix)
 
-        fitted = self.fit(draft, lines.step, lines.most)
-        return self.finish(index, fitted.draft, frame, [text], fitted.unit)
+        fitted = self.fit(draft, lines.step, lines.max_units)
+        return self.finish(index, fitted.draft, frame, [text], fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """The sentence."""

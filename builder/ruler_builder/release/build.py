@@ -246,7 +246,7 @@ class FileBuilder:
             for index in range(job.rows):
                 row = self.row(job, index)
                 file.add(row.columns())
-                figures.append(RowFigures(row.length, row.unit, row.repeats))
+                figures.append(RowFigures(row.length, row.next_unit_tokens, row.repeats))
         digest = file.digest.hexdigest()
         entry = entry_of(job, task, figures, digest, path.stat().st_size, sha256_of(path))
         manifest = with_files(self._settings(job), {job.config.path: entry})
@@ -287,7 +287,7 @@ class RowFigures(NamedTuple):
     """What the manifest sums up of a row: its length and its next unit in tokens, and repeats."""
 
     length: int
-    unit: int | None
+    next_unit_tokens: int | None
     repeats: int
 
 
@@ -302,7 +302,7 @@ def entry_of(
     """What the manifest says of a file of `size` bytes."""
     config = job.config
     lengths = [row.length for row in figures]
-    units = [row.unit for row in figures if row.unit is not None]
+    units = [row.next_unit_tokens for row in figures if row.next_unit_tokens is not None]
     repeats = [row.repeats for row in figures]
     mean = sum(lengths) / len(lengths)
     entry: FileEntry = {
@@ -316,9 +316,9 @@ def entry_of(
         "rows": job.rows,
         "most_rows": task.limit(),
         "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-        "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
+        "fill": 0.0 if task.evidence_only else mean / (config.max_length - job.reserve),
         "unit": max(units, default=0),
-        "exhausted": 0 if task.alone else len(lengths) - len(units),
+        "exhausted": 0 if task.evidence_only else len(lengths) - len(units),
         "repeats": max(repeats),
         "counted_by": task.counter.counted_by,
         "bytes": size,
@@ -327,7 +327,7 @@ def entry_of(
     }
     if any(repeats):
         entry["row_repeats"] = repeats
-    if task.alone:
+    if task.evidence_only:
         entry["evidence_alone"] = True
     return entry
 

@@ -161,12 +161,16 @@ def connect(address: str | None) -> Any:
         raise missing("ray", "--engine ray") from error
     if ray.is_initialized():
         return ray
-    options = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
     try:
         host, _, port = (address or "").rpartition(":")
         if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
             socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(address=address, **options)
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
     except (OSError, ValueError, RuntimeError) as error:
         raise RulerError(
             f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."

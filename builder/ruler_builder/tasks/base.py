@@ -77,8 +77,8 @@ def between_tags(references: Sequence[str], prompt_end: str) -> list[str]:
 
 
 CHECKED_ROWS = 8  # rows tried before any work
-_SMALL = 2048  # tokens of room; below it every row is tried
-_NO_WINDOW = 1 << 22  # tokens of room where no window is to be filled
+_SMALL = 2048  # tokens of a window's budget; below it every row is tried
+_NO_WINDOW = 1 << 22  # tokens of the budget if no window is to be filled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +126,8 @@ class NewRow:
     question: str
     evidence: list[Evidence] = field(default_factory=list)
     none_word: str = ""
-    unit: int | None = None
-    """Tokens of the haystack's next unit, which did not fit; None where a finite haystack is all
+    next_unit_tokens: int | None = None
+    """Tokens of the haystack's next unit, which did not fit; None if a finite haystack is all
     in, and at `0k`, which has none. This and `repeats` are kept in the manifest, not in the row."""
     repeats: int = 0
     """How many times a finite haystack began again."""
@@ -160,12 +160,14 @@ class Task(ABC, Generic[P]):
         self.templates = templates
         self.counted_sources = counted_sources
         self.counter = counted_sources.counter
-        self.alone = key.max_length == 0
+        self.evidence_only = key.max_length == 0
         """Whether rows hold their evidence and no haystack: the control at `0k`."""
-        self.fills = not self.alone
+        self.fills = not self.evidence_only
         """Whether rows have as much haystack as fits, or as little as they can have."""
-        self.room = (
-            _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
+        self.budget = (
+            _NO_WINDOW
+            if self.evidence_only
+            else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
 
@@ -198,7 +200,7 @@ class Task(ABC, Generic[P]):
         """
         shortest = copy(self)
         shortest.fills = False
-        for index in range(rows if self.room <= _SMALL else min(rows, CHECKED_ROWS)):
+        for index in range(rows if self.budget <= _SMALL else min(rows, CHECKED_ROWS)):
             shortest.row(index)
 
     def check_answers(self, rows: int) -> None:
@@ -229,15 +231,15 @@ class Task(ABC, Generic[P]):
         self,
         draft: Callable[[int], PromptBuilder],
         step: Callable[[int, int], int],
-        most: int | None = None,
-        least: int = 0,
+        max_units: int | None = None,
+        min_units: int = 0,
     ) -> Fitted[PromptBuilder]:
         """The fullest draft that the window holds, or, if rows are not filled, the shortest."""
         if not self.fills:
-            shortest = draft(least)
-            refuse_if_over(shortest.tokens, self.room)
-            return Fitted(least, shortest, None)
-        return fit(draft, self.room, step, most, least)
+            shortest = draft(min_units)
+            refuse_if_over(shortest.tokens, self.budget)
+            return Fitted(min_units, shortest, None)
+        return fit(draft, self.budget, step, max_units, min_units)
 
     def fit_counted(
         self,
@@ -245,8 +247,8 @@ class Task(ABC, Generic[P]):
         stand_in: str,
         text: Callable[[int], str],
         step: Callable[[int, int], int],
-        most: int | None = None,
-        least: int = 0,
+        max_units: int | None = None,
+        min_units: int = 0,
     ) -> Fitted[PromptBuilder]:
         """Fit drafts with a stand-in for their text where tokens add up, with the text where not.
 
@@ -256,12 +258,14 @@ class Task(ABC, Generic[P]):
         def whole(units: int) -> PromptBuilder:
             return draft(units, text(units))
 
-        if self.fills and self.counter.split_points.hold_in(draft(least, stand_in).text):
-            fitted = fit(lambda units: draft(units, stand_in), self.room, step, most, least)
+        if self.fills and self.counter.split_points.hold_in(draft(min_units, stand_in).text):
+            fitted = fit(
+                lambda units: draft(units, stand_in), self.budget, step, max_units, min_units
+            )
             found = whole(fitted.units)
             if found.tokens == fitted.draft.tokens:
-                return Fitted(fitted.units, found, fitted.unit)
-        return self.fit(whole, step, most, least)
+                return Fitted(fitted.units, found, fitted.next_unit_tokens)
+        return self.fit(whole, step, max_units, min_units)
 
     def finish(
         self,
@@ -269,14 +273,16 @@ class Task(ABC, Generic[P]):
         prompt: PromptBuilder,
         frame: Frame,
         outputs: list[str],
-        unit: int | None,
+        next_unit_tokens: int | None,
         repeats: int = 0,
         none_word: str = "",
     ) -> NewRow:
         """The row of a finished prompt, which ends with the answer prefix."""
         text, tokens = prompt.text, prompt.tokens
-        if not text.endswith(frame.prefix) or tokens > self.room:
-            raise AssertionError(f"{self.key}: row {index} has {tokens} tokens, room {self.room}")
+        if not text.endswith(frame.prefix) or tokens > self.budget:
+            raise AssertionError(
+                f"{self.key}: row {index} has {tokens} tokens, budget {self.budget}"
+            )
         return NewRow(
             key=self.key,
             index=index,
@@ -289,6 +295,6 @@ class Task(ABC, Generic[P]):
             question=frame.question,
             evidence=prompt.evidence,
             none_word=none_word,
-            unit=unit,
+            next_unit_tokens=next_unit_tokens,
             repeats=repeats,
         )

@@ -133,7 +133,7 @@ class NumberedWords(Task[P]):
     """A list task; subclasses bring the words and the frame."""
 
     @property
-    def spare(self) -> int:
+    def extra_words(self) -> int:
         """How many words are drawn beside the common ones, for solved examples."""
         return 0
 
@@ -162,8 +162,8 @@ class NumberedWords(Task[P]):
         return frozenset()
 
     @abstractmethod
-    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
-        """The text around the list; `spare` are words that it may use.
+    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
+        """The text around the list; `extra` are words that it may use.
 
         The list's first number, or the space before it, begins where `head` ends.
         """
@@ -207,13 +207,13 @@ class NumberedWords(Task[P]):
             items = self.repeated(common, uncommon[:units], self.times)
             return self.listed(self.key.draw_filling(index, "order"), items)
 
-        def step(units: int, spare: int) -> int:
-            return units + spare // (_ITEM_TOKENS * self.times.uncommon)
+        def step(units: int, more_tokens: int) -> int:
+            return units + more_tokens // (_ITEM_TOKENS * self.times.uncommon)
 
-        least = num if self.alone else 0  # as many other words as common ones
-        fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), least)
+        min_units = num if self.evidence_only else 0  # as many other words as common ones
+        fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), min_units)
         outputs = self.words.texts[common].tolist()
-        return self.finish(index, fitted.draft, frame, outputs, fitted.unit)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """The common words."""
@@ -223,7 +223,7 @@ class NumberedWords(Task[P]):
 
     def _picked(self, draw: np.random.Generator) -> np.ndarray:
         """The common words, and those for an example: none is part of another word or `unfit`."""
-        safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
+        safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.extra_words
         if len(safe) < count:
             raise RulerError(
                 f"{self.words_in_words} has {len(safe)} words that are not part of another word: "
@@ -284,7 +284,7 @@ class CommonWords(NumberedWords[CommonParams]):
         return max(example_words(self.params.num_cw, length) for length in (0, _LONG))
 
     @property
-    def spare(self) -> int:
+    def extra_words(self) -> int:
         """The words of the solved examples, drawn alike at every length."""
         return self.params.examples * self._example_most
 
@@ -311,23 +311,23 @@ class CommonWords(NumberedWords[CommonParams]):
         safe = self.safe().tolist()
         return frozenset(place for place in safe if words[place].casefold() in wording)
 
-    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """The solved example, then the instruction; the list's own question after it."""
         frame = filled(self.templates, n=self.params.num_cw)
         each = self._example_most
-        drawn = [spare[i * each : (i + 1) * each] for i in range(self.params.examples)]
+        drawn = [extra[i * each : (i + 1) * each] for i in range(self.params.examples)]
         examples = "".join(self._example(draw, words, frame) for words in drawn)
         return frame._replace(head=examples + frame.head)
 
-    def _example(self, draw: np.random.Generator, spare: np.ndarray, frame: Frame) -> str:
+    def _example(self, draw: np.random.Generator, extra: np.ndarray, frame: Frame) -> str:
         """A solved list of 40 words (below 4096 tokens 20) of its own, some of them common."""
         num, times = self.params.num_cw, ListCounts(10, 3)
         count = example_words(num, self.key.max_length)
         if self.params.is_short(self.key.max_length):
             times = ListCounts(3, 1)
-        listed = self.listed(draw, self.repeated(spare[:num], spare[num:count], times))
+        listed = self.listed(draw, self.repeated(extra[:num], extra[num:count], times))
         lead = "" if self.params.layout == "2024" else " "
-        return f"{frame.head}{listed}{frame.tail}{frame.prefix}{lead}{self.numbered(spare[:num])}\n"
+        return f"{frame.head}{listed}{frame.tail}{frame.prefix}{lead}{self.numbered(extra[:num])}\n"
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------

@@ -107,7 +107,7 @@ class FrequentWords(Task[FrequentParams]):
         vocabulary = self.params.vocabulary or usual
         ranks = np.arange(1, vocabulary + 1)
         weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
-        appearing = max(int(np.sum(self.room * weights >= 1)), self.params.words + 2)
+        appearing = max(int(np.sum(self.budget * weights >= 1)), self.params.words + 2)
         return np.asarray(weights[:appearing])
 
     def _counts(self, total: int) -> np.ndarray:
@@ -115,20 +115,20 @@ class FrequentWords(Task[FrequentParams]):
         return np.asarray(np.floor(total * self._weights), dtype=int)
 
     @cached_property
-    def _fewest(self) -> int:
-        """The fewest words from which on the asked ones lead the next word strictly."""
+    def _min_words(self) -> int:
+        """The min_words words from which on the asked ones lead the next word strictly."""
         weights = self._weights[1 : self.params.words + 2]
         gap = -np.diff(weights, append=0).max()  # with 1 / gap words every lead is a word or more
-        most = max(1, min(self.room, int(1 / gap) + 1))
+        most = max(1, min(self.budget, int(1 / gap) + 1))
         counts = np.floor(np.outer(np.arange(1, most + 1), weights))
         leads = np.all(np.diff(counts, append=0) < 0, axis=1)
-        fewest = int(np.flatnonzero(~leads)[-1]) + 2
-        if fewest > self.room:
+        min_words = int(np.flatnonzero(~leads)[-1]) + 2
+        if min_words > self.budget:
             raise Impossible(
-                f"Among the {self.room} words a window may hold, {self.params.words} words with "
+                f"Among the {self.budget} words a window may hold, {self.params.words} words with "
                 f"alpha {self.params.alpha} never lead the next: take a longer length."
             )
-        return fewest
+        return min_words
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same asked words at every length."""
@@ -152,11 +152,11 @@ class FrequentWords(Task[FrequentParams]):
             self.key.draw_filling(index, "order").shuffle(ranks)
             return " " + " ".join(vocabulary[ranks].tolist())
 
-        def step(total: int, spare: int) -> int:
-            return total + int(spare / max(1.0, float(self._weights @ tokens)))
+        def step(total: int, more_tokens: int) -> int:
+            return total + int(more_tokens / max(1.0, float(self._weights @ tokens)))
 
-        fitted = self.fit_counted(draft, " ...", text, step, least=self._fewest)
-        return self.finish(index, fitted.draft, frame, asked, fitted.unit)
+        fitted = self.fit_counted(draft, " ...", text, step, min_units=self._min_words)
+        return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
         """The asked words, the most frequent first."""

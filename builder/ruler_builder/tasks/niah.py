@@ -147,10 +147,10 @@ class Niah(Task[NiahParams]):
             prompt = PromptBuilder(self.counter).add(frame.head)
             return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
-        fitted = self.fit(draft, haystack.step, haystack.most)
+        fitted = self.fit(draft, haystack.step, haystack.max_units)
         outputs = self._references(asked)
         repeats = haystack.repeats(fitted.units)
-        return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
         """The values of the asked keys, in their order."""

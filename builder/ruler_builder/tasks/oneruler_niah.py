@@ -162,7 +162,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         def draft(units: int) -> PromptBuilder:
             return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
 
-        fitted = self.fit(draft, book.step, book.most)
+        fitted = self.fit(draft, book.step, book.max_units)
         custom = self._text.facts.is_custom and self.fills
         if custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
@@ -172,7 +172,9 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             )
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
-        return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
+        return self.finish(
+            index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats, none_word
+        )
 
     def check(self, rows: int) -> None:
         """Refuse a window that cannot hold the task, or a custom book with too long sentences."""

@@ -98,7 +98,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     def _frame(self) -> Frame:
         return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
 
-    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """The published prompt around the list."""
         return self._frame
 

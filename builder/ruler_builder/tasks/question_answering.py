@@ -137,8 +137,8 @@ class QuestionAnswering(Task[QaParams]):
             )
         for index in range(rows):
             documents, frame = np.array(required[index]), self._frame(self._questions[index])
-            if self._ends(frame) + self._sum(documents) > _SURELY * self.room:
-                refuse_if_over(self._lay(index, documents, frame).tokens, self.room)
+            if self._ends(frame) + self._sum(documents) > _SURELY * self.budget:
+                refuse_if_over(self._lay(index, documents, frame).tokens, self.budget)
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same question and relative depths at every length."""
@@ -149,7 +149,7 @@ class QuestionAnswering(Task[QaParams]):
             prompt = PromptBuilder(self.counter).add(frame.head).begin_context().end_context()
             prompt.add(frame.tail + frame.prefix)
             return self.finish(index, prompt, frame, self.references(index), None)
-        if self.alone:
+        if self.evidence_only:
             prompt = self._lay(index, required, frame)
             return self.finish(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
@@ -161,13 +161,13 @@ class QuestionAnswering(Task[QaParams]):
             return self._lay(index, documents, frame).tokens
 
         count_exactly = summed if self.counter.split_points.proved else counted
-        packed = pack(self._pools(index), required, count_exactly, self._sizes, self.room)
+        packed = pack(self._pools(index), required, count_exactly, self._sizes, self.budget)
         prompt = self._lay(index, packed.documents, frame)
         if count_exactly is summed and not self._adds_up(packed.documents, prompt):
-            packed = pack(self._pools(index), required, counted, self._sizes, self.room)
+            packed = pack(self._pools(index), required, counted, self._sizes, self.budget)
             prompt = self._lay(index, packed.documents, frame)
         answers = self.references(index)
-        return self.finish(index, prompt, frame, answers, packed.unit, packed.again)
+        return self.finish(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
 
     def references(self, index: int) -> list[str]:
         """All annotators' answers."""
@@ -179,7 +179,10 @@ class QuestionAnswering(Task[QaParams]):
         At `0k` the gold ones alone.
         """
         corpus = self.counted_sources.corpus(self.params.dataset)
-        return [*question.gold, *(question.own if corpus.own_required and not self.alone else ())]
+        return [
+            *question.gold,
+            *(question.own if corpus.own_required and not self.evidence_only else ()),
+        ]
 
     def _pools(self, index: int) -> Iterator[Pool]:
         """The other documents, in random order: the rest of the own article's, then any others.
@@ -191,9 +194,9 @@ class QuestionAnswering(Task[QaParams]):
         required = self._required(question)
         own = np.array([i for i in question.own if i not in required], dtype=int)
         most = self.params.documents - len(required) if self.params.documents else None
-        for again in count():
-            draw = self.key.draw_filling(index, "documents", again)
-            if again == 0:
+        for repeats in count():
+            draw = self.key.draw_filling(index, "documents", repeats)
+            if repeats == 0:
                 rest = all_but(len(self._documents.texts), [*required, *own])
                 pools = [draw.permutation(own), draw.permutation(rest)]
             else:
@@ -201,7 +204,7 @@ class QuestionAnswering(Task[QaParams]):
                 rest = all_but(len(self._documents.texts), [*question.gold, *own_again])
                 pools = [draw.permutation(np.concatenate([own_again, rest]))]
             for pool in pools:
-                yield Pool(pool[:most], again)
+                yield Pool(pool[:most], repeats)
                 most = None if most is None else most - len(pool)
                 if most is not None and most <= 0:
                     return

@@ -159,13 +159,13 @@ class Chain:
     def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
         """The assignments, each with the line of noise, of so many, before which it stands.
 
-        A line at least stands between two of them and one after the last, as the reference code
-        lays them; without noise they stand in the order of their depths.
+        At least one line is between two of them and one after the last, as in the reference code.
+        Without noise they are in the order of their depths.
         """
         texts = self.assignments()
-        spare = lines - len(texts) + 1
+        gaps = lines - len(texts) + 1
         return [
-            (int(depth * spare) + link if lines else 0, Needle(depth, text, answer))
+            (int(depth * gaps) + link if lines else 0, Needle(depth, text, answer))
             for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
         ]
 
@@ -198,7 +198,7 @@ class VariableTracking(Task[ChainParams]):
         return self.params.hops + 1
 
     @property
-    def _least(self) -> int:
+    def _min_units(self) -> int:
         """The fewest lines of noise, or words of the essays, that a text with chains has."""
         return 0 if self.params.haystack == "essay" else self._links
 
@@ -213,10 +213,12 @@ class VariableTracking(Task[ChainParams]):
             prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
             return self._lay(prompt, units, chains, frame.tail + frame.prefix)
 
-        least = 0 if self.alone else self._least
-        fitted = self.fit(draft, self._haystack.step, self._haystack.most, least)
+        min_units = 0 if self.evidence_only else self._min_units
+        fitted = self.fit(draft, self._haystack.step, self._haystack.max_units, min_units)
         repeats = self._haystack.repeats(fitted.units)
-        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit, repeats)
+        return self.finish(
+            index, fitted.draft, frame, asked.names, fitted.next_unit_tokens, repeats
+        )
 
     def references(self, index: int) -> list[str]:
         """The names of the asked chain, in its order."""
@@ -318,9 +320,9 @@ class VariableTracking(Task[ChainParams]):
         def draft(units: int) -> PromptBuilder:
             return self._lay(PromptBuilder(self.counter).add(frame.head), units, chains, solved)
 
-        haystack, least = self._haystack, self._least
-        room = max(_EXAMPLE_TOKENS, draft(least).tokens)
-        return fit(draft, room, haystack.step, haystack.most, least).draft.text
+        haystack, min_units = self._haystack, self._min_units
+        budget = max(_EXAMPLE_TOKENS, draft(min_units).tokens)
+        return fit(draft, budget, haystack.step, haystack.max_units, min_units).draft.text
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------

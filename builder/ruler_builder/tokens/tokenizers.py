@@ -201,6 +201,10 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
     if not Path(where).is_dir():
         raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
     about["sha256"] = _digests(Path(where))
+    if not about["sha256"]:
+        raise RulerError(
+            f"'{where}' has no tokenizer: give the folder of a model that has a tokenizer.json."
+        )
     return _auto_tokenizer(name, where, None, about)
 
 

@@ -26,7 +26,7 @@ from ruler_builder.release.build import FileBuilder, RowFigures, entry_of
 from ruler_builder.release.parquet import RowsDigest, read_rows, rows_of
 from ruler_builder.release.plan import FileJob
 from ruler_builder.suites.suite import suite_in
-from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.tasks.base import DATA_VERSION, NewRow
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.sources import SourceFile, Sources, Store, choice_in
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
@@ -174,6 +174,8 @@ class _Reading:
     lengths: list[int] = field(default_factory=list)
     # The first row that is not as built again, and how it differs.
     difference: tuple[int, str] | None = None
+    # Whether the rows were counted by the second engine.
+    second_engine: bool = False
 
 
 class FileChecker:
@@ -320,16 +322,16 @@ class FileChecker:
         found: CheckedFile,
         audit: FileAudit | None,
     ) -> _Reading:
-        """Compare the rows of a file with the same rows built again."""
+        """Read a file and compare its rows with the same rows built again.
+
+        If they differ under the second engine, they are compared again without it.
+        """
         job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
-        if missing := self._missing(entry):
-            found.not_checked, reading = missing, _Reading()
-            for row in _read(file, reading):
-                if audit:
-                    audit.add(row)
-            return reading
+        found.not_checked = self._missing(entry)
         try:
-            reading = self._compare_twice(file, job, found, audit)
+            reading = self._compare(file, job, found, audit)
+            if reading.difference and reading.second_engine:
+                reading = self._compare(file, job._replace(fast=False), found, audit)
         finally:
             self.builder.forget(job)
         if reading.difference:
@@ -339,27 +341,6 @@ class FileChecker:
             found.proved_by = "rebuilt"
         return reading
 
-    def _compare_twice(
-        self, file: pq.ParquetFile, job: FileJob, found: CheckedFile, audit: FileAudit | None
-    ) -> _Reading:
-        """Compare the rows, and if they differ, once more without the second engine."""
-        try:
-            reading = self._compare(file, job, found, audit)
-            if not (reading.difference and self._has_second_engine(job)):
-                return reading
-        except EngineMismatch as error:
-            log.warning("%s", error)
-        if audit:
-            audit.clear()
-        return self._compare(file, job._replace(fast=False), found, audit)
-
-    def _has_second_engine(self, job: FileJob) -> bool:
-        try:
-            counter = self.builder.task(job).counter
-        except RulerError:
-            return False
-        return isinstance(counter, WatchedCounter)
-
     def _compare(
         self,
         file: pq.ParquetFile,
@@ -367,31 +348,48 @@ class FileChecker:
         found: CheckedFile,
         audit: FileAudit | None,
     ) -> _Reading:
-        """Read a file and build each row again, until one differs."""
-        rebuilt = _RebuiltRows(self.builder, job)
-        reading, found.entry, found.not_checked = _Reading(), None, ""
+        """Read a file and build each row again, until one differs or cannot be built here."""
+        reading, figures = _Reading(), []
+        if audit:
+            audit.clear()
         for place, row in enumerate(_read(file, reading)):
             if audit:
                 audit.add(row)
             if reading.difference or found.not_checked:
                 continue
             try:
-                reading.difference = rebuilt.difference(place, row)
+                task = self.builder.task(job)
+                reading.second_engine = isinstance(task.counter, WatchedCounter)
+                if place >= (rows := min(job.rows, task.limit() or job.rows)):
+                    what = f"the row does not belong there: a build makes {rows} rows"
+                    reading.difference = place, what
+                    continue
+                rebuilt = self.builder.row(job, place)
+                figures.append(
+                    RowFigures(rebuilt.length, rebuilt.next_unit_tokens, rebuilt.repeats)
+                )
+                if what := _difference(row, rebuilt):
+                    reading.difference = place, what
+            except EngineMismatch as error:
+                log.warning("%s", error)
+                reading.difference = place, str(error)
             except OtherTokenizer as error:
                 reading.difference = place, str(error)
             except Impossible as error:
                 reading.difference = place, f"it cannot be built: {error}"
             except RulerError as error:
                 found.not_checked = str(error)
-            except EngineMismatch:
-                raise
             except Exception as error:  # parameters that no suite would have
                 why = f"{type(error).__name__}: {str(error)[:80]}"
                 reading.difference = place, f"it cannot be built ({why})"
-        if reading.rows < job.rows and not reading.difference:
+        if found.not_checked or reading.difference:
+            return reading
+        if reading.rows < job.rows:
             reading.difference = reading.rows, f"the row is missing: there are {reading.rows} rows"
-        if not reading.difference and not found.not_checked:
-            found.entry, found.tokenizer = rebuilt.entry(reading.rows_sha256)
+            return reading
+        task = self.builder.task(job)
+        found.entry = entry_of(job, task, figures, reading.rows_sha256, 0, "")
+        found.tokenizer = task.counter.about
         return reading
 
     def _entry_of_rows(self, entry: FileEntry, reading: _Reading) -> FileEntry:
@@ -409,35 +407,6 @@ class FileChecker:
         return cast(FileEntry, {**known, "rows": reading.rows})
 
 
-class _RebuiltRows:
-    """The rows of a file as a build makes them, and the manifest entry that follows from them."""
-
-    def __init__(self, builder: FileBuilder, job: FileJob) -> None:
-        self.builder, self.job = builder, job
-        self.figures: list[RowFigures] = []
-
-    def difference(self, place: int, stored: Row) -> tuple[int, str] | None:
-        """Say how a stored row differs from the one that a build puts in its place."""
-        most = self.builder.task(self.job).limit()
-        rows = self.job.rows if most is None else min(self.job.rows, most)
-        if place >= rows:
-            return place, f"the row does not belong there: a build makes {rows} rows"
-        row = self.builder.row(self.job, place)
-        self.figures.append(RowFigures(row.length, row.unit, row.repeats))
-        right = _as_stored(row.columns())
-        for column in COLUMNS:
-            mine = cast(Mapping[str, Any], stored)[column]
-            if mine != right[column]:
-                return place, f"{column} {text_difference(mine, right[column])}"
-        return None
-
-    def entry(self, rows_sha256: str) -> tuple[FileEntry, TokenizerEntry]:
-        """Return the file's entry, but for its bytes and sha256, and the tokenizer's."""
-        task = self.builder.task(self.job)
-        entry = entry_of(self.job, task, self.figures, rows_sha256, 0, "")
-        return entry, task.counter.about
-
-
 def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
     """Yield the rows of a file, a row group at a time, and note what they add up to."""
     digest = RowsDigest()
@@ -451,10 +420,18 @@ def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
     reading.rows_sha256 = digest.hexdigest()
 
 
-def _as_stored(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a new row's columns as a file keeps them: depths in 32 bits."""
-    evidence = [{**span, "depth": float(np.float32(span["depth"]))} for span in row["evidence"]]
-    return {**row, "evidence": evidence}
+def _difference(stored: Row, rebuilt: NewRow) -> str:
+    """Say in which column a stored row first differs from the one built again; "" if in none."""
+    right = rebuilt.columns()
+    right["evidence"] = [
+        {**span, "depth": float(np.float32(span["depth"]))}  # as a file keeps it
+        for span in right["evidence"]
+    ]
+    for column in COLUMNS:
+        found = cast(Mapping[str, Any], stored)[column]
+        if found != right[column]:
+            return f"{column} {text_difference(found, right[column])}"
+    return ""
 
 
 def text_difference(found: object, right: object) -> str:

@@ -383,7 +383,7 @@ _OF_THE_RELEASE = {_DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, ".
 _OF_THE_HUB = {".gitattributes", ".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
-_LOADED_NAMES = {"dataset_infos.json", "dataset_info.json", "state.json"}
+_LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
 _NAMED = 20  # files named in a note
 _REMEDY = "run the same `ruler build` again"
 

@@ -47,11 +47,11 @@ class Needle:
 class Haystack(ABC):
     """Text in units; a context of n units can be laid out with needles between them.
 
-    `separator` joins units and needles; `most` is how many units there are, None if no end.
+    `separator` joins units and needles; `max_units` is how many units there are, None if no end.
     """
 
     separator: str
-    most: int | None = None
+    max_units: int | None = None
 
     def lay(
         self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
@@ -182,17 +182,17 @@ class EssayHaystack(Haystack):
 class LineHaystack(Haystack):
     """Lines joined by newlines, needles lines of their own.
 
-    `most` are enough for the window; only as many of them are read as are asked for.
+    `max_units` are enough for the window; only as many of them are read as are asked for.
     """
 
     separator = "\n"
 
-    def __init__(self, lines: Iterable[str], most: int, counter: TokenCounter) -> None:
-        self._unread = islice(lines, most)
+    def __init__(self, lines: Iterable[str], max_units: int, counter: TokenCounter) -> None:
+        self._unread = islice(lines, max_units)
         self._lines: list[str] = []  # those read, each with its newline
         self._tokens = [0]  # of the first n of them
         self._counter = counter
-        self.most: int = most
+        self.max_units: int = max_units
 
     def _count(self, lines: int) -> None:
         """Read so many lines more and count them, each different one once."""
@@ -210,7 +210,7 @@ class LineHaystack(Haystack):
     def step(self, units: int, tokens: int) -> int:
         """The number of lines that hold `tokens` more than the first `units` lines do."""
         target = max(0, self._tokens_before(units) + tokens)
-        while self._tokens[-1] <= target and len(self._tokens) <= self.most:
+        while self._tokens[-1] <= target and len(self._tokens) <= self.max_units:
             counted = len(self._tokens) - 1
             more = (target - self._tokens[-1]) * counted // max(1, self._tokens[-1])
             self._count(more + _FIRST_LINES)
@@ -243,7 +243,7 @@ class RunOnHaystack(Haystack):
         self._rest = f" {rest}\n"
         self._between = f"{self._rest} {self._first}"  # begins and ends at a split point
         self._tokens = counter.count(self._between)
-        self.most: int = count
+        self.max_units: int = count
 
     def step(self, units: int, tokens: int) -> int:
         """The number of lines that hold about `tokens` more than so many lines do."""
@@ -288,7 +288,7 @@ class BookHaystack(Haystack):
         if total < enough:
             times = enough // total + 1
             read, alone = read * times, alone * times
-        self.most: int = len(read)  # no window that it was made for takes as many
+        self.max_units: int = len(read)  # no window that it was made for takes as many
         self._text = separator.join(read)
         self._starts = np.cumsum([0, *(len(sentence) + len(separator) for sentence in read)])
         self._about = np.cumsum([0, *alone])
@@ -318,7 +318,7 @@ class BookHaystack(Haystack):
     def step(self, units: int, tokens: int) -> int:
         """About the number of sentences that hold `tokens` more than the first `units` do."""
         target = max(0, int(self._about[units]) + tokens)
-        return min(self.most, int(np.searchsorted(self._about, target, "right")) - 1)
+        return min(self.max_units, int(np.searchsorted(self._about, target, "right")) - 1)
 
     def place(self, units: int, depth: float) -> int:
         """The sentence that begins nearest to a relative depth of so many sentences' text."""

@@ -239,6 +239,25 @@ def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> N
         )
 
 
+def test_a_disk_that_is_too_small_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on another"):
+        build(replace(ORDER, root=tmp_path / "full"), Silent())
+    assert not (tmp_path / "full").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(RulerError, match="cannot be written: give a folder that can"):
+        build(replace(ORDER, root=tmp_path / "out"), Silent())
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):

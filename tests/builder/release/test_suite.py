@@ -97,7 +97,7 @@ def test_tasks_of_ones_own_keep_the_laws(embedded: CountedSources, own: Suite, n
         for index in range(3):
             row = task.row(index)
             check(row, task, own)
-            assert row.unit is not None or name == "documents"
+            assert row.next_unit_tokens is not None or name == "documents"
 
 
 def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:

@@ -89,8 +89,8 @@ def check_length(row: NewRow, task: Task, largest_unit: int) -> int:
     assert row.length == counted + row.max_new_tokens
     spare = row.key.max_length - row.key.reserve - row.length
     assert spare >= 0
-    if row.unit is not None:
-        assert spare < row.unit
+    if row.next_unit_tokens is not None:
+        assert spare < row.next_unit_tokens
         assert spare < largest_unit
     return spare
 
@@ -223,7 +223,7 @@ def check_documents(row: NewRow, task: Task) -> None:
         assert {*question.own} <= set(tally)  # the own article comes before any other
     if p.documents:
         assert len(found) == p.documents
-    elif row.unit is None:
+    elif row.next_unit_tokens is None:
         assert len(tally) == len(corpus.documents)
     for e in row.evidence:
         holds = any(a.casefold() in row.input[e.start : e.end].casefold() for a in row.outputs)

@@ -229,7 +229,7 @@ def test_the_ten_common_words_lead_the_list(
 
 def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded: CountedSources) -> None:
     row = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
-    assert row.unit is None
+    assert row.next_unit_tokens is None
     assert row.length < 16_000
     assert task_of(embedded, "cwe_easy", "en", "32k").row(0).unit is not None
 
@@ -243,7 +243,7 @@ def test_a_window_is_full_to_the_sentence_and_counted_exactly(
     assert row.length == tekken.count(row.input) + row.max_new_tokens
     spare = 8000 - 128 - row.length
     assert spare >= 0
-    assert row.unit is None or spare < row.unit
+    assert row.next_unit_tokens is None or spare < row.next_unit_tokens
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "gemma3", "o200k_base"]))

@@ -167,8 +167,8 @@ def test_a_row_of_a_million_tokens_is_exact(embedded: CountedSources, name: str)
     row = task.row(0)
     counted = embedded.counter.count(row.input + row.answer_prefix)
     assert row.length == counted + row.max_new_tokens
-    assert row.unit is not None
-    assert 0 <= 2**20 - RESERVE - row.length < row.unit <= 40
+    assert row.next_unit_tokens is not None
+    assert 0 <= 2**20 - RESERVE - row.length < row.next_unit_tokens <= 40
     assert (row.repeats > 0) == (name == "niah_single_2")
 
 

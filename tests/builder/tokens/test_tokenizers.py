@@ -286,7 +286,7 @@ def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(
 
 
 def test_a_folder_without_a_tokenizer_is_refused(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(RulerError, match=f"Cannot load tokenizer 'mine' from '{tmp_path}'"):
+    with pytest.raises(RulerError, match=f"'{tmp_path}' has no tokenizer: give the folder"):
         load_counter(f"mine={tmp_path}", store)
 
 

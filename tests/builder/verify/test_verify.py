@@ -237,7 +237,9 @@ def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
     assert sentences(verify(root)) == [f"{path} -1: {what}" for path in paths]
 
 
-@pytest.mark.parametrize("name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet"])
+@pytest.mark.parametrize(
+    "name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet", ".huggingface.yaml"]
+)
 def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name: str) -> None:
     (root / name).write_text("{}")
     (line,) = sentences(verify(root))

@@ -106,7 +106,7 @@ def test_a_long_book_is_read_only_as_far_as_the_window_goes(tekken: TokenCounter
 
     book = BookHaystack(pages(), " ", tekken, 4000)
     assert len(read) < 1000
-    assert book.repeats(book.most) == 0
+    assert book.repeats(book.max_units) == 0
 
 
 @pytest.mark.parametrize("code", TEXTS)

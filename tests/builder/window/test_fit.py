@@ -72,7 +72,7 @@ def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(
     window = Window(sizes)
     room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
     fitted = fit(window.draft, room, step_of(window), len(sizes) - 1)
-    units, unit = fitted.units, fitted.unit
+    units, unit = fitted.units, fitted.next_unit_tokens
     if units == len(sizes) - 1:
         assert unit is None
     else:
@@ -85,7 +85,7 @@ def test_without_a_most_the_units_have_no_end(cost: int, room: int, least: int) 
         return Draft(units, units * cost)
 
     room = max(room, least * cost)
-    fitted = fit(draft, room, lambda n, tokens: n + tokens // cost, least=least)
+    fitted = fit(draft, room, lambda n, tokens: n + tokens // cost, min_units=least)
     assert fitted == Fitted(room // cost, draft(room // cost), cost)
 
 
@@ -120,5 +120,5 @@ def test_a_useless_guess_still_ends_with_no_draft_made_twice(
 def test_a_window_too_small_for_the_least_is_refused_with_both_numbers() -> None:
     window = Window([700, 720, 740])
     with pytest.raises(RulerError, match=r"needs 740 tokens .* leaves 739: take a longer length\."):
-        fit(window.draft, 739, window.step, 2, least=2)
+        fit(window.draft, 739, window.step, 2, min_units=2)
     assert window.drafted == [2]

@@ -201,7 +201,7 @@ def test_a_step_is_as_many_lines_as_hold_so_many_tokens(
         return sum(tekken.counts([f"Line number {i} has {i * 7} cups.\n" for i in range(count)]))
 
     found = lines.step(units, more)
-    assert 0 <= found <= lines.most == 30
+    assert 0 <= found <= lines.max_units == 30
     if tokens(units) + more >= 0:
         assert tokens(found) <= tokens(units) + more
         assert found == 30 or tokens(units) + more < tokens(found + 1)
@@ -220,7 +220,7 @@ def test_no_more_lines_are_read_than_a_window_takes(tekken: TokenCounter) -> Non
     haystack = LineHaystack(endless(), 5000, tekken)
     assert haystack.step(0, 900) > 80
     assert len(read) < 300
-    assert haystack.step(0, 10**9) == len(read) == haystack.most == 5000
+    assert haystack.step(0, 10**9) == len(read) == haystack.max_units == 5000
 
 
 def test_the_noise_is_the_reference_codes_line() -> None:
