@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of
+from ruler_common.files import json_value, lines_of
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.parsing import json_value
 from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_release import api

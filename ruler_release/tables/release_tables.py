@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ruler_builder.release.card_tables import lengths
-from ruler_common.frozen_rows import sentence_of
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.frozen import sentence_of
+from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from ruler_common.terminal import MANY, command_line, err, out, print_table, sentences
 from ruler_common.text import number_of, plain, without_passwords
 

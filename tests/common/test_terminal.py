@@ -101,7 +101,7 @@ def test_a_table_is_text_or_markdown() -> None:
 def test_an_emoji_of_several_characters_takes_the_columns_that_a_terminal_gives_it() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
-    assert first == f"{family}       7"  # two columns
+    assert first == f"{family}        7"  # two columns
     assert (head, second) == ("answer    1", "ab        7")
 
 

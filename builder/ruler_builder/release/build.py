@@ -56,8 +56,7 @@ from ruler_builder.window.counted_sources import CountedSources
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, write_whole
-from ruler_common.manifest import manifest_text
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.terminal import FilesBar
 from ruler_common.work import processes_for
 

@@ -23,8 +23,7 @@ from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from ruler_common.names import (
     EVIDENCE_ALONE,
     Config,

@@ -27,7 +27,7 @@ from ruler_builder.tasks.base import Task, TaskParams
 from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
 from ruler_common.languages import custom_languages
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest import Manifest
 from ruler_common.names import Config, check_name
 
 

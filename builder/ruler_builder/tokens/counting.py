@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.split_points import PATTERNS, SplitPoints, without_merges
-from ruler_common.manifest_form import TokenizerEntry
+from ruler_common.manifest import TokenizerEntry
 
 WORTHWHILE = 1 << 20
 """Characters from which it saves time to count by words."""

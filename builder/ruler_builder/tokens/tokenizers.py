@@ -29,11 +29,10 @@ from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCoun
 from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
 from ruler_common.extras import missing
-from ruler_common.files import sha256_of
-from ruler_common.hf_tokenizer import FILES, auto_tokenizer
-from ruler_common.manifest_form import TokenizerEntry
+from ruler_common.files import read_toml, sha256_of
+from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
+from ruler_common.manifest import TokenizerEntry
 from ruler_common.names import check_name
-from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
 
 
@@ -210,7 +209,7 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
 
 def _digests(folder: Path) -> dict[str, str]:
     """The sha256 of every file that makes a tokenizer, by name."""
-    return {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
+    return {name: sha256_of(folder / name) for name in TOKENIZER_FILES if (folder / name).is_file()}
 
 
 def _auto_tokenizer(

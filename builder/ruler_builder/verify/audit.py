@@ -19,7 +19,7 @@ import numpy as np
 
 from ruler_builder.tasks.audit_parts import AuditContext, context_of
 from ruler_builder.tasks.registry import FAMILIES, read_params
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import Row
 
 WHOLE_FILE = -1

@@ -35,8 +35,8 @@ from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
-from ruler_common.frozen_rows import frozen_for, is_frozen
-from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
+from ruler_common.frozen import frozen_for, is_frozen
+from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 from ruler_common.work import let_go

@@ -63,16 +63,16 @@ from ruler_builder.verify.file_check import (
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.frozen_rows import frozen_for, unexplained
+from ruler_common.frozen import frozen_for, unexplained
 from ruler_common.languages import custom_languages
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import (
+from ruler_common.manifest import (
     MANIFEST,
     FileEntry,
     LanguageEntry,
     Manifest,
     SourceEntry,
     TokenizerEntry,
+    read_manifest,
 )
 from ruler_common.names import Config
 from ruler_common.terminal import FilesBar

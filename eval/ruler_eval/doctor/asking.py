@@ -30,6 +30,7 @@ FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
 FILLER_TOKENS = 6
 """About what FILLER_START and FILLER_END take."""
 PADDING_TRIES = 3
+SALT_BYTES = 8
 SHORT_TOKENS = 32
 """Tokens that a short neighbour may answer with."""
 SHORT = "short"
@@ -92,10 +93,9 @@ class Asker:
         return prompt
 
     def _render(self, config: str, row: PartialRow, side: Side, filler: str) -> Prompt:
-        salt = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
-        front = ""
-        if not self.salt_field:
-            front = f"[{hashlib.blake2b(salt.encode(), digest_size=6).hexdigest()}]\n"
+        place = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
+        salt = hashlib.blake2b(place.encode(), digest_size=SALT_BYTES).hexdigest()
+        front = "" if self.salt_field else f"[{salt}]\n"
         prompt = self.prompter(config, {**row, "input": front + filler + row["input"]})
         counted = self.backend.count(prompt)
         if side.form != "usual":

@@ -20,12 +20,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import json_value, write_whole
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.parsing import json_value
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Scorer
-from ruler_eval.doctor.asking import Asker, not_planned, planned_conditions, start_asker
+from ruler_eval.doctor.asking import (
+    SHORT_TOKENS,
+    Asker,
+    not_planned,
+    planned_conditions,
+    start_asker,
+)
 from ruler_eval.doctor.conditions import (
     CACHED,
     COLD,
@@ -70,10 +75,10 @@ class Plan:
         """Return the requests, tokens and price in words."""
         lines = [
             f"To do, at most: {number_of(self.requests, 'request')} for "
-            f"{number_of(len(self.keys), 'row')} under {number_of(len(self.sides), 'condition')} "
-            f"of asking, {self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} of them "
-            f"again), room for {self.output_tokens:,} tokens of answers. It stops as soon as a "
-            "fault is certain."
+            f"{number_of(len(self.keys), 'row')} in {number_of(len(self.sides), 'way')}, "
+            f"{self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} of them repeated), "
+            f"room for {self.output_tokens:,} tokens of answers. It stops as soon as a fault is "
+            "certain."
         ]
         if price is not None:
             cost = (self.prompt_tokens * price[0] + self.output_tokens * price[1]) / 1e6
@@ -175,7 +180,8 @@ class Examination:
                 tokens = row["length"] - row["max_new_tokens"]
                 prompt_tokens += tokens
                 cached_tokens += tokens if side.after else 0
-                output_tokens += row["max_new_tokens"] * (1 + side.short_neighbours)
+                output_tokens += row["max_new_tokens"]
+                output_tokens += side.short_neighbours * min(SHORT_TOKENS, row["max_new_tokens"])
         return Plan(
             configs=configs,
             keys=tuple(keys),

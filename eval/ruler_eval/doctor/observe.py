@@ -289,7 +289,7 @@ def by_circumstance(
     yield _grouped("Cached share of the prompt", rows, _cached_share)
     at_once = sorted({session.get("concurrency") or 0 for session in sessions})
     yield _grouped(
-        "Requests in flight when it was sent",
+        "Requests in flight",
         rows,
         lambda row: _range_of(row.record.get("in_flight")),
         f"this run did not record it; its sessions had up to {', '.join(map(str, at_once))}",

@@ -140,6 +140,11 @@ class RunSummary:
         return sum(self.states.values(), Counter[str]())
 
     @property
+    def none_fits(self) -> bool:
+        """Whether every row is recorded as longer than the model's context."""
+        return not self.missing and set(self.total) == {"does_not_fit"}
+
+    @property
     def cached_share(self) -> float | None:
         """The share of this session's prompt tokens that came from a prefix cache.
 

@@ -25,8 +25,7 @@ from typing import Any, Literal, cast, get_args
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of, read_bytes, write_whole
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value, lines_of, read_bytes, write_whole
 from ruler_common.work import Shard
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
@@ -65,6 +64,10 @@ class Record(TypedDict):
     usage: Usage | None
     error: str | None
     thinking_ended: bool | None
+    in_flight: NotRequired[int]
+    """Requests in flight with it, itself included; from a server."""
+    tries: NotRequired[int]
+    """How often it was sent; from a server."""
 
 
 class Session(TypedDict):

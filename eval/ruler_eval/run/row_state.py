@@ -42,6 +42,14 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
 
     `limit` is the model's window in tokens, if it is known.
     """
+    record = _record_of_answer(completion, limit, tokenizer)
+    if completion.in_flight is None or completion.tries is None:
+        return record
+    return {**record, "in_flight": completion.in_flight, "tries": completion.tries}
+
+
+def _record_of_answer(completion: Completion, limit: int | None, tokenizer: Any) -> Record:
+    """Return the record without the load under which the answer came."""
     prompt = completion.prompt
     if completion.error is not None:
         return _record(prompt, "error", error=completion.error)

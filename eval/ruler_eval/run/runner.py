@@ -61,7 +61,13 @@ def run(options: RunOptions) -> RunSummary:
         if any(part.missing for part in work.parts):
             work.start()
             work.answer([part for wave in work.in_order for part in wave])
-        return work.finish(work.parts)
+        summary = work.finish(work.parts)
+    if summary.none_fits:
+        raise RulerError(
+            f"No row fits the model's context length; the first: {summary.first['does_not_fit']}. "
+            "Choose shorter configurations, or see docs/servers.md for a longer context."
+        )
+    return summary
 
 
 class OpenRun:

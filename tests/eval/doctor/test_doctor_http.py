@@ -12,6 +12,7 @@ import pytest
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import load_tokenizer
+from ruler_eval.run.records import read_lines
 from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
@@ -84,3 +85,14 @@ def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: P
     assert "the losses in your scores are the model's" in " ".join(found.stdout.split())
     assert condition(verdict, "cache")["state"] == "same"
     assert condition(verdict, "chunks")["state"] == "unchecked"
+    answers = tmp_path / "answers"
+    at_once = {
+        side: {record.get("in_flight") for record in read_lines(answers / side / f"{CONFIG}.jsonl")}
+        for side in ("cold", "loaded")
+    }
+    assert at_once["cold"] == {1}
+    assert max(at_once["loaded"]) == ROWS // 2
+    seen = ruler("doctor", answers / "loaded")
+    assert seen.code == 0, seen
+    assert "Requests in flight  up to 32" in seen.stdout or "all rows: up to 32" in seen.stdout
+    assert "Tries: all rows: one." in seen.stdout

@@ -42,7 +42,9 @@ class Completion:
 
     `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
     an error. Token counts are None if the backend does not know them. `reasoning` is set only if a
-    server's parser took the reasoning out of the text.
+    server's parser took the reasoning out of the text. `in_flight` are the requests in flight when
+    this one was sent or answered, whichever are more, itself included; `tries` how often it was
+    sent: both only from a server.
     """
 
     prompt: Prompt
@@ -55,6 +57,8 @@ class Completion:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     error: str | None = None
+    in_flight: int | None = None
+    tries: int | None = None
 
 
 class Backend(ABC):

@@ -119,8 +119,8 @@ def test_vllm_continues_the_answer_prefix_and_counts_the_budget(
 def test_rows_over_the_window_are_recorded_and_not_written(
     options: RunOptions, tokenizer: str
 ) -> None:
-    summary = run(replace(options, provider=None, tokenizer=tokenizer, max_model_len=600))
-    assert (summary.total, summary.missing) == ({"does_not_fit": 10}, 0)
+    with pytest.raises(RulerError, match="No row fits the model's context length; the first: "):
+        run(replace(options, provider=None, tokenizer=tokenizer, max_model_len=600))
     assert set(states(options.folder).values()) == {"does_not_fit"}
     assert requests(options.folder) == []
 

@@ -108,6 +108,7 @@ class OpenAIServer(Backend):
         self._limits_reasoning = False
         self._last_cause: str | None = None
         self._failures_in_a_row = 0
+        self._in_flight = 0
         try:
             self.provider, self.version, window, self._root = self._ask_server()
             self.limit = options.max_model_len or window
@@ -395,13 +396,27 @@ class OpenAIServer(Backend):
                 future.cancel()
 
     async def _complete(self, prompt: Prompt) -> Completion:
+        """Return the answer to a prompt, and under what load it came. Raises RulerError."""
+        self._in_flight += 1
+        when_sent = self._in_flight
+        try:
+            completion = await self._complete_or_fail(prompt)
+            return replace(completion, in_flight=max(when_sent, self._in_flight))
+        finally:
+            self._in_flight -= 1
+
+    async def _complete_or_fail(self, prompt: Prompt) -> Completion:
         """Return the answer to a prompt, or the error that its row failed with.
 
         Raises RulerError if no row can be answered.
         """
+        tries = 0
 
         async def send() -> Completion:
-            return read_completion(prompt, await self._request_completion(prompt))
+            nonlocal tries
+            tries += 1
+            reply = await self._request_completion(prompt)
+            return replace(read_completion(prompt, reply), tries=tries)
 
         try:
             completion = await self._retries.run(send)
@@ -418,7 +433,7 @@ class OpenAIServer(Backend):
                     "OPENAI_API_KEY. What was answered is kept, the other rows are missing: the "
                     "same command goes on."
                 ) from error
-            return Completion(prompt, error=describe(error))
+            return Completion(prompt, error=describe(error), tries=tries)
         if self.provider.repeats and self._mode == "prefill":
             return replace(completion, text=without_prefix(prompt, completion.text))
         return completion

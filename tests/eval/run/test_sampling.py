@@ -1,0 +1,198 @@
+"""How a run samples: greedily, by flags, or as a reasoning model's makers say; several samples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.runner import run
+from ruler_eval.run.sampling import choose_sampling
+from tests.eval.run import tiny_model
+from tests.eval.run.backends.model_server import MODEL, VLLM, Reply, Request, answer, model_server
+from tests.eval.run.run_options import model_options
+
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the openai extra is not installed"
+)
+QWEN3 = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
+"""Of the generation_config.json of Qwen3."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer's folder with the generation_config.json of a model that reasons."""
+    folder = tmp_path_factory.mktemp("model")
+    tiny_model.write_tokenizer(folder)
+    (folder / "generation_config.json").write_text(json.dumps(QWEN3))
+    return folder
+
+
+@pytest.fixture
+def options(small: Path, tmp_path: Path) -> RunOptions:
+    return model_options(dataset=small, configs="vt_4k", out=tmp_path / "RUN", limit=1)
+
+
+def sent(options: RunOptions, **model: Any) -> dict[str, Any]:
+    """Run one row and return the request that was sent, without its prompt."""
+    with model_server(models=[{**VLLM, **model}]) as server:
+        run(replace(options, base_url=server.url))
+        return server.requests[-1].body
+
+
+def recorded(options: RunOptions) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((options.folder / "run.json").read_text())["sampling"]
+    return found
+
+
+def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options: RunOptions) -> None:
+    body = sent(options)
+    fields = ("temperature", "top_p", "seed", "top_k", "min_p", "repetition_penalty")
+    assert [body[name] for name in fields] == [0.0, 1.0, 0, -1, 0.0, 1.0]
+    assert recorded(options) == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
+
+
+@pytest.mark.parametrize("by", ["tokenizer", "root"])
+def test_a_reasoning_run_samples_as_the_models_makers_say(
+    options: RunOptions, model: Path, by: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = replace(options, thinking="on", progress=True)
+    asked = replace(asked, tokenizer=str(model)) if by == "tokenizer" else asked
+    body = sent(asked, root=str(model) if by == "root" else "/on/another/machine")
+    assert [body[name] for name in ("temperature", "top_p", "top_k")] == [0.6, 0.95, 20]
+    assert [body["min_p"], body["repetition_penalty"]] == [0.0, 1.0]
+    assert recorded(options) == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
+    error = " ".join(capfd.readouterr().err.split())
+    assert "temperature 0.6" in error
+    assert "(the model's generation_config.json)" in error
+
+
+def test_flags_win_over_the_models_own_sampling(options: RunOptions, model: Path) -> None:
+    flags = {"temperature": 0.9, "top_k": 7, "min_p": 0.1, "presence_penalty": 1.5}
+    body = sent(replace(options, thinking="on", tokenizer=str(model), **flags))
+    assert {name: body[name] for name in flags} == flags
+    assert body["top_p"] == 0.95
+    assert recorded(options) == {**flags, "top_p": 0.95, "seed": 0}
+
+
+def test_a_greedy_reasoning_run_is_warned_about(
+    options: RunOptions, model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = replace(options, thinking="on", tokenizer=str(model), temperature=0.0, progress=True)
+    assert sent(asked)["temperature"] == 0.0
+    assert "Warning: the model reasons with temperature 0" in capfd.readouterr().err
+
+
+def test_without_the_models_file_its_server_samples_as_it_does(
+    options: RunOptions, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = sent(replace(options, thinking="on", progress=True), root="/on/another/machine")
+    assert not {"temperature", "top_p", "top_k", "min_p"} & set(body)
+    assert recorded(options)["temperature"] == "the server's default"
+    assert "Sampling: the server's defaults" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_model_without_sampling_of_its_own_reasons_greedily() -> None:
+    sampling = choose_sampling(model_options(thinking="on"), dict)
+    assert sampling.values["temperature"] == 0.0
+    assert "Warning" in (sampling.note(reasoning=True) or "")
+
+
+def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None:
+    with (
+        model_server(models=[MODEL]) as server,
+        pytest.raises(RulerError, match=r"OpenAI takes no top_k .*: leave --top-k out\."),
+    ):
+        run(replace(options, base_url=server.url, provider="openai", top_k=3))
+
+
+def test_a_budget_of_reasoning_tokens_is_sent_to_vllm(options: RunOptions) -> None:
+    assert sent(replace(options, thinking="50"))["thinking_token_budget"] == 50
+    kept = json.loads((options.folder / "run.json").read_text())
+    assert kept["thinking_token_budget"] is True
+
+
+def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(
+    options: RunOptions, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """vLLM without a parser of reasoning refuses every request that has a budget."""
+
+    def reply(request: Request) -> Reply:
+        message = {"error": {"message": "thinking_token_budget is set but reasoning_config is not"}}
+        return Reply(400, message) if "thinking_token_budget" in request.body else answer()
+
+    with model_server(reply, models=[VLLM]) as server:
+        asked = replace(options, base_url=server.url, thinking="50", progress=True)
+        assert run(asked).total == {"stop": 1}
+    error = " ".join(capfd.readouterr().err.split())
+    assert "does not take a budget of reasoning tokens" in error
+    assert "start it with --reasoning-parser" in error
+
+
+def test_reasoning_over_the_budget_is_said_at_the_end(options: RunOptions) -> None:
+    usage = {"prompt_tokens": 900, "completion_tokens": 80}
+    usage |= {"completion_tokens_details": {"reasoning_tokens": 70}}  # type: ignore[dict-item]
+
+    def reply(_: Request) -> Reply:
+        message = {"role": "assistant", "content": "42", "reasoning_content": "hm " * 70}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return Reply(200, {"choices": [choice], "usage": usage})
+
+    with model_server(reply, models=[VLLM]) as server:
+        summary = run(replace(options, base_url=server.url, thinking="50"))
+    assert any("longer than the 50 tokens of --thinking" in line for line in summary.lines())
+
+
+def test_every_sample_of_a_row_has_a_seed_and_a_record_of_its_own(options: RunOptions) -> None:
+    asked = replace(options, repeats=3, temperature=0.7, seed=5, limit=2)
+    with model_server(lambda request: answer(str(request.body["seed"]))) as server:
+        summary = run(replace(asked, base_url=server.url, concurrency=1))
+        bodies = [request.body for request in server.requests]
+    assert summary.total == {"stop": 6}
+    assert [body["seed"] for body in bodies] == [5, 6, 7] * 2
+    assert bodies[0]["messages"] == bodies[2]["messages"]  # one after another: a cached prefix
+    lines = list(read_lines(options.folder / "vt_4k.jsonl"))
+    keys = [(line["index"], line["sample"]) for line in lines]
+    assert keys == sorted(keys)
+    assert {line["sample"]: line["prediction"] for line in lines} == {0: "5", 1: "6", 2: "7"}
+    assert json.loads((options.folder / "run.json").read_text())["repeats"] == 3
+
+
+def test_only_the_samples_that_are_missing_are_run(options: RunOptions) -> None:
+    asked = replace(options, repeats=3, temperature=0.7, limit=None)
+    with model_server() as server:
+        asked = replace(asked, base_url=server.url)
+        run(asked)
+        path = options.folder / "vt_4k.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:7] + lines[8:]) + '{"config": "vt_4k", "ind')
+        server.requests.clear()
+        assert run(asked).total == {"stop": 15}
+        assert len(server.requests) == 1
+    assert len(Records(options.folder).read("vt_4k")) == 15
+    with pytest.raises(RulerError, match="was run with repeats = 3, not 1"):
+        run(replace(asked, repeats=1))
+
+
+def test_no_row_that_fits_is_an_error(options: RunOptions, model: Path) -> None:
+    with model_server(models=[{**VLLM, "max_model_len": 300}]) as server:
+        asked = replace(options, base_url=server.url, tokenizer=str(model))
+        with pytest.raises(RulerError, match=r"No row fits .* over the limit of 300"):
+            run(asked)
+        assert server.requests == []
+
+
+def test_a_window_that_is_wrong_shows_in_the_servers_refusal(options: RunOptions) -> None:
+    """The user's --max-model-len is longer than the server's window, which refuses the rows."""
+    refusal = {"error": {"message": "maximum context length is 300 tokens", "code": 400}}
+    with model_server(lambda _: Reply(400, refusal), models=[VLLM]) as server:
+        summary = run(replace(options, base_url=server.url, max_model_len=10**6))
+    assert summary.total == {"error": 1}
+    assert "HTTP 400: maximum context length is 300 tokens" in summary.lines()[0]
