@@ -140,7 +140,7 @@ def headline(manifest: Manifest) -> list[str]:
         wanted = [f"all_{length}{suffix}" for length in lengths]
         for code in Names.in_manifest(manifest).languages:
             wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
-    paths = {config["name"]: config["paths"] for config in configurations(manifest)}
+    paths = {config.name: config.paths for config in configurations(manifest)}
     found = [name for name in wanted if name in paths]
     if found:
         return found
