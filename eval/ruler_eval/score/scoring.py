@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -137,7 +137,7 @@ def _stopped(predictions: Predictions) -> StoppedAt | None:
 
 
 def _dataset(
-    release: Release | None, names: Names, run: RunFacts, configs: Iterable[str]
+    release: Release | None, names: Names, run: RunFacts, configs: Collection[str]
 ) -> ScoredDataset:
     if release is None:
         return {
