@@ -14,8 +14,9 @@ from ruler_eval.run.options import RunOptions
 
 MODEL_B = "Model B, if its rows are to be run"
 NOT_IN_DECIDE = ("until", "shard", "repeats", "answers", "max_lines", "max_megabytes")
-"""Options of `ruler run` that a decision does not have: it stops by its own rule, with every task at
-each look, and scores rows as they are answered."""
+"""Options of `ruler run` that a decision does not have.
+
+It stops by its own rule, needs every task at each look, and scores rows as they are answered."""
 
 
 def _as_in_run(name: str, help: str = "") -> Option:
