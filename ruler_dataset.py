@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import UNREADABLE, sha256_of
-from ruler_common.hub_access import hub_file, is_repository
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.hub import hub_file, is_repository
+from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Names
 from ruler_common.rows import check_columns, features, refuse_nulls
 

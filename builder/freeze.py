@@ -21,9 +21,8 @@ from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.frozen_rows import FROZEN, FrozenRows, frozen_path, read_frozen
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.frozen import FROZEN, FrozenRows, frozen_path, read_frozen
+from ruler_common.manifest import FileEntry, Manifest, read_manifest
 from ruler_common.names import TASKS
 from ruler_common.rows import FULL_ROWS
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ruler_common.files import read_toml
 from ruler_common.languages import FOLDER
 from ruler_common.names import LANGUAGES
-from ruler_common.parsing import read_toml
 from ruler_score.language_rules import LanguageRules
 from ruler_score.language_text import read_rules
 

@@ -11,10 +11,12 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
+
+if TYPE_CHECKING:
+    from ruler_common.manifest import FileEntry, Manifest
 
 SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.files import open_parquet
 from ruler_common.names import LENGTHS
-from ruler_common.parquet import open_parquet
 
 if TYPE_CHECKING:
     import datasets
+
+    from ruler_common.manifest import FileEntry, Manifest
 
 # fmt: off
 COLUMNS: dict[str, str] = {  # of a row, in order

@@ -15,11 +15,7 @@ from ruler_builder.release.card import templates
 from ruler_common.errors import RulerError
 
 METRIC = "ruler_score"
-_MODULES = (
-    *("ruler_score.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
-    *("language_rules.py", "split_reasoning.py", "task_rules.py"),
-    *("app.py", "requirements.txt", "tests.py"),
-)
+_OF_THE_SPACE = ("app.py", "requirements.txt", "tests.py")
 _LOCAL = re.compile(r"evaluate\.load\(ruler_score_path\(\)\)(?: +# .*)?")
 _ITS_PATH = "from ruler_score import ruler_score_path\n"
 
@@ -28,6 +24,7 @@ def push_metric(
     repo: str, note: Callable[[str], None], private: bool = False, revision: str | None = None
 ) -> None:
     """Commit the metric once and tag the commit with its score version. Raises RulerError."""
+    from ruler_score import metric_files
     from ruler_score.ruler_score import SCORE_VERSION
 
     if repo.rpartition("/")[2] != METRIC:
@@ -36,7 +33,9 @@ def push_metric(
             f"push to ORG/{METRIC}, not '{repo}'."
         )
     folder, tag = Path(str(files(METRIC))), revision or f"v{SCORE_VERSION}"
-    contents: dict[str, Path | bytes] = {name: folder / name for name in _MODULES}
+    contents: dict[str, Path | bytes] = {file.name: file for file in metric_files()}
+    for name in _OF_THE_SPACE:
+        contents[name] = folder / name
     contents["README.md"] = _card(repo, folder).encode()
     state = hub_state(repo, "space")
     if tag in state.tags:

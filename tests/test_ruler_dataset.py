@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.rows import features
 from ruler_dataset import files_of, load
 from tests.hub.client import Client

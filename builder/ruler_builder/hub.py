@@ -27,9 +27,15 @@ from ruler_builder.release.manifest import is_unfinished, join_manifests
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole
-from ruler_common.hub_access import hub_errors, hub_file, is_repository
-from ruler_common.manifest import manifest_text, parse_manifest, read_manifest
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.hub import hub_errors, hub_file, is_repository
+from ruler_common.manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    manifest_text,
+    parse_manifest,
+    read_manifest,
+)
 from ruler_common.names import check_name
 from ruler_common.terminal import files_bar
 from ruler_common.text import number_of

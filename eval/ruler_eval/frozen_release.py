@@ -20,9 +20,8 @@ from typing import Any
 import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
-from ruler_common.hub_access import hub_file, is_repository
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.hub import hub_file, is_repository
+from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_eval.release_languages import ReleaseLanguages

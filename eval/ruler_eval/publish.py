@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.files import read_text, write_whole
-from ruler_common.frozen_rows import are_frozen
-from ruler_common.hub_access import hub_errors, hub_file, is_repository
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.files import parse_yaml, read_text, write_whole
+from ruler_common.frozen import are_frozen
+from ruler_common.hub import hub_errors, hub_file, is_repository
+from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
-from ruler_common.parsing import parse_yaml
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of

@@ -17,7 +17,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts, custom_facts, custom_languages, language_facts
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest import Manifest
 from ruler_common.names import LANGUAGES
 from ruler_score.language_rules import LanguageRules
 from ruler_score.language_text import Language, read_rules

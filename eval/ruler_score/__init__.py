@@ -14,6 +14,7 @@ __all__ = [
     "RULER_TASKS",
     "SCORE_VERSION",
     "compute",
+    "metric_files",
     "ruler_score_path",
 ]
 
@@ -21,3 +22,9 @@ __all__ = [
 def ruler_score_path() -> str:
     """Return the folder of the metric, which `evaluate.load` takes."""
     return str(Path(__file__).parent)
+
+
+def metric_files() -> list[Path]:
+    """Return the modules that score: what an export and the metric's Space copy."""
+    others = {"__init__.py", "app.py", "tests.py"}  # the package, the Space's page and its examples
+    return sorted(file for file in Path(__file__).parent.glob("*.py") if file.name not in others)

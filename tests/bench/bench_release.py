@@ -29,8 +29,7 @@ from pathlib import Path
 
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import LENGTHS
 
 TABLE = Path(__file__).with_name("RELEASE.md")

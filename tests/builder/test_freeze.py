@@ -15,10 +15,9 @@ from ruler_builder.release.build import build
 from ruler_builder.release.card import render
 from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import compare, read_frozen, unexplained
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, Manifest
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
+from ruler_common.frozen import compare, read_frozen, unexplained
+from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
 from tests.conftest import Silent
 
@@ -167,7 +166,7 @@ def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True)
     assert "Data version 1.0.0: 1 configurations are frozen in" in done.stdout
-    monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
+    monkeypatch.setattr("ruler_common.frozen.FROZEN", tmp_path)
     assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(root))
     planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
     done = subprocess.run([*script, "--replace"], capture_output=True, text=True)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest import parse_manifest, read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, parse_manifest, read_manifest
 
 SOURCE = {
     "variant": "embedded",

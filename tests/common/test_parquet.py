@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.parquet import leaf_columns, open_parquet, rows_of
+from ruler_common.files import leaf_columns, open_parquet, rows_of
 
 FEW = pa.table({"input": ["a", "b", "c"], "doc": [{"id": 1}, {"id": 2}, {"id": 3}]})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.parsing import json_value, parse_yaml, read_toml
+from ruler_common.files import json_value, parse_yaml, read_toml
 
 
 def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:

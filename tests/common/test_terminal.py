@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -71,6 +72,22 @@ def test_bars_over_files_and_bytes_say_how_far_they_are(monkeypatch: pytest.Monk
         assert text in shown
 
 
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_the_time_left_is_never_cut(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for _ in steps(range(2), "A thing of a very long name, " * 4, total=2):
+        pass
+    lines = [line for line in re.split(r"[\r\n]", stream.getvalue()) if "A thing" in line]
+    assert lines
+    for line in lines:
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line)
+        assert len(text) <= int(columns)
+        assert re.search(r" (-:--:--|\d:\d\d:\d\d) A thing", text)
+
+
 def test_a_table_is_text_or_markdown() -> None:
     header, rows = ["task", "4K"], [["vt", "98.0"], ["日本", "7.5"]]
     assert table(header, rows) == "task    4K\n----  ----\nvt    98.0\n日本   7.5"
@@ -84,7 +101,7 @@ def test_a_table_is_text_or_markdown() -> None:
 def test_an_emoji_of_several_characters_takes_the_columns_that_a_terminal_gives_it() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
-    assert first == f"{family}       7"  # two columns
+    assert first == f"{family}        7"  # two columns
     assert (head, second) == ("answer    1", "ab        7")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_common.frozen_rows import FrozenRows
+from ruler_common.frozen import FrozenRows
 from ruler_eval.frozen_release import Release
 from tests.conftest import Once
 from tests.eval.scoring_helpers import right, ruler, write_answers
@@ -44,7 +44,7 @@ def lock(monkeypatch):
             samples={"ruler": 5, "oneruler": 5},
             rows={"ruler": dict(digests)},
         )
-        monkeypatch.setattr("ruler_common.frozen_rows.read_frozen", lambda _: frozen)
+        monkeypatch.setattr("ruler_common.frozen.read_frozen", lambda _: frozen)
 
     return freeze
 

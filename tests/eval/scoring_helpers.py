@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config, Names, languages_of
 from ruler_eval.score import aggregates
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config

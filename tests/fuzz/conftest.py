@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from tests.builder.verify import planting
 from tests.fuzz.sandbox import Sandbox
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.hub_access import hub_errors
+from ruler_common.hub import hub_errors
 from tests.fuzz.sandbox import Done, Sandbox
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"

@@ -56,8 +56,7 @@ from ruler_builder.window.counted_sources import CountedSources
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, write_whole
-from ruler_common.manifest import manifest_text
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.terminal import FilesBar
 from ruler_common.work import processes_for
 
@@ -167,7 +166,7 @@ class CheckedJob:
 class FileBuilder:
     """Makes files; keeps the counted_sources of the tokenizer it used last.
 
-    `choice` says which sources the project's own texts stand in for, and where others are.
+    `choice` says which sources the project's own texts replace, and in which folders others are.
     """
 
     def __init__(

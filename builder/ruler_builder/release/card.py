@@ -14,6 +14,7 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,10 +28,11 @@ from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
-from ruler_common import frozen_rows
+from ruler_common import frozen as frozen_rows
 from ruler_common.errors import RulerError
+from ruler_common.files import open_parquet, read_toml
 from ruler_common.languages import release_languages
-from ruler_common.manifest_form import Manifest, SourceEntry
+from ruler_common.manifest import Manifest, SourceEntry
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     LANGUAGES,
@@ -40,8 +42,6 @@ from ruler_common.names import (
     in_tokens,
     languages_of,
 )
-from ruler_common.parquet import open_parquet
-from ruler_common.parsing import read_toml
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
@@ -76,6 +76,7 @@ def render(
         if "book" in source
     }
     total = card_tables.add_up(entries, manifest["reserve"])
+    length_sums = card_tables.lengths(manifest)
     changes = changelog()
     return (
         templates()
@@ -90,14 +91,14 @@ def render(
             size=_size_category(total.rows),
             # configurations
             configs=configs,
-            example=_example(configs)["name"],
+            example=_example(configs).name,
             row=json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
             groups=_groups(manifest, configs),
             columns=COLUMNS,
             column_meanings=column_meanings(),
             default_tokenizer=DEFAULT_TOKENIZER,
             tokenizers=card_tables.tokenizers(manifest),
-            lengths=list(dict.fromkeys(row.length for row in card_tables.lengths(manifest))),
+            lengths=list(dict.fromkeys(row.length for row in length_sums)),
             has_0k=any(entry["max_length"] == 0 for entry in entries),
             has_decimal_length=any(in_tokens(entry["length"]) for entry in entries),
             # tasks
@@ -110,10 +111,10 @@ def render(
             changed_tasks=_changed_tasks(manifest, families),
             fence=_fence(manifest["families"]),
             # tables
-            length_table=card_tables.length_table(manifest),
-            fill_tables=card_tables.fill_tables(manifest),
-            repeat_tables=card_tables.repeat_tables(manifest),
-            exhausted_tables=card_tables.exhausted_tables(manifest),
+            length_table=card_tables.length_table(length_sums),
+            fill_tables=card_tables.fill_tables(manifest, length_sums),
+            repeat_tables=card_tables.repeat_tables(manifest, length_sums),
+            exhausted_tables=card_tables.exhausted_tables(manifest, length_sums),
             # sources and languages
             sources=sources,
             embedded=[name for name, one in sources.items() if one["variant"] == EMBEDDED],
@@ -137,8 +138,17 @@ def render(
     )
 
 
-def configurations(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return every configuration of a release: task or group, name and paths.
+@dataclass(frozen=True)
+class ListedConfig:
+    """A configuration that the card lists: a task's, or a group's."""
+
+    task: str  # or group
+    name: str
+    paths: list[str]
+
+
+def configurations(manifest: Manifest) -> list[ListedConfig]:
+    """Return every configuration of a release.
 
     Tasks come first, then groups, then ONERULER's groups of all languages.
     """
@@ -146,14 +156,14 @@ def configurations(manifest: Manifest) -> list[dict[str, Any]]:
     order = {name: place for place, name in enumerate((*names.tasks, *names.groups))}
     configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
     configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
-    found = [(config.task, config.name, [config]) for config in configs]
-    groups = sorted(names.whole_groups(configs), key=lambda group: order[group[0].task])
-    found += [(group.task, group.name, members) for group, members in groups]
-    found += [("all", name, members) for name, members in names.whole_languages(configs)]
-    return [
-        {"task": task, "name": name, "paths": [member.path for member in members]}
-        for task, name, members in found
-    ]
+    found = [ListedConfig(config.task, config.name, [config.path]) for config in configs]
+    groups = [(group.task, group.name, members) for group, members in names.whole_groups(configs)]
+    groups.sort(key=lambda group: order[group[0]])
+    for name, members in names.whole_languages(configs):
+        groups.append(("all", name, members))
+    for task, name, members in groups:
+        found.append(ListedConfig(task, name, [member.path for member in members]))
+    return found
 
 
 def files_of_config(paths: Sequence[str]) -> str:
@@ -169,17 +179,17 @@ def files_of_config(paths: Sequence[str]) -> str:
     return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
 
 
-def _example(configs: list[dict[str, Any]]) -> dict[str, Any]:
+def _example(configs: list[ListedConfig]) -> ListedConfig:
     """Return the configuration that the card shows: the first one, in English if there is one."""
-    tasks = [config for config in configs if len(config["paths"]) == 1]
-    return next((config for config in tasks if "/en/" in config["paths"][0]), tasks[0])
+    tasks = [config for config in configs if len(config.paths) == 1]
+    return next((config for config in tasks if "/en/" in config.paths[0]), tasks[0])
 
 
 def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
     """Return the row that the card shows; None if its file cannot be read."""
     import pyarrow as pa
 
-    (path,) = _example(configurations(manifest))["paths"]
+    (path,) = _example(configurations(manifest)).paths
     if not (root / path).is_file():
         return None
     try:
@@ -208,11 +218,11 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "input": " […] ".join(text[start:end] for start, end in parts)}
 
 
-def _groups(manifest: Manifest, configs: list[dict[str, Any]]) -> dict[str, tuple[list[str], str]]:
+def _groups(manifest: Manifest, configs: list[ListedConfig]) -> dict[str, tuple[list[str], str]]:
     """Return each group that has a configuration: its tasks, and the name of the first one."""
     first: dict[str, str] = {}
     for config in configs:
-        first.setdefault(config["task"], config["name"])
+        first.setdefault(config.task, config.name)
     return {
         group: (tasks, first[group])
         for group, tasks in manifest["groups"].items()

@@ -30,13 +30,11 @@ from ruler_builder.release.card import (
 )
 from ruler_builder.release.card_tables import tokenizers
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
-from ruler_common.frozen_rows import custom_because
-from ruler_common.hub_access import is_repository
-from ruler_common.manifest import is_standard
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.files import json_value, read_bytes, read_toml
+from ruler_common.frozen import custom_because
+from ruler_common.hub import is_repository
+from ruler_common.manifest import MANIFEST, Manifest, is_standard
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
-from ruler_common.parsing import json_value, read_toml
 from ruler_common.rows import COLUMNS
 from ruler_common.text import printable
 
@@ -142,7 +140,7 @@ def headline(manifest: Manifest) -> list[str]:
         wanted = [f"all_{length}{suffix}" for length in lengths]
         for code in Names.in_manifest(manifest).languages:
             wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
-    paths = {config["name"]: config["paths"] for config in configurations(manifest)}
+    paths = {config.name: config.paths for config in configurations(manifest)}
     found = [name for name in wanted if name in paths]
     if found:
         return found

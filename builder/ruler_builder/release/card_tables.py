@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import languages_of
 from ruler_common.text import markdown_text
 
@@ -46,20 +46,26 @@ class LengthSum:
 
 def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum:
     """Return the sum of some files, at least one."""
-    rows = sum(entry["rows"] for entry in entries)
+    rows = size = exhausted = 0
+    length = fill = 0.0  # of all rows together
     fills, repeats = [], []
     for entry in entries:
+        rows += entry["rows"]
+        size += entry["bytes"]
+        exhausted += entry["exhausted"]
+        length += entry["tokens"]["mean"] * entry["rows"]
+        fill += entry["fill"] * entry["rows"]
         window = entry["max_length"] - reserve
         fills.append(entry["tokens"]["min"] / window if window > 0 else 0.0)
         repeats += [*entry.get("row_repeats", [entry["repeats"]]), entry["repeats"]]
     return Sum(
         files=len(entries),
         rows=rows,
-        bytes=sum(entry["bytes"] for entry in entries),
-        mean_length=sum(entry["tokens"]["mean"] * entry["rows"] for entry in entries) / rows,
+        bytes=size,
+        mean_length=length / rows,
         min_fill=min(fills),
-        mean_fill=sum(entry["fill"] * entry["rows"] for entry in entries) / rows,
-        exhausted=sum(entry["exhausted"] for entry in entries),
+        mean_fill=fill / rows,
+        exhausted=exhausted,
         min_repeats=min(repeats),
         max_repeats=max(repeats),
     )
@@ -123,7 +129,7 @@ def task_table(tasks: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any])
     return markdown_table(["task", *map(markdown_text, names)], rows)
 
 
-def length_table(manifest: Manifest) -> str:
+def length_table(sums: Sequence[LengthSum]) -> str:
     """Return the table of tokenizers and lengths."""
     header = ["tokenizer", "length", "window", "files", "rows", "mean length", "least fill"]
     rows = [
@@ -138,16 +144,17 @@ def length_table(manifest: Manifest) -> str:
             _percent(row.full.mean_fill) if row.full else "–",
             f"{row.all.exhausted:,}",
         ]
-        for row in lengths(manifest)
+        for row in sums
     ]
     return markdown_table([*header, "mean fill", "rows that hold all there is"], rows)
 
 
-def fill_tables(manifest: Manifest) -> str:
+def fill_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
     """Return how full the rows of each task (in oneruler: of each language) are."""
     by_task = manifest["dataset"] == "ruler"
     return _grids(
         manifest,
+        sums,
         head="task" if by_task else "language",
         label=_task if by_task else languages_of,
         entries=[entry for entry in manifest["files"].values() if is_full(entry)],
@@ -155,7 +162,7 @@ def fill_tables(manifest: Manifest) -> str:
     )
 
 
-def repeat_tables(manifest: Manifest) -> str:
+def repeat_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
     """Return how many times a finite text starts over in a row; "" if none does."""
     label = _task if manifest["dataset"] == "ruler" else languages_of
     repeating = [entry for entry in manifest["files"].values() if entry["repeats"]]
@@ -163,6 +170,7 @@ def repeat_tables(manifest: Manifest) -> str:
     labels = {label(entry) for entry in repeating}
     return _grids(
         manifest,
+        sums,
         head="repeats",
         label=label,
         entries=[
@@ -174,11 +182,12 @@ def repeat_tables(manifest: Manifest) -> str:
     )
 
 
-def exhausted_tables(manifest: Manifest) -> str:
+def exhausted_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
     """Return the rows that hold all of a finite text or list; "" if there are none."""
     by_task = manifest["dataset"] == "ruler"
     return _grids(
         manifest,
+        sums,
         head="task" if by_task else "language and task",
         label=_task if by_task else _language_and_task,
         entries=[entry for entry in manifest["files"].values() if entry["exhausted"]],
@@ -190,6 +199,7 @@ def exhausted_tables(manifest: Manifest) -> str:
 
 def _grids(
     manifest: Manifest,
+    sums: Sequence[LengthSum],
     head: str,
     label: Callable[[FileEntry], str],
     entries: list[FileEntry],
@@ -197,23 +207,25 @@ def _grids(
 ) -> str:
     """Return a table for each tokenizer: a row for each label, a column for each length."""
     places = {task: place for place, task in enumerate(manifest["tasks"])}
-    entries = sorted(entries, key=lambda entry: _order(entry, places))
+    columns: dict[str, list[str]] = {}
+    for total in sums:
+        columns.setdefault(total.tokenizer, []).append(total.length)
     tables = []
-    for tokenizer in tokenizers(manifest):
+    for tokenizer, lengths_of_it in columns.items():
         cells: dict[str, dict[str, list[FileEntry]]] = {}
-        for entry in entries:
+        for entry in sorted(entries, key=lambda entry: _order(entry, places)):
             if entry["tokenizer"] == tokenizer:
                 row = cells.setdefault(label(entry), {})
                 row.setdefault(entry["length"], []).append(entry)
-        columns = [row.length for row in lengths(manifest) if row.tokenizer == tokenizer]
         rows = []
         for name, row in cells.items():
-            sums = {length: add_up(row[length], manifest["reserve"]) for length in row}
-            rows.append(
-                [name, *(show(sums[length]) if length in sums else "–" for length in columns)]
-            )
+            shown = [name]
+            for length in lengths_of_it:
+                here = row.get(length)
+                shown.append(show(add_up(here, manifest["reserve"])) if here else "–")
+            rows.append(shown)
         if rows:
-            tables.append(markdown_table([f"{tokenizer}: {head}", *columns], rows))
+            tables.append(markdown_table([f"{tokenizer}: {head}", *lengths_of_it], rows))
     return "\n".join(tables)
 
 

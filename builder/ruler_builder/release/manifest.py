@@ -22,8 +22,14 @@ from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.text import word_lists
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, write_whole
-from ruler_common.manifest import manifest_text, parse_manifest
-from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
+from ruler_common.manifest import (
+    FORMAT_VERSION,
+    OWN_SUITE,
+    FileEntry,
+    Manifest,
+    manifest_text,
+    parse_manifest,
+)
 from ruler_common.names import parse_length
 from ruler_common.rows import canary_of
 
@@ -84,7 +90,7 @@ def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
 
 
 def _identity(value: Any) -> Any:
-    """What makes two manifest entries the same: digests and settings, not what is said of them."""
+    """What makes two manifest entries the same: digests and settings, not titles and versions."""
     if not isinstance(value, dict):
         return value
     described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION

@@ -18,8 +18,8 @@ from typing import Any
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import read_frozen
-from ruler_common.hub_access import hub_file, is_repository
+from ruler_common.frozen import read_frozen
+from ruler_common.hub import hub_file, is_repository
 from ruler_common.names import TASKS, Names
 
 _FILE = "tokenizer.json"

@@ -20,8 +20,7 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_common.files import UNREADABLE, temporary_beside
-from ruler_common.parquet import open_parquet
+from ruler_common.files import UNREADABLE, open_parquet, temporary_beside
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer

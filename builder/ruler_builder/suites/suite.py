@@ -24,7 +24,8 @@ from ruler_builder.tasks.registry import FAMILIES, listed, read_params
 from ruler_builder.tasks.templates import reworded
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import OWN_SUITE, Manifest
+from ruler_common.files import check_type, read_toml
+from ruler_common.manifest import OWN_SUITE, Manifest
 from ruler_common.names import (
     GROUPS,
     LENGTHS,
@@ -34,7 +35,6 @@ from ruler_common.names import (
     length_name,
     parse_length,
 )
-from ruler_common.parsing import check_type, read_toml
 
 _NAME = re.compile(
     r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
@@ -52,7 +52,7 @@ class Suite:
     families: dict[str, dict[str, Any]]  # the wording of each family of the dataset
     family_of: dict[str, str]  # by task
     params: dict[str, TaskParams]  # by task
-    lengths: tuple[str, ...] = ()  # what `--lengths all` stands for
+    lengths: tuple[str, ...] = ()  # what `--lengths all` means
 
     @cached_property
     def names(self) -> Names:

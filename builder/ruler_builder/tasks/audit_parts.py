@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ruler_common.manifest_form import FileEntry, LanguageEntry
+from ruler_common.manifest import FileEntry, LanguageEntry
 from ruler_common.rows import Row
 
 LONGEST = 32  # of the longest words or lines, those that are counted

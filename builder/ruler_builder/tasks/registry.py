@@ -27,7 +27,7 @@ from ruler_builder.tasks.base import Task, TaskParams
 from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
 from ruler_common.languages import custom_languages
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest import Manifest
 from ruler_common.names import Config, check_name
 
 
@@ -106,7 +106,7 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
 
 
 def usual_of(family: str) -> dict[str, Any]:
-    """A family's optional parameters, as they are where neither suite nor manifest names them."""
+    """A family's optional parameters, as they are if neither suite nor manifest names them."""
     if family not in FAMILIES:
         return {}
     params = FAMILIES[family].params

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from ruler_builder.text.sources import language_sources
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
 
 ALL = ("all",)
 """The `languages` of an erratum that applies to every language."""

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, cast
 
 from ruler_builder.text.sources import GIVEN, Pinned, SourceFile
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
+from ruler_common.files import check_type, json_value, parse_toml, read_bytes
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts
-from ruler_common.manifest_form import BookRights
+from ruler_common.manifest import BookRights
 from ruler_common.names import CODE, LANGUAGES
-from ruler_common.parsing import check_type, json_value, parse_toml
 
 FILES = {
     "language": "language.toml",

@@ -30,7 +30,7 @@ from ruler_builder.text.sources import CANONICAL, NOUNS, LanguageSources, Source
 from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts, language_facts
-from ruler_common.manifest_form import LanguageEntry
+from ruler_common.manifest import LanguageEntry
 from ruler_common.names import check_name
 
 CLASSES = ("noun", "adjective", "verb")

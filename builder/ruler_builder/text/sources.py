@@ -31,11 +31,10 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, sha256_of, temporary_beside
+from ruler_common.files import read_bytes, read_toml, sha256_of, temporary_beside
 from ruler_common.languages import language_table
-from ruler_common.manifest_form import BookRights, SourceEntry, Variant
+from ruler_common.manifest import BookRights, SourceEntry, Variant
 from ruler_common.names import LANGUAGES, check_name
-from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
 
 CANONICAL: Variant = "canonical"

@@ -3,7 +3,7 @@
     counter = load_counter("tekken", store)
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
-A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
+A name means pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
 `mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Of a
 user's folder only the last part of its path is recorded, for the path itself is private.
 """
@@ -29,11 +29,10 @@ from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCoun
 from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
 from ruler_common.extras import missing
-from ruler_common.files import sha256_of
-from ruler_common.hf_tokenizer import FILES, auto_tokenizer
-from ruler_common.manifest_form import TokenizerEntry
+from ruler_common.files import read_toml, sha256_of
+from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
+from ruler_common.manifest import TokenizerEntry
 from ruler_common.names import check_name
-from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
 
 
@@ -70,7 +69,7 @@ def known_digests(name: str) -> dict[str, str]:
 def load_counter(spec: str, store: Store) -> TokenCounter:
     """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
 
-    Raises RulerError with the remedy where it is gated, missing or has the wrong digest.
+    Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, where = split_spec(spec)
     return _from_transformers(name, where) if where != name else _named(name, store)
@@ -210,7 +209,7 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
 
 def _digests(folder: Path) -> dict[str, str]:
     """The sha256 of every file that makes a tokenizer, by name."""
-    return {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
+    return {name: sha256_of(folder / name) for name in TOKENIZER_FILES if (folder / name).is_file()}
 
 
 def _auto_tokenizer(

@@ -19,12 +19,12 @@ import numpy as np
 
 from ruler_builder.tasks.audit_parts import AuditContext, context_of
 from ruler_builder.tasks.registry import FAMILIES, read_params
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import Row
 
 WHOLE_FILE = -1
 """The index of a problem that is not of one row."""
-_MAX_PLACES = 1000  # of a row's asked words, where these are counted in a list
+_MAX_PLACES = 1000  # of a row's asked words, if these are counted in a list
 
 
 class FileAudit:

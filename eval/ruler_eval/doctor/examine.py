@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import json_value, write_whole
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.parsing import json_value
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Scorer
 from ruler_eval.doctor.asking import (

@@ -2,114 +2,39 @@
 
     export("ruler", "lm-eval", Path("tasks"), ["niah_mk_4k"])
 
-    upstream   the reference code's JSON lines, for its own scripts (reference_files.py)
-    kvpress    context and question apart, for kvpress's evaluate.py (kvpress.py)
-    lm-eval    a task folder for lm-evaluation-harness (lm_eval_tasks.py)
-    lighteval  a file of custom tasks for lighteval (lighteval_tasks.py)
-    nemo       a benchmark file (BYOB) for NeMo Evaluator (nemo_benchmarks.py)
+    upstream   the reference code's JSON lines, for its own scripts (row_files.py)
+    kvpress    context and question apart, for kvpress's evaluate.py (row_files.py)
+    lm-eval    a task folder for lm-evaluation-harness (harness_tasks.py)
+    lighteval  a file of custom tasks for lighteval (harness_tasks.py)
+    nemo       a benchmark file (BYOB) for NeMo Evaluator (harness_tasks.py)
 
 The rows are the frozen ones, character for character, and their files' digests are checked first.
-A folder appears under its name only when it is complete. Every format's module is handed an
-ExportJob:
-
-    for config in job.each():
-        job.write_rows(config, COLUMNS, folder / f"{config.name}.jsonl")
+A folder appears under its name only when it is complete.
 """
 
 from __future__ import annotations
 
-import importlib
-import json
-import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, Config, check_name
-from ruler_common.terminal import steps
+from ruler_eval.export.harness_tasks import write_lighteval, write_lm_eval, write_nemo
+from ruler_eval.export.job import ExportJob
+from ruler_eval.export.row_files import write_kvpress, write_reference
 from ruler_eval.frozen_release import Release, chosen_files
 
-FORMATS = {
-    "upstream": "reference_files",
-    "kvpress": "kvpress",
-    "lm-eval": "lm_eval_tasks",
-    "lighteval": "lighteval_tasks",
-    "nemo": "nemo_benchmarks",
+FORMATS: Mapping[str, Callable[[ExportJob], str]] = {
+    "upstream": write_reference,
+    "kvpress": write_kvpress,
+    "lm-eval": write_lm_eval,
+    "lighteval": write_lighteval,
+    "nemo": write_nemo,
 }
-"""The formats and their modules.
-
-Each has `write(job)`: it fills the job's folder and gives the command that uses it.
-"""
-RELEASE_BESIDE = """
-The release is looked for in `{place}`, seen from this folder: move the two together, or name it
-with `export RULER_RELEASE=FOLDER`.
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportJob:
-    """Configurations of a release, and the folder to fill with them.
-
-    `configs` are single tasks of one tokenizer, those of a length together. Files are written into
-    `folder`, which takes the name `to` when all are there.
-    """
-
-    release: Release
-    configs: Sequence[Config]
-    folder: Path
-    to: Path
-
-    def each(self) -> Iterator[Config]:
-        """The configurations one by one, with a progress bar on a terminal."""
-        return steps(self.configs, "Exporting")
-
-    def write_rows(self, config: Config, columns: Sequence[str], path: Path) -> None:
-        """Write these columns of a configuration's rows as JSON lines."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8") as file:
-            for row in self.release.rows(config.name, columns):
-                file.write(json.dumps(row) + "\n")
-
-    def write_readme(self, template: str, needs_release: bool = False, **facts: Any) -> None:
-        """Write README.md: a template of `readme/` with its {title}, {provenance} and `facts`.
-
-        With `needs_release` it says where a local release is looked for.
-        """
-        text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
-        title = self.release.dataset.upper()
-        text = text.format(title=title, provenance=self.provenance, **facts)
-        if needs_release and self.release_beside is not None:
-            text += RELEASE_BESIDE.format(place=self.release_beside)
-        (self.folder / "README.md").write_text(text, encoding="utf-8")
-
-    @property
-    def release_beside(self) -> str | None:
-        """A local release's folder as seen from the exported one; None for a Hub repository."""
-        if self.release.revision is not None:
-            return None
-        root, to = self.release.root.resolve(), self.to.resolve()
-        if root.drive != to.drive:  # on Windows
-            return root.as_posix()
-        return Path(os.path.relpath(root, to)).as_posix()
-
-    @property
-    def provenance(self) -> str:
-        """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
-        release = self.release
-        revision = f" at {release.revision}" if release.revision else ""
-        return f"{release.source}{revision} ({release.dataset} {release.manifest['data_version']})"
-
-
-def write_yaml(path: Path, settings: Mapping[str, Any], more: str = "") -> None:
-    """Write settings as YAML, then `more` as it stands."""
-    from huggingface_hub.utils import yaml_dump
-
-    path.write_text(yaml_dump(settings, sort_keys=False) + more, encoding="utf-8")
+"""The formats, and what fills a job's folder and returns the command that uses it."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +64,14 @@ def export(
     if revision is not None and release.revision is None:
         raise RulerError(f"'{source}' is a folder: --revision is for a Hub repository.")
     chosen = choose(release, configs, tokenizer)
-    writer = importlib.import_module(f"ruler_eval.export.{FORMATS[form]}")
     with new_folder(to) as folder:
-        job = ExportJob(release=release, configs=chosen, folder=folder, to=to)
-        command = writer.write(job)
+        command = FORMATS[form](ExportJob(release=release, configs=chosen, folder=folder, to=to))
     rows = sum(release.size(config.name) for config in chosen)
     return Exported(len(chosen), rows, command)
 
 
 def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> list[Config]:
-    """The single-task configurations that are meant, each once, all of one tokenizer.
+    """Return the single-task configurations that are chosen, each once, all of one tokenizer.
 
     Other tools' folders have no place for a second tokenizer: its files would hide the first's.
     """
@@ -173,7 +96,7 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[Path]:
-    """A folder beside `to` that takes its name when all went well, and is gone otherwise."""
+    """Yield a folder beside `to` that takes its name if nothing is raised, else is deleted."""
     to = to.resolve()
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RulerError(f"'{to}' is not empty: name a new folder with --to.")

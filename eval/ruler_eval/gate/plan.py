@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import row_order
 from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.run.runner import OpenRun

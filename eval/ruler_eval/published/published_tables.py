@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
 
 ModelKind = Literal["aligned", "base"]
 

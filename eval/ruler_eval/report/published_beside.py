@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ruler_common.frozen_rows import are_frozen
+from ruler_common.frozen import are_frozen
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
 from ruler_eval.report.table_parts import number

@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files, place_of

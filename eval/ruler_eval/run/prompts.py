@@ -30,7 +30,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.hf_tokenizer import auto_tokenizer
+from ruler_common.hub import auto_tokenizer
 from ruler_common.text import one_line
 from ruler_eval.run.reasoning import Reasoning
 

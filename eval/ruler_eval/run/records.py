@@ -25,8 +25,7 @@ from typing import Any, Literal, cast, get_args
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of, read_bytes, write_whole
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value, lines_of, read_bytes, write_whole
 from ruler_common.work import Shard
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]

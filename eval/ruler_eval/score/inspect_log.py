@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.extras import missing
-from ruler_common.parsing import check_type
+from ruler_common.files import check_type
 from ruler_common.text import one_line
 from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
 from ruler_eval.score.run_facts import RunFacts, check_times

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
+from ruler_common.files import json_value, parse_yaml, read_bytes, read_toml
 from ruler_common.names import check_name
-from ruler_common.parsing import json_value, parse_yaml, read_toml
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
 from ruler_eval.prediction import FINISH_REASONS, Prediction, digest, read_references, row_number
@@ -328,7 +327,7 @@ class PredictionFile:
                 found.prompt = None
             self.model = reader.model
             yield found
-        if reader is not None and reader.numbered and form.name == "--columns":
+        if reader is not None and reader.numbered and reader.form.name == "--columns":
             damaged.append(f"{self.file} has no index of its rows, which are numbered in order")
 
     def _columns(self, names: Collection[str]) -> Iterable[str]:
@@ -358,7 +357,7 @@ class _RecordReader:
     """Reads the records of a file that is of a form."""
 
     def __init__(self, form: Form, file: Path, naming: Naming, keep_prompts: bool) -> None:
-        self._form, self._file, self._naming = form, file, naming
+        self.form, self._file, self._naming = form, file, naming
         self._keep_prompts = keep_prompts
         self._numbers: Counter[str] = Counter()
         self._configs: dict[tuple[Any, ...], str] = {}
@@ -372,7 +371,7 @@ class _RecordReader:
 
         Raises KeyError, TypeError or ValueError for a record that lacks a field or misuses one.
         """
-        form = self._form
+        form = self.form
         values: dict[str, Any] = {}
         for name, read in form.fields.items():
             value = read(record)
@@ -395,12 +394,12 @@ class _RecordReader:
         columns = values.get("columns") if self._keep_prompts else None
         if isinstance(values.get("model"), str):  # a folder's name may be a part of it
             self.model = values["model"]
-        finish_reason = values.get("finish_reason")
+        finish_reason: str | None = values.get("finish_reason")
         return Prediction(
             config,
             self._index(values, config),
             text,
-            finish_reason=FINISH_REASONS.get(finish_reason, finish_reason),
+            finish_reason=FINISH_REASONS.get(finish_reason or "", finish_reason),
             thinking=values.get("thinking"),
             thinking_ended=values.get("thinking_ended"),
             thinking_tokens=values.get("thinking_tokens"),
@@ -418,8 +417,8 @@ class _RecordReader:
     def _index(self, values: Mapping[str, Any], config: str) -> int:
         if values.get("index") is not None:
             return row_number(values["index"])
-        paths = self._form.paths.get("index")
-        if paths is not None and (self._form.name != "--columns" or paths is not INDEX):
+        paths = self.form.paths.get("index")
+        if paths is not None and (self.form.name != "--columns" or paths is not INDEX):
             raise RulerError(
                 f"'{self._file}' does not say which row an answer is of: it has no "
                 f"'{_last(paths)}'. Add a column `index` (from 0), or name yours with --columns "
@@ -454,11 +453,11 @@ class _RecordReader:
         if length is not None and not re.fullmatch(r"\d+[km]", str(length)):
             length = row_number(length)
         languages = facts.get("languages")
-        return self._naming.of(self._form.tasks.get(task, task), length, self._file, languages)
+        return self._naming.of(self.form.tasks.get(task, task), length, self._file, languages)
 
     def _facts(self) -> dict[str, Any]:
         """Return what the path says of the file, and another file beside it."""
-        form, names = self._form, self._naming.names
+        form, names = self.form, self._naming.names
         facts: dict[str, Any] = dict(form.of_path(self._file))
         if "config" in facts:
             facts["config"] = names.parse(facts["config"]).name

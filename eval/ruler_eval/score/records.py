@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of, read_bytes
-from ruler_common.parquet import leaf_columns, rows_of
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value, leaf_columns, lines_of, read_bytes, rows_of
 from ruler_common.text import one_line
 
 _NO_TEXT = "holds bytes that are not UTF-8, and they count as �: write the file in UTF-8"

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value, lines_of
 from ruler_eval.prediction import Prediction, digest, read_references, row_number
 from ruler_eval.score.config_naming import path_facts, read_name
 

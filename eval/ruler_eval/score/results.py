@@ -70,10 +70,9 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, sha256_of, write_whole
-from ruler_common.frozen_rows import rows_label
+from ruler_common.files import parse_json, read_bytes, sha256_of, write_whole
+from ruler_common.frozen import rows_label
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.parsing import parse_json
 from ruler_common.terminal import note
 from ruler_eval.score.run_facts import RUN_FILE, RunFacts
 

@@ -19,8 +19,7 @@ from typing import cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
-from ruler_common.parsing import parse_json
+from ruler_common.files import parse_json, read_bytes
 
 RUN_FILE = "run.json"
 

@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import own_because
+from ruler_common.frozen import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
 from ruler_eval.frozen_release import PartialRow, Release, place_of
@@ -137,7 +137,7 @@ def _stopped(predictions: Predictions) -> StoppedAt | None:
 
 
 def _dataset(
-    release: Release | None, names: Names, run: RunFacts, configs: Iterable[str]
+    release: Release | None, names: Names, run: RunFacts, configs: Collection[str]
 ) -> ScoredDataset:
     if release is None:
         return {

@@ -108,7 +108,7 @@ def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
     assert both.min_fill == 0.25
     assert rows[0].full is not None
     assert rows[0].full.mean_fill == 0.9
-    assert card_tables.repeat_tables(manifest).splitlines()[:3] == [
+    assert card_tables.repeat_tables(manifest, rows).splitlines()[:3] == [
         "| b: repeats | 4k | 8k |",
         "|---|---|---|",
         "| qa_1 | 0 | 1 … 3 |",

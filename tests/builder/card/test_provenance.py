@@ -13,7 +13,7 @@ from ruler_builder.release import card
 from ruler_builder.release.card import render
 from ruler_builder.text.errata import ALL, errata, wording
 from ruler_builder.text.sources import restricted
-from ruler_common import frozen_rows
+from ruler_common import frozen as frozen_rows
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from tests.builder.card.card_reading import labels, section, tables

@@ -25,7 +25,7 @@ from ruler_builder.release.card import (
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
 from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import registry
-from ruler_common.frozen_rows import read_frozen
+from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LENGTHS, Config, Names
 from ruler_common.rows import COLUMNS
@@ -109,14 +109,14 @@ def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest)
     from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
 
     listed = get_dataset_config_names(str(root))
-    assert listed == [config["name"] for config in configurations(manifest)]
+    assert listed == [config.name for config in configurations(manifest)]
     tasks = {entry["config"] for entry in manifest["files"].values()}
     assert tasks < set(listed)
     for config in configurations(manifest):
-        files = [str((root / path).resolve()) for path in config["paths"]]
-        builder = load_dataset_builder(str(root), config["name"])
+        files = [str((root / path).resolve()) for path in config.paths]
+        builder = load_dataset_builder(str(root), config.name)
         assert [str(file) for file in builder.config.data_files["test"]] == files
-        first = next(iter(load_dataset(str(root), config["name"], split="test", streaming=True)))
+        first = next(iter(load_dataset(str(root), config.name, split="test", streaming=True)))
         assert list(first) == list(COLUMNS)
         assert first["task"] == Path(files[0]).stem
 
@@ -136,7 +136,7 @@ def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: Manifest) -> None:
-    known = {config["name"]: config["paths"] for config in configurations(manifest)}
+    known = {config.name: config.paths for config in configurations(manifest)}
     mine = metadata_load(root / "README.md") or {}
     assert any("data_dir" in config for config in mine["configs"])
     assert "data_dir" not in mine["configs"][0]  # by whose files `datasets` tells what they are
@@ -179,7 +179,7 @@ def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Ma
     for there, shown in ((manifest, True), (left, False)):
         text = render(there)
         assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is shown
-        names = {config["name"] for config in configurations(there)}
+        names = {config.name for config in configurations(there)}
         table = text.split("| group | its tasks | for example |")[1].split("\n\n")[0]
         examples = {line.split("`")[3] for line in table.splitlines()[2:]}
         assert examples <= names
@@ -212,7 +212,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
     (tmp_path / "README.md").write_text(text, encoding="utf-8")
     rows = (oneruler / "data/tekken/8k/en/niah_single.parquet").read_bytes()
     for path in (
-        configs[0]["paths"][0],
+        configs[0].paths[0],
         "data/qwen2.5/64k/pl/niah_single.parquet",
     ):
         (tmp_path / path).parent.mkdir(parents=True)
@@ -261,7 +261,7 @@ def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> 
     manifest = read_manifest(root)
     assert first_row(tmp_path, manifest) is None
     assert blocks(render(manifest), "json") == []
-    (path,) = configurations(manifest)[0]["paths"]
+    (path,) = configurations(manifest)[0].paths
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_bytes(b"no Parquet")
     assert first_row(tmp_path, {**manifest, "files": {path: manifest["files"][path]}}) is None

@@ -13,7 +13,7 @@ import pytest
 from ruler_builder.release.build import build
 from ruler_builder.release.card_files import card_files
 from ruler_builder.release.plan import BuildOrder
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from tests.conftest import Once, Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from ruler_common.files import sha256_of
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_dataset import load
 from tests.full_disk import small_disk
 from tests.hub.client import Client, environment

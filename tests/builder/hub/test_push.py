@@ -9,8 +9,7 @@ import pytest
 
 from ruler_builder.release.card_files import card_files
 from ruler_common.files import sha256_of
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from tests.builder.hub.conftest import rewrite
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob

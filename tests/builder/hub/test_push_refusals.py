@@ -11,7 +11,7 @@ import pytest
 
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from tests.builder.hub.conftest import rewrite
 from tests.conftest import Silent
 from tests.hub.client import Client

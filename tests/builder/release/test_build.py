@@ -24,8 +24,7 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_dataset import load
 from tests.conftest import Silent
 from tests.in_process import ruler as run_ruler

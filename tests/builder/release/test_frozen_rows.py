@@ -11,7 +11,7 @@ from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.text.language_choice import LanguageChoice
-from ruler_common.frozen_rows import read_frozen
+from ruler_common.frozen import read_frozen
 from ruler_common.names import TASKS
 from tests.conftest import Silent
 

@@ -15,7 +15,7 @@ from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import restricted
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import GROUPS, LANGUAGES, TASKS
 from ruler_dataset import load
 from tests.builder.conftest import EVERY_LANGUAGES_TASKS

@@ -16,7 +16,7 @@ from ruler_builder.tokens.tokenizers import named
 from ruler_builder.verify.file_check import places
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from tests.builder.verify.planting import write_manifest
 from tests.conftest import Silent
 

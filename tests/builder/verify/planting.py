@@ -18,8 +18,7 @@ from ruler_builder.release.card_files import card_files
 from ruler_builder.release.parquet import parquet_file, rows_in_group
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 
 Row = dict[str, Any]
 

@@ -18,7 +18,7 @@ from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import VerifyReport, audit_release, verify
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row
 

@@ -15,8 +15,7 @@ from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
-from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST, read_manifest
 from tests import in_process
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row, manifest_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
 from ruler_eval.analysis.errors import Error, error_of
 from ruler_eval.prediction import Prediction
 from ruler_score.ruler_score import ANSWER_TAGS

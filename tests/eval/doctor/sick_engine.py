@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter

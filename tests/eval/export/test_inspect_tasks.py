@@ -189,7 +189,7 @@ def test_reasoning_has_room_beyond_the_answers_tokens(package, built, tmp_path):
     )
     assert config.max_tokens == 32 + 1000
     (sample,) = log.samples
-    assert sample.scores["ruler_scorer"].metadata["thinking"] == "cut"
+    assert sample.scores["ruler_scorer"].metadata["thinking"] == "truncated"
 
 
 # ---- ONERULER --------------------------------------------------------------------------------

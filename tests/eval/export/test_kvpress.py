@@ -15,7 +15,7 @@ import pytest
 
 import ruler_dataset
 from ruler_common.names import TASKS
-from ruler_eval.export.kvpress import COLUMNS, KVPRESS_COLUMNS, kvpress_view
+from ruler_eval.export.row_files import COLUMNS, KVPRESS_COLUMNS, kvpress_view
 from tests.eval.export.export_helpers import answer, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 

@@ -19,7 +19,8 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.names import GROUPS, TASKS, Config
 from ruler_common.rows import features
-from ruler_eval.export import lm_eval_tasks as folder
+from ruler_eval.export import harness_tasks as folder
+from ruler_eval.export.job import ExportJob
 from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
@@ -123,8 +124,10 @@ def test_rows_that_differ_in_their_budget_are_refused(tmp_path):
     schema = features().arrow_schema
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
     release.manifest["files"][release.configs[config]]["sha256"] = sha256_of(path)
+    chosen = [release.parse(config)]
+    job = ExportJob(release=release, configs=chosen, folder=tmp_path, to=tmp_path)
     with pytest.raises(RulerError, match="differ in max_new_tokens"):
-        folder.task(release, release.parse(config))
+        folder.task(job, chosen[0])
 
 
 def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):

@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from ruler_common.names import TASKS
-from ruler_eval.export import nemo_benchmarks
+from ruler_eval.export import harness_tasks
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answering, answers_of, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
@@ -165,7 +165,7 @@ def test_its_own_command_gives_the_scores_of_ruler_score(
 def by_settings(python, folder, kind, url, out):
     """The scores by configuration, 0 … 100, of 0.3's `nel eval run`."""
     command = ["-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
-    settings = f"{nemo_benchmarks.ENDPOINTS[kind]}.yaml"
+    settings = f"{harness_tasks.ENDPOINTS[kind]}.yaml"
     server = {"NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"}
     run_by(python, *command, settings, "-o", out, folder=folder, **server)
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("eval-*.json")]
@@ -182,14 +182,14 @@ def by_runner(python, folder, kind, url, out):
     for task in json.loads((folder / "scoring.json").read_text(encoding="utf-8"))["tasks"]:
         run_by(
             *(python, "-m", "nemo_evaluator.contrib.byob.runner"),
-            *("--benchmark-module", folder / nemo_benchmarks.FILE),
-            *("--benchmark-name", nemo_benchmarks.normalized(task[kind])),
+            *("--benchmark-module", folder / harness_tasks.FILE),
+            *("--benchmark-name", harness_tasks.normalized(task[kind])),
             *("--dataset", folder / f"data/{task['config']}.jsonl", "--output-dir", out),
             *("--model-url", url, "--model-id", "m"),
-            *("--model-type", nemo_benchmarks.ENDPOINTS[kind]),
+            *("--model-type", harness_tasks.ENDPOINTS[kind]),
             *("--max-tokens", task["max_new_tokens"]),
         )
-        report = out / nemo_benchmarks.normalized(task[kind]) / "byob_results.json"
+        report = out / harness_tasks.normalized(task[kind]) / "byob_results.json"
         (scores,) = json.loads(report.read_text(encoding="utf-8"))["tasks"].values()
         found[task["config"]] = 100 * scores["metrics"]["pass@1"]["scores"]["correct"]["value"]
     return found

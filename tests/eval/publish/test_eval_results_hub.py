@@ -13,7 +13,7 @@ from huggingface_hub.errors import HTTPError
 
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.errors import RulerError
-from ruler_common.hub_access import hub_errors
+from ruler_common.hub import hub_errors
 from tests.eval.scoring_helpers import ruler
 from tests.hub import stand_in
 from tests.hub.client import Client

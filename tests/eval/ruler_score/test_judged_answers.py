@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
 from ruler_score.ruler_score import LANGUAGES, score_row
 
 FOLDER = Path(__file__).parent

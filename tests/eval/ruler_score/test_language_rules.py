@@ -10,9 +10,9 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
+from ruler_common.files import read_toml
 from ruler_common.languages import BUILDER_FIELDS, language_facts, read_facts
 from ruler_common.names import LANGUAGES as CODES
-from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
 from ruler_score.language_text import normalize
 from ruler_score.ruler_score import LANGUAGES, score_row

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ruler_common.parsing import read_toml
+from ruler_common.files import read_toml
 from ruler_score import ruler_score as rules
 from ruler_score.language_text import normalize, numbers
 from ruler_score.oneruler_rules import (

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from tests.hand_written import whole, write_file
 

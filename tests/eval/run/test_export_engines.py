@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.export import export_release
-from ruler_eval.export.kvpress import kvpress_view
+from ruler_eval.export.row_files import kvpress_view
 from ruler_eval.run.prompts import Prompter
 from ruler_score.ruler_score import score_row
 from tests.eval.run import small_release

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import are_frozen
+from ruler_common.frozen import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.complexity import correlate
 from ruler_eval.analysis.errors import KINDS

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.frozen_rows import are_frozen
+from ruler_common.frozen import are_frozen
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page import charts
 from ruler_eval.report.page.build import page_data

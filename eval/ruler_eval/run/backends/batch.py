@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value, lines_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from ruler_common.parsing import json_value
+from ruler_common.files import json_value
 from ruler_eval.run.backends.backend import UNKNOWN, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt

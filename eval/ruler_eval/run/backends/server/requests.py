@@ -22,8 +22,8 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ruler_common.errors import RulerError
+from ruler_common.files import read_toml
 from ruler_common.names import check_name
-from ruler_common.parsing import read_toml
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ruler_common.files import read_toml
 from ruler_common.languages import custom_languages
-from ruler_common.manifest import is_standard
-from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
-from ruler_common.parsing import read_toml
+from ruler_common.manifest import OWN_SUITE, FileEntry, Manifest, is_standard
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
 

@@ -1,4 +1,8 @@
-"""A file of the Hub, and what the Hub or its client says as one sentence with its remedy."""
+"""What comes from the Hub: files and tokenizers; and its errors, as sentences with the remedy.
+
+path = hub_file("ORG/ruler", "manifest.json", revision=None)
+tokenizer = auto_tokenizer("Qwen/Qwen2.5-0.5B-Instruct")
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.manifest_form import MANIFEST
-from ruler_common.text import without_passwords
+from ruler_common.extras import missing
+from ruler_common.manifest import MANIFEST
+from ruler_common.text import one_line, without_passwords
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk that takes no more
 _AGAIN = "What is done is kept: the same command goes on."
@@ -155,3 +160,33 @@ def _revisions(repo: str) -> str:
     except (errors.HTTPError, OSError):
         return "correct --revision."
     return f"it has {', '.join(ref.name for ref in [*refs.tags, *refs.branches])}."
+
+
+# ---- Tokenizers ----------------------------------------------------------------------------------
+
+TOKENIZER_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+)
+"""The files that make a tokenizer, in its folder."""
+
+
+def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
+    """What transformers' AutoTokenizer loads from a folder or the Hub.
+
+    Raises ValueError, whose text says why it cannot be loaded; RulerError without transformers.
+    """
+    try:
+        from transformers import AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise missing("tokenizers", "A model's tokenizer") from error
+    try:
+        # where it is unset, transformers asks on the terminal
+        return AutoTokenizer.from_pretrained(
+            where, revision=revision, trust_remote_code=trust_remote_code
+        )
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise  # but not what the library in Rust raises where it stumbles
+        lines = str(error).strip().splitlines()
+        raise ValueError(one_line(lines[0] if lines else type(error).__name__) + ".") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub.utils import validate_repo_id
 
-from ruler_common.hub_access import is_repository
+from ruler_common.hub import is_repository
 from tests.hub.client import environment
 from tests.hub.hub_store import Repo
 from tests.hub.stand_in import StandIn

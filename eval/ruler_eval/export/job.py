@@ -1,0 +1,132 @@
+"""What every format of an export is handed, and what several of them write.
+
+    for config in job.each():
+        job.write_rows(config, COLUMNS, folder / f"{config.name}.jsonl")
+
+The folders for lm-evaluation-harness, lighteval and NeMo Evaluator share the scorer:
+
+    TO/utils.py                                the scoring of one row
+    TO/ruler_score.py, and what it imports     its rule: this project's metric, copied
+    TO/scoring.json                            the data set, whose rule each task follows, and the
+                                               languages that the metric does not have
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.names import Config
+from ruler_common.terminal import steps
+from ruler_eval.frozen_release import Release
+from ruler_eval.tasks import scoring_task
+from ruler_score import metric_files
+
+RELEASE_BESIDE = """
+The release is looked for in `{place}`, seen from this folder: move the two together, or name it
+with `export RULER_RELEASE=FOLDER`.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob:
+    """Configurations of a release, and the folder to fill with them.
+
+    `configs` are single tasks of one tokenizer, those of a length together. Files are written into
+    `folder`, which takes the name `to` once all of them are written.
+    """
+
+    release: Release
+    configs: Sequence[Config]
+    folder: Path
+    to: Path
+
+    def each(self) -> Iterator[Config]:
+        """Yield the configurations one by one, with a progress bar on a terminal."""
+        return steps(self.configs, "Exporting")
+
+    def write_rows(self, config: Config, columns: Sequence[str], path: Path) -> None:
+        """Write these columns of a configuration's rows as JSON lines."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for row in self.release.rows(config.name, columns):
+                file.write(json.dumps(row) + "\n")
+
+    def write_readme(self, template: str, needs_release: bool = False, **facts: Any) -> None:
+        """Write README.md: a template of `readme/` with its {title}, {provenance} and `facts`.
+
+        With `needs_release` it says where a local release is looked for.
+        """
+        text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
+        title = self.release.dataset.upper()
+        text = text.format(title=title, provenance=self.provenance, **facts)
+        if needs_release and self.release_beside is not None:
+            text += RELEASE_BESIDE.format(place=self.release_beside)
+        (self.folder / "README.md").write_text(text, encoding="utf-8")
+
+    def write_scorer(self, **more: Any) -> None:
+        """Write the scorer's files; scoring.json holds `more` too."""
+        release = self.release
+        scoring = {
+            "dataset": release.dataset,
+            "rules": {
+                config.task: scoring_task(config.task, release.dataset, release)
+                for config in self.configs
+            },
+            "languages": dict(release.languages.custom),
+            **more,
+        }
+        text = json.dumps(scoring, indent=1) + "\n"
+        (self.folder / "scoring.json").write_text(text, encoding="utf-8")
+        self.copy("utils.py", "utils.py")
+        for file in metric_files():
+            shutil.copyfile(file, self.folder / file.name)
+
+    def copy(self, module: str, name: str) -> None:
+        """Copy a module of `copied/` into the folder."""
+        shutil.copyfile(Path(__file__).parent / "copied" / module, self.folder / name)
+
+    def budget(self, config: Config) -> tuple[int, bool]:
+        """Return the rows' `max_new_tokens`, and whether their answer prefix begins with a space.
+
+        Harnesses have one budget for a task. Raises RulerError if rows of a configuration differ.
+        """
+        rows = list(self.release.rows(config.name, ("max_new_tokens", "answer_prefix")))
+        found = {(row["max_new_tokens"], row["answer_prefix"].startswith(" ")) for row in rows}
+        if len(found) != 1:
+            raise RulerError(
+                f"The rows of '{config.name}' differ in max_new_tokens or in how their answer "
+                "prefix begins: the harness has one setting a task."
+            )
+        return found.pop()
+
+    @property
+    def release_beside(self) -> str | None:
+        """A local release's folder as seen from the exported one; None for a Hub repository."""
+        if self.release.revision is not None:
+            return None
+        root, to = self.release.root.resolve(), self.to.resolve()
+        if root.drive != to.drive:  # on Windows
+            return root.as_posix()
+        return Path(os.path.relpath(root, to)).as_posix()
+
+    @property
+    def provenance(self) -> str:
+        """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
+        release = self.release
+        revision = f" at {release.revision}" if release.revision else ""
+        return f"{release.source}{revision} ({release.dataset} {release.manifest['data_version']})"
+
+
+def write_yaml(path: Path, settings: Mapping[str, Any], more: str = "") -> None:
+    """Write settings as YAML, then the text `more`."""
+    from huggingface_hub.utils import yaml_dump
+
+    path.write_text(yaml_dump(settings, sort_keys=False) + more, encoding="utf-8")
