@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.options import Option, Place, options_of
-from ruler_common.terminal import command_line, sentences
+from ruler_common.terminal import announce, command_line, sentences
 from ruler_common.text import plain
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
@@ -63,6 +63,7 @@ def run_and_show(options: RunOptions) -> RunSummary:
 
         print(plain(estimate_line(found)))
 
+    announce("Reading the release")
     summary = run_model(replace(options, progress=True), show)
     run_tables.show_summary(summary)
     return summary
@@ -131,7 +132,7 @@ def evaluate(options: EvalCommand) -> None:
     results = score_files(scored)
     print()
     show_scores(results, scored)
-    print("\nMaking the page …", file=sys.stderr)
+    announce("Making the page")
     page = write_page(ReportOptions(folder, out=folder / "report.html"))
     print(f"Written: {plain(folder / 'results.json')} and {plain(page)}")
     if summary.total["error"]:

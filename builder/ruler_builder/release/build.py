@@ -166,7 +166,7 @@ class CheckedJob:
 class FileBuilder:
     """Makes files; keeps the counted_sources of the tokenizer it used last.
 
-    `choice` says which sources the project's own texts stand in for, and where others are.
+    `choice` says which sources the project's own texts replace, and in which folders others are.
     """
 
     def __init__(

@@ -90,7 +90,7 @@ def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
 
 
 def _identity(value: Any) -> Any:
-    """What makes two manifest entries the same: digests and settings, not what is said of them."""
+    """What makes two manifest entries the same: digests and settings, not titles and versions."""
     if not isinstance(value, dict):
         return value
     described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION

@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ruler_builder.options import ENGINES
 from ruler_builder.release.manifest import (
     is_unfinished,
 )
@@ -33,8 +34,6 @@ from ruler_common.names import (
     parse_length,
 )
 from ruler_common.rows import FULL_ROWS
-
-ENGINES = ("processes", "ray")  # of this machine, or of a Ray cluster
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class BuildOrder:
     samples: int | None = None
     seed: int = 0
     reserve: int = 128
-    workers: int | None = 1  # None: one a core, where the rows repay it
+    workers: int | None = 1  # None: one a core, if the rows repay it
     mirror: Path | None = None
     sources: tuple[str, ...] = ()
     skip_impossible: bool = False
@@ -138,7 +137,7 @@ def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
 
 
 def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
-    """Raise RulerError where lengths in binary thousands and in tokens were to stand together.
+    """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
     A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
     """

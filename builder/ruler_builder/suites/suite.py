@@ -52,7 +52,7 @@ class Suite:
     families: dict[str, dict[str, Any]]  # the wording of each family of the dataset
     family_of: dict[str, str]  # by task
     params: dict[str, TaskParams]  # by task
-    lengths: tuple[str, ...] = ()  # what `--lengths all` stands for
+    lengths: tuple[str, ...] = ()  # what `--lengths all` means
 
     @cached_property
     def names(self) -> Names:

@@ -38,7 +38,7 @@ class TaskParams:
     """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
 
     optional: ClassVar[tuple[str, ...]] = ()
-    """Parameters beside the paper's: a manifest leaves them out where they are as usual."""
+    """Parameters that the paper does not have: a manifest leaves them out if they are as usual."""
     from_corpus: ClassVar[bool] = False
     """Whether rows ask the questions of a corpus: no more than it has, and with its answers."""
 
@@ -218,13 +218,13 @@ class Task(ABC, Generic[P]):
             )
 
     def _answer_tokens(self, index: int) -> int:
-        """Tokens of row `index`'s right answer, the shortest where there are several."""
+        """Tokens of row `index`'s right answer, the shortest if there are several."""
         answers = self.params.right_answers(self.references(index), self.prompt_end)
         return min(self.counter.counts(answers))
 
     @property
     def prompt_end(self) -> str:
-        """What a prompt ends with, where it shows the form of an answer."""
+        """What a prompt ends with, if it shows the form of an answer."""
         return ""
 
     def fit(
@@ -250,7 +250,7 @@ class Task(ABC, Generic[P]):
         max_units: int | None = None,
         min_units: int = 0,
     ) -> Fitted[PromptBuilder]:
-        """Fit drafts with a stand-in for their text where tokens add up, with the text where not.
+        """Fit drafts with a stand-in for their text if tokens add up, else with the text.
 
         The stand-in begins and ends as any text does; a draft knows how many tokens its text has.
         """

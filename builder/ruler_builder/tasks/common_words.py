@@ -4,7 +4,7 @@
 
 Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times, all in random order; no
 common word is part of any other word of the list. A short solved example comes first; in layout
-`2024`, that of the paper's own code, no space stands before its answer. ONERULER's tasks
+`2024`, that of the paper's own code, there is no space before its answer. ONERULER's tasks
 (oneruler_words.py) have the same list (NumberedWords) with other words around it.
 """
 
@@ -63,17 +63,17 @@ class ListParams(TaskParams):
 
     @classmethod
     def is_short(cls, max_length: int) -> bool:
-        """Whether a window of so many tokens has the short counts."""
+        """Whether a window of `max_length` tokens has the short counts."""
         return max_length <= cls.longest_short
 
     def counts(self, max_length: int) -> ListCounts:
-        """The counts in a window of so many tokens."""
+        """The counts in a window of `max_length` tokens."""
         if self.is_short(max_length):
             return ListCounts(self.short_freq_cw, self.short_freq_ucw)
         return ListCounts(self.freq_cw, self.freq_ucw)
 
 
-_MOST_COMMON = 200  # words: so many that no other contains are surely there
+_MOST_COMMON = 200  # words: the vocabulary surely has as many that no other contains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class CommonParams(ListParams):
 def example_words(num_cw: int, max_length: int) -> int:
     """Different words of the solved example: 40, below 4096 tokens 20, or twice the common ones.
 
-    The last where the common words would leave no room for others.
+    The last if the common words would leave no room for others.
     """
     usual = 20 if CommonParams.is_short(max_length) else 40
     return usual if num_cw < usual else 2 * num_cw
@@ -154,7 +154,7 @@ class NumberedWords(Task[P]):
 
     @abstractmethod
     def safe(self) -> np.ndarray:
-        """Where in `words` those stand that no other contains."""
+        """The places in `words` of those that no other contains."""
 
     @property
     def unfit(self) -> frozenset[int]:
@@ -246,7 +246,7 @@ class NumberedWords(Task[P]):
         return np.concatenate([draw.permutation(near), draw.permutation(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
-        """Tokens of a list with so many uncommon words, whatever its order."""
+        """A function: the tokens of a list with n uncommon words, whatever its order."""
         of_word, of_label = self.words.tokens, self._label_tokens
         fixed = self.times.common * int(of_word[common].sum()) + first
         sums = self.times.uncommon * np.cumsum(np.concatenate([[0], of_word[uncommon]]))
@@ -301,12 +301,12 @@ class CommonWords(NumberedWords[CommonParams]):
         return self.counted_sources.counted(word_lists.vocabulary() + self.further, before=" ")
 
     def safe(self) -> np.ndarray:
-        """Where the words stand that no other contains."""
+        """The places of the words that no other contains."""
         return word_lists.maximal_places()
 
     @cached_property
     def unfit(self) -> frozenset[int]:
-        """Where those of them stand that the wording contains."""
+        """The places of those of them that the wording contains."""
         wording, words = wording_of(self.templates).casefold(), word_lists.vocabulary()
         safe = self.safe().tolist()
         return frozenset(place for place in safe if words[place].casefold() in wording)

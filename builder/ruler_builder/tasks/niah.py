@@ -2,8 +2,8 @@
 
     One of the special magic numbers for able-cat is: 1234567.
 
-Needles hide in the noise sentences, in the essays, or among other needles that are drawn anew for
-each row; one key or several are asked for. Numbers that stand in the essays are never values, so a
+Needles hide in the noise sentences, in the essays, or among other needles that are drawn for
+each row; one key or several are asked for. Numbers in the essays are never values, so a
 value occurs only in its needle.
 """
 
@@ -74,7 +74,7 @@ class NiahParams(TaskParams):
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """The essays, where they are the haystack."""
+        """The essays, if they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
 
@@ -111,7 +111,7 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
-_KEY, _VALUE = "\0", "\1"  # signs that no wording has
+_KEY, _VALUE = "\0", "\1"  # characters that no wording has
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
@@ -197,7 +197,7 @@ class Niah(Task[NiahParams]):
 
     @cached_property
     def _in_the_text(self) -> set[str]:
-        """Strings of the value type that stand in the essays: as values they would be twice."""
+        """Strings of the value type in the essays: as values they would occur twice."""
         if self.params.haystack != "essay" or self.params.value_type == "uuids":
             return set()
         if self.params.value_type == "numbers":
@@ -225,7 +225,7 @@ class Niah(Task[NiahParams]):
 
     @cached_property
     def _needle_form(self) -> str:
-        """A needle with a sign in the place of its key and another in that of its value."""
+        """A needle with a character in place of its key and another in place of its value."""
         template: str = self.templates["needle"]
         return template.format(types=self.params.value_type, key=_KEY, value=_VALUE)
 

@@ -110,7 +110,7 @@ _NEAR = 0.05  # of the context: half of what a proof lets two languages differ
 class MultilingualQuestion:
     """What a row asks, in no language: nouns by number, with their values; needles' depths.
 
-    The asked nouns come first; where an absent one is asked, it has no values.
+    The asked nouns come first; an absent one that is asked has no values.
     """
 
     nouns: list[int]
@@ -167,8 +167,8 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         if custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
                 f"The sentences of {self._text.file_in_words('book')} are too long for a window of "
-                f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
-                "where the script has capitals the next must begin with one."
+                f"{self.key.max_length} tokens: each must end with a character such as a full "
+                "stop and, if the script has capitals, the next must begin with one."
             )
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
@@ -216,7 +216,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
 
 def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
-    """So many nouns in random order, none part of another in any language."""
+    """`count` nouns in random order, none part of another in any language."""
     chosen: list[int] = []
     for noun in draw.permutation(len(clashes)).tolist():
         if len(chosen) < count and not clashes[noun, chosen].any():

@@ -49,7 +49,7 @@ class MultilingualWordsParams(ListParams):
 
 
 def list_frame(template: str) -> Frame:
-    """The frame of a prompt; its question is what stands between the first tags after the list."""
+    """The frame of a prompt; its question is between the first tags after the list."""
     head, tail = split_at_context(template)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
@@ -86,12 +86,12 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return self.counted_sources.dictionary(self.key.language).words
 
     def safe(self) -> np.ndarray:
-        """Where the words stand that no other contains."""
+        """The places of the words that no other contains."""
         return self.counted_sources.dictionary(self.key.language).alone
 
     @property
     def prompt_end(self) -> str:
-        """What stands after the list."""
+        """The text after the list."""
         return self._frame.tail
 
     @property

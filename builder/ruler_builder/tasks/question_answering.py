@@ -6,7 +6,7 @@
     Document 2:
     …
 
-The gold documents stand at random places; the rest of the window is filled with other documents of
+The gold documents are at random places; the rest of the window is filled with other documents of
 the corpus, all different until the corpus is used up, then again; the gold ones never repeat. In
 SQuAD the paragraphs of the question's own article come before any other article's.
 """
@@ -40,7 +40,7 @@ WITHOUT_DOCUMENTS = (
     "Answer the question. Only give me the answer and do not output any other words."
     "{context}\n\nQuestion: {question}"
 )
-"""The prompt where no documents are given, Figure 3's dotted line; its context is empty."""
+"""The prompt without documents, Figure 3's dotted line; its context is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class QuestionAnswering(Task[QaParams]):
 
     @cached_property
     def _document_wording(self) -> tuple[str, str]:
-        """What stands before a document's text, and after it."""
+        """The text before a document, and after it."""
         before, _, after = self.templates["document"].partition("{document}")
         return before, after + _BETWEEN
 
@@ -214,11 +214,11 @@ class QuestionAnswering(Task[QaParams]):
         return np.asarray(self._documents.tokens[documents] + self._labels.tokens[number])
 
     def _sum(self, documents: Documents) -> int:
-        """Tokens of the context with these documents; exact where the pieces' tokens add up."""
+        """Tokens of the context with these documents; exact if the pieces' tokens add up."""
         return int(self._documents.tokens[documents].sum() + self._label_sums[len(documents)])
 
     def _ends(self, frame: Frame) -> int:
-        """Tokens of what stands before the context and after it."""
+        """Tokens of the text before the context and after it."""
         tail = frame.tail.removeprefix(_BETWEEN) + frame.prefix
         return sum(self.counter.counts([frame.head, tail]))
 
@@ -238,7 +238,7 @@ class QuestionAnswering(Task[QaParams]):
     def _lay(self, index: int, documents: Documents, frame: Frame) -> PromptBuilder:
         """The prompt with these documents in an order of the row's own.
 
-        The gold ones, which are the first of them, stand at their relative depths.
+        The gold ones, which are the first of them, are at their relative depths.
         """
         question = self._questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
@@ -261,7 +261,7 @@ class QuestionAnswering(Task[QaParams]):
         return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
     def _carrying(self, question: Question) -> list[int]:
-        """The gold documents that hold an answer; all of them where none does (yes or no)."""
+        """The gold documents that hold an answer; all of them if none does (yes or no)."""
         answers = [answer.casefold() for answer in question.answers]
         texts = {gold: self._documents.texts[gold].casefold() for gold in question.gold}
         holding = [gold for gold, text in texts.items() if any(a in text for a in answers)]

@@ -106,7 +106,7 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
 
 
 def usual_of(family: str) -> dict[str, Any]:
-    """A family's optional parameters, as they are where neither suite nor manifest names them."""
+    """A family's optional parameters, as they are if neither suite nor manifest names them."""
     if family not in FAMILIES:
         return {}
     params = FAMILIES[family].params

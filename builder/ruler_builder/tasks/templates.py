@@ -18,7 +18,7 @@ CONTEXT = "{context}"
 
 
 class Frame(NamedTuple):
-    """What stands before and after a context, the answer prefix, and the question alone."""
+    """The text before and after a context, the answer prefix, and the question alone."""
 
     head: str
     tail: str

@@ -5,7 +5,7 @@
 
 The names bound to the asked value are the references. A short solved example of the same form, with
 names of three letters, comes first. Layout `2025` has a line for each assignment; in `2024`, the
-layout of the paper's own code, lines of noise are joined by spaces and assignments stand between
+layout of the paper's own code, lines of noise are joined by spaces and assignments go between
 them; in the essays, which the reference code has too, they are sentences.
 """
 
@@ -72,7 +72,7 @@ class ChainParams(TaskParams):
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """The essays, where they are the haystack."""
+        """The essays, if they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
     @staticmethod
@@ -82,7 +82,7 @@ class ChainParams(TaskParams):
 
 
 class ExampleFrame(NamedTuple):
-    """What stands before and after the context of a solved example, its prefix, and its end."""
+    """The text before and after the context of a solved example, its prefix, and its end."""
 
     head: str
     tail: str
@@ -144,7 +144,7 @@ class Chain:
     depths: list[float]
 
     def assignments(self) -> list[str]:
-        """The chain's lines; where a name is assigned to another the line ends with a space.
+        """The chain's lines; a line that assigns a name to another ends with a space.
 
         So it does in the reference code.
         """
@@ -157,7 +157,7 @@ class Chain:
         ]
 
     def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
-        """The assignments, each with the line of noise, of so many, before which it stands.
+        """The assignments, each with the line of noise, of `lines`, before which it goes.
 
         At least one line is between two of them and one after the last, as in the reference code.
         Without noise they are in the order of their depths.
@@ -255,7 +255,7 @@ class VariableTracking(Task[ChainParams]):
         return self._chains(draw, values, self._example_names(draw))
 
     def _names(self, draw: np.random.Generator, count: int) -> list[str]:
-        """So many different names for a row's chains."""
+        """`count` different names for a row's chains."""
         length, taken = self.params.name_letters, self._in_the_text
         return letters(draw, length, count, string.ascii_uppercase, taken)
 
@@ -293,7 +293,7 @@ class VariableTracking(Task[ChainParams]):
 
     @cached_property
     def _in_the_text(self) -> frozenset[str]:
-        """Strings that stand in the essays: as names they would be there twice."""
+        """Strings in the essays: as names they would occur twice."""
         if self.params.haystack != "essay":
             return frozenset()
         return self.counted_sources.essays.capitals(self.params.name_letters)

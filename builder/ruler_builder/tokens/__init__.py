@@ -1,1 +1,1 @@
-"""Named tokenizers, exact token counts, and where a text may be counted in pieces."""
+"""Named tokenizers, exact token counts, and the places at which a text may be split."""

@@ -39,10 +39,10 @@ def counts_by_words(
 ) -> list[int]:
     """Tokens of each text, each different word tokenised once; `count_batch` counts texts whole.
 
-    Where a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text
+    If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text
     are those of its first word and of every other word with its space. HotpotQA's paragraphs have
     6 million words, half a million of them different, so this takes a fraction of the time. A text
-    with a space that does not stand alone between two words is counted whole.
+    with a space that is not alone between two words is counted whole.
     """
     words: set[str] = set()
     for text in texts:
@@ -137,7 +137,7 @@ class FastCounter(TokenCounter):
         return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many texts by their words, where that is exact."""
+        """Tokens of each text; of many texts by their words, if that is exact."""
         if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
             return counts_by_words(texts, self._counts_whole)
         return self._counts_whole(texts)
@@ -213,7 +213,7 @@ class WatchedCounter(TokenCounter):
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
-    """The same counter, faster where gigatoken is installed and knows the tokenizer."""
+    """The same counter, faster if gigatoken is installed and knows the tokenizer."""
     try:
         engine = _load(reference)
         if engine is None:
@@ -223,7 +223,7 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
             return reference
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # a panic of its Rust code is no Exception
+    except BaseException:  # a panic of its Rust code is not an Exception
         return reference
     return counter
 
@@ -233,7 +233,7 @@ _loaded: WeakKeyDictionary[TokenCounter, Engine | None] = WeakKeyDictionary()
 
 
 def _load(reference: TokenCounter) -> Engine | None:
-    """The engine for a tokenizer; None where it is missing or does not know the pattern."""
+    """The engine for a tokenizer; None if it is missing or does not know the pattern."""
     try:
         import gigatoken  # noqa: F401
     except ImportError:
@@ -294,7 +294,7 @@ def is_sampled(index: int) -> bool:
 def confirm(counter: TokenCounter, text: str, tokens: int, where: str) -> int:
     """The reference library's count of a text that `counter` gave `tokens`.
 
-    Raises EngineMismatch where it differs; `where` names the text: "row 100 of vt_4k".
+    Raises EngineMismatch if it differs; `where` names the text: "row 100 of vt_4k".
     """
     if not isinstance(counter, WatchedCounter):
         return tokens

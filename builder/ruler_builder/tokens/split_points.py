@@ -112,7 +112,7 @@ def of_tokenizer_json(text: str) -> SplitPoints:
 
 
 def without_merges(text: str) -> str:
-    """A tokenizer.json less its merges, most of it, which stand last as its library writes it."""
+    """A tokenizer.json without its merges, most of it, which its library writes last."""
     before, merges, _ = text.rpartition(',"merges":[')
     return f"{before}}}}}" if merges else text
 

@@ -3,7 +3,7 @@
     counter = load_counter("tekken", store)
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
-A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
+A name means pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
 `mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Of a
 user's folder only the last part of its path is recorded, for the path itself is private.
 """
@@ -69,7 +69,7 @@ def known_digests(name: str) -> dict[str, str]:
 def load_counter(spec: str, store: Store) -> TokenCounter:
     """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
 
-    Raises RulerError with the remedy where it is gated, missing or has the wrong digest.
+    Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, where = split_spec(spec)
     return _from_transformers(name, where) if where != name else _named(name, store)

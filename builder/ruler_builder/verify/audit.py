@@ -24,7 +24,7 @@ from ruler_common.rows import Row
 
 WHOLE_FILE = -1
 """The index of a problem that is not of one row."""
-_MAX_PLACES = 1000  # of a row's asked words, where these are counted in a list
+_MAX_PLACES = 1000  # of a row's asked words, if these are counted in a list
 
 
 class FileAudit:

@@ -1,6 +1,6 @@
 """Check one file of a release: its digests, and its rows against the same rows built again.
 
-    checker = FileChecker(ReleaseAtHand(root, manifest), audit=False)
+    checker = FileChecker(ReleaseToVerify(root, manifest), audit=False)
     checked = checker.check("data/tekken/4k/vt.parquet")
     checked.report.problems        # [Problem(3, 'input differs at character 17: …')]
 
@@ -39,12 +39,12 @@ from ruler_common.frozen import frozen_for, is_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import let_go
+from ruler_common.work import release_memory
 
 
 @dataclass(frozen=True)
-class ReleaseAtHand:
-    """A release that is verified, and where what it was made of is now.
+class ReleaseToVerify:
+    """A release that is verified, and the places of what it was made of.
 
     `mirror` is a folder of sources, `places` has the folders of unnamed tokenizers, and `given` the
     sources of languages that are none of the 26.
@@ -74,13 +74,13 @@ class OtherTokenizer(RulerError):
     """A tokenizer that was found is not the one of the release."""
 
 
-def check_places(here: ReleaseAtHand) -> None:
+def check_places(here: ReleaseToVerify) -> None:
     """Raise RulerError if a tokenizer is not where the user says, or is another one."""
     for name in here.places:
         reference(name, here)
 
 
-def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
+def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
     about = here.manifest["tokenizers"][name]
     folder = about["spec"].partition("=")[2]
@@ -95,7 +95,7 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
         counter = load_counter(about["spec"], Store(here.mirror))
     key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
     # The backend's digest is of what its library writes, and another version may write otherwise:
-    # it decides only where no file's digest is known, since verify counts every row again.
+    # it decides only if no file's digest is known, since verify counts every row again.
     if counter.about.get(key) != about.get(key):
         raise OtherTokenizer(
             f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "
@@ -104,7 +104,7 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
     return counter
 
 
-def absent(here: ReleaseAtHand) -> list[str]:
+def absent(here: ReleaseToVerify) -> list[str]:
     """The named tokenizers of a release whose files are not found and were not given."""
     store = Store(here.mirror)
     return [
@@ -181,7 +181,7 @@ class _Reading:
 class FileChecker:
     """A worker that checks files; it keeps the tokenizer that it used last."""
 
-    def __init__(self, here: ReleaseAtHand, audit: bool) -> None:
+    def __init__(self, here: ReleaseToVerify, audit: bool) -> None:
         self.here, self.root, self.manifest, self.audit = here, here.root, here.manifest, audit
         self.frozen = frozen_for(self.manifest)
         self.absent = absent(here)
@@ -213,7 +213,7 @@ class FileChecker:
             why = str(error).partition("\n")[0]
             checked.report.add(f"the file cannot be read: {why}")
         finally:
-            let_go()
+            release_memory()
         return checked
 
     def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:

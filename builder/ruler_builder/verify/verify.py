@@ -5,9 +5,8 @@ report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 Three steps: the digests of every file; its rows against the lock of their data version or against
 the same rows built again (file_check.py); and the manifest, the card, eval.yaml and croissant.json
-made again and compared (manifest_check.py, folder.py). What cannot be built again on this machine
-is listed with the command that gets it. With `audit` every row is also checked without the code
-that makes rows (audit.py).
+made again and compared. What cannot be built again on this machine is listed with the command that
+gets it. With `audit` every row is also checked without the code that makes rows (audit.py).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from ruler_builder.verify.file_check import (
     CheckedFile,
     FileChecker,
     FileReport,
-    ReleaseAtHand,
+    ReleaseToVerify,
     check_places,
     common_length,
     places,
@@ -144,7 +143,7 @@ def verify(
     if unfinished and not (root / MANIFEST).exists():
         return VerifyReport({}, unfinished)
     manifest = read_manifest(root)
-    here = ReleaseAtHand(
+    here = ReleaseToVerify(
         root,
         manifest,
         mirror=str(mirror.resolve()) if mirror else None,
@@ -214,7 +213,7 @@ def _report_of(
 def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = None) -> VerifyReport:
     """Check every row of a release without the code that makes rows; compare it with nothing."""
     manifest = read_manifest(root)
-    here = ReleaseAtHand(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
+    here = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
     paths = _longest_first(manifest)
     with worker_pool(workers or _workers_for(manifest), FileChecker, (here, True)) as run:
         checked = {found.path: found for found in run(FileChecker.audit_file, paths)}
@@ -264,7 +263,7 @@ MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
 
 
 def manifest_differences(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], here: ReleaseAtHand
+    manifest: Manifest, checked: Mapping[str, CheckedFile], here: ReleaseToVerify
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield where the manifest is not the one that a build of these files writes, and how."""
     files = {path: checked[path].entry or entry for path, entry in manifest["files"].items()}
@@ -282,7 +281,7 @@ def rebuilt_manifest(
     manifest: Manifest,
     files: Mapping[str, FileEntry],
     checked: Mapping[str, CheckedFile],
-    here: ReleaseAtHand,
+    here: ReleaseToVerify,
 ) -> Manifest:
     """Return the manifest that a build of these files writes.
 

@@ -33,7 +33,7 @@ class CountedCorpus(NamedTuple):
 
 
 class Dictionary(NamedTuple):
-    """A language's words, counted with the space before, and where no other contains one."""
+    """A language's words, counted with the space before; the places of those in no other word."""
 
     words: CountedTexts
     alone: np.ndarray
@@ -67,7 +67,7 @@ class CountedSources:
         return CountedCorpus(documents, corpus.questions, corpus.own_required)
 
     def counted(self, texts: Sequence[str], before: str = "", after: str = "") -> CountedTexts:
-        """Texts with the tokens of each, counted with what stands before and after it."""
+        """Texts with the tokens of each, counted with the text before and after it."""
         counts = self.counter.counts([f"{before}{text}{after}" for text in texts])
         return CountedTexts(np.array(texts, dtype=object), np.array(counts))
 
@@ -82,11 +82,11 @@ class CountedSources:
         return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
 
     def _noise(self, count: int) -> LineHaystack:
-        """So many lines of the noise sentences; the last ones are kept."""
+        """`count` lines of the noise sentences; those of the last call are kept."""
         return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
     def run_on_noise(self, count: int) -> RunOnHaystack:
-        """At most so many lines of the noise sentences, joined by spaces."""
+        """At most `count` lines of the noise sentences, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
     def _dictionary(self, code: str) -> Dictionary:
@@ -95,7 +95,7 @@ class CountedSources:
         return Dictionary(self.counted(words, before=" "), places_alone(words))
 
     def book(self, code: str, tokens: int) -> BookHaystack:
-        """The book of a language, as much of it as windows of so many tokens can hold."""
+        """The book of a language, as much of it as windows of `tokens` tokens can hold."""
         held = self._book
         if held is None or held[0] != code or held[1] < tokens:
             language = self.language(code)

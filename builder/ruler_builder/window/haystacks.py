@@ -63,7 +63,7 @@ class Haystack(ABC):
     def lay_at(
         self, prompt: PromptBuilder, units: int, placed: Iterable[tuple[int, Needle]], tail: str
     ) -> PromptBuilder:
-        """The same with each needle before the unit whose number stands beside it.
+        """The same with each needle before the unit whose number is given with it.
 
         Of needles before the same unit that of the lesser depth comes first.
         """
@@ -77,7 +77,7 @@ class Haystack(ABC):
         return self._end(prompt, tail)
 
     def place(self, units: int, depth: float) -> int:
-        """The unit, of so many, before which a needle of a relative depth stands, or the end."""
+        """The unit, of `units`, before which a needle of a relative depth goes, or the end."""
         return min(units, int((units + 1) * depth))
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Haystack(ABC):
         """About how many units hold `tokens` more (or, negative, fewer) tokens than `units` do."""
 
     def repeats(self, units: int) -> int:
-        """How many times the text begins again within so many units; 0 if it never does."""
+        """How many times the text begins again within `units` units; 0 if it never does."""
         return 0
 
     @abstractmethod
@@ -123,19 +123,19 @@ class EssayHaystack(Haystack):
         begins = (self._starts[after] == found) & (after < len(words))
         self._sentences: list[int] = after[begins].tolist()
         self.numbers = frozenset(seven_digit_numbers(self._text))
-        """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
+        """Numbers that are already in the text, as seven-digit strings: no value may be one."""
 
     @cached_property
     def hyphenated(self) -> frozenset[str]:
-        """Hyphenated pairs that already stand in the text: no value may be one."""
+        """Hyphenated pairs that are already in the text: no value may be one."""
         return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
 
     def capitals(self, length: int) -> frozenset[str]:
-        """Every run of so many capital letters that stands in the text."""
+        """Every run of `length` capital letters in the text."""
         return frozenset(re.findall(rf"(?=([A-Z]{{{length}}}))", self._text))
 
     def repeats(self, units: int) -> int:
-        """How many times the text begins again within so many words."""
+        """How many times the text begins again within `units` words."""
         return max(0, units - 1) // self._words
 
     def step(self, units: int, tokens: int) -> int:
@@ -157,7 +157,7 @@ class EssayHaystack(Haystack):
         return (self._text[self._starts[i] :] + middle + self._text[: self._starts[j]])[:-1]
 
     def place(self, units: int, depth: float) -> int:
-        """The first word of the sentence at a relative depth of so many words' sentences."""
+        """The first word of the sentence at a relative depth of the first `units` words."""
         passes, rest = divmod(units, self._words)
         a_pass = len(self._sentences)
         sentences = passes * a_pass + bisect_right(self._sentences, rest - 1)
@@ -195,7 +195,7 @@ class LineHaystack(Haystack):
         self.max_units: int = max_units
 
     def _count(self, lines: int) -> None:
-        """Read so many lines more and count them, each different one once."""
+        """Read `lines` more lines and count them, each different one once."""
         more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
         self._lines += more
         before = self._tokens.pop()
@@ -246,7 +246,7 @@ class RunOnHaystack(Haystack):
         self.max_units: int = count
 
     def step(self, units: int, tokens: int) -> int:
-        """The number of lines that hold about `tokens` more than so many lines do."""
+        """The number of lines that hold about `tokens` more than `units` lines do."""
         return units + tokens // self._tokens
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
@@ -297,7 +297,7 @@ class BookHaystack(Haystack):
         self._tokens = np.cumsum([0, *counter.counts_once(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
         self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
-        """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
+        """Numbers that are already in the text, as seven-digit strings: no value may be one."""
 
     def _split_places(self, counter: TokenCounter) -> Iterator[int]:
         """Split points of the text: one near the beginning of each sentence, if there is any."""
@@ -312,7 +312,7 @@ class BookHaystack(Haystack):
                 place -= 1
 
     def repeats(self, units: int) -> int:
-        """How many times the book begins again within so many sentences."""
+        """How many times the book begins again within `units` sentences."""
         return max(0, units - 1) // self._pass if self._pass else 0
 
     def step(self, units: int, tokens: int) -> int:
@@ -321,7 +321,7 @@ class BookHaystack(Haystack):
         return min(self.max_units, int(np.searchsorted(self._about, target, "right")) - 1)
 
     def place(self, units: int, depth: float) -> int:
-        """The sentence that begins nearest to a relative depth of so many sentences' text."""
+        """The sentence that begins nearest to a relative depth of the first `units` sentences."""
         target = depth * int(self._starts[units])
         after = bisect_left(self._starts, target, 0, units)
         if after and target - self._starts[after - 1] <= self._starts[after] - target:
@@ -329,10 +329,12 @@ class BookHaystack(Haystack):
         return after
 
     def farthest(self, units: int, depths: Iterable[float]) -> float:
-        """How far from its depth, at most, a needle stands among so many sentences (0 … 1)."""
+        """How far from its depth, at most, a needle is among `units` sentences (0 … 1)."""
         whole = int(self._starts[units])
-        stand = ((depth, self._starts[self.place(units, depth)]) for depth in depths if whole)
-        return max((abs(at / whole - depth) for depth, at in stand), default=1.0)
+        if not whole:
+            return 1.0
+        starts = [(depth, self._starts[self.place(units, depth)]) for depth in depths]
+        return max((abs(start / whole - depth) for depth, start in starts), default=1.0)
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         """Add sentences start … end − 1: a long piece of known count between two short ones."""

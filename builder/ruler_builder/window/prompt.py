@@ -37,7 +37,7 @@ class PromptBuilder:
         self.counter = counter
         self.context_start = self.context_end = self._length = 0
         self._texts: list[str] = []
-        # Texts that meet at split points, with their tokens where these are known.
+        # Texts that meet at split points, with their tokens if these are known.
         self._pieces: list[tuple[str, int | None]] = []
         self._spans: list[tuple[int, int, bool]] = []
         self._counted: int | None = None  # `tokens`, until something is added
