@@ -19,9 +19,10 @@ from ruler_common.text import markdown_text, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, Task
 
 COLUMNS = 80  # of a terminal, which what is printed to be read fits
+BAR_WIDTH = 10
 _NAME = 24  # columns that the first one has at least, if it needs them
 _ALL_THE_TIME = 1e9  # seconds: the speed is that of the whole work, since files take long
 MANY = 100  # files; more are summed up instead of listed
@@ -72,20 +73,37 @@ def note(text: str) -> None:
     print(plain(text), file=sys.stderr)
 
 
-def progress(*columns: Any, quiet: bool | None = None, **options: Any) -> Progress:
-    """A progress bar of these columns; `quiet` as it is given, or where stderr is no terminal."""
-    from rich.progress import Progress
+def announce(text: str) -> None:
+    """Say at a terminal what is done now, before work that takes seconds and has no bar."""
+    if err.is_terminal:
+        note(f"{text} …")
+
+
+def progress(text: Callable[[Task], str], quiet: bool | None = None, **options: Any) -> Progress:
+    """A progress bar: the bar, the time left, then `text`; on no terminal it is quiet.
+
+    They are one column, of which a narrow terminal cuts the end: rich's columns would each be cut,
+    the time too.
+    """
+    from rich.progress import Progress, ProgressColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    left = TimeRemainingColumn(elapsed_when_finished=True)
+
+    class Line(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            done = round(BAR_WIDTH * task.percentage / 100) if task.total else 0
+            bar = "━" * done + "╌" * (BAR_WIDTH - done)
+            line = f"{bar} {left.render(task)} {text(task)}"
+            return Text(line, no_wrap=True, overflow="ellipsis")
 
     disable = not err.is_terminal if quiet is None else quiet
-    return Progress(*columns, console=err.console, disable=disable, **options)
+    return Progress(Line(), console=err.console, disable=disable, **options)
 
 
-def _bar(*more: Any, quiet: bool = False, **options: Any) -> Progress:
-    """A bar behind its description, and more columns behind it."""
-    from rich.progress import BarColumn, TextColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *more)
-    return progress(*columns, quiet=True if quiet else None, transient=True, **options)
+def _bar(text: Callable[[Task], str], quiet: bool = False, **options: Any) -> Progress:
+    """A bar that goes when it is done."""
+    return progress(text, quiet=True if quiet else None, transient=True, **options)
 
 
 class FilesBar:
@@ -116,28 +134,25 @@ class FilesBar:
 @contextmanager
 def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
     """A progress bar over files, with the tokens a second and the time left, unless not `shown`."""
-    from rich.progress import ProgressColumn, Task, TextColumn, TimeRemainingColumn
-    from rich.text import Text
 
-    class Speed(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f} tokens/s" if task.speed else "")
+    def text(task: Task) -> str:
+        speed = f", {task.speed:,.0f} tokens/s" if task.speed else ""
+        return f"{task.description}: {task.fields['done']}/{task.fields['files']}{speed}"
 
-    columns = (
-        TextColumn("{task.fields[done]}/{task.fields[files]}"),
-        Speed(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with _bar(*columns, quiet=not shown, speed_estimate_period=_ALL_THE_TIME) as bar:
+    with _bar(text, quiet=not shown, speed_estimate_period=_ALL_THE_TIME) as bar:
         yield FilesBar(verb, bar)
 
 
 @contextmanager
 def bytes_bar(verb: str, total: int | None) -> Iterator[Callable[..., None]]:
     """A progress bar over bytes; call it with the bytes there so far, and the size once known."""
-    from rich.progress import DownloadColumn, TimeRemainingColumn
+    from rich.filesize import decimal
 
-    with _bar(DownloadColumn(), TimeRemainingColumn()) as bar:
+    def text(task: Task) -> str:
+        size = "?" if task.total is None else decimal(int(task.total))
+        return f"{task.description}: {decimal(int(task.completed))} of {size}"
+
+    with _bar(text) as bar:
         task = bar.add_task(plain(verb), total=total)
         yield lambda done, size=None: bar.update(task, completed=done, total=size)
 
@@ -152,9 +167,12 @@ def steps(
     if quiet:
         yield from things
         return
-    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
-    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    def text(task: Task) -> str:
+        of = "" if task.total is None else f"/{int(task.total):,}"
+        return f"{task.description}: {int(task.completed):,}{of}"
+
+    with _bar(text) as bar:
         yield from bar.track(things, total, description=label)
 
 

@@ -184,6 +184,10 @@ def _usage(error: click.UsageError) -> str:
             f"`{path}` takes no {error.option_name}, which names a release that exists: write "
             "--suite ruler or --suite oneruler."
         )
+    if isinstance(error, click.NoSuchOption):
+        message = f"No such option '{error.option_name}'"
+        if error.possibilities:
+            message += f". Did you mean '{error.possibilities[0]}'?"
     if not message.endswith("?"):
         message += "."
     return f"{message} See: {path} --help"

@@ -56,6 +56,54 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture
+def mistakes(release: Path, tmp_path: Path) -> Path:
+    """A folder with a release called `ruler`, a run, and files that are written wrongly."""
+    (tmp_path / "ruler").symlink_to(release)
+    flags = ("-d", "ruler", "-c", "vt_4k", "-b", "oracle", "-o", "run")
+    assert in_process.ruler("run", *flags, cwd=tmp_path).code == 0
+    (tmp_path / "no_index.jsonl").write_text('{"prediction": "1"}\n')
+    (tmp_path / "no_index.csv").write_text("prediction\n1\n")
+    (tmp_path / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
+    (tmp_path / "commas.csv").write_text("index,prediction\n0,1, 2\n")
+    (tmp_path / "page.html").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("run -d rulr -c vt_4k -b oracle -o r", "No release in 'rulr': no manifest.json. Did you"),
+        ("run -d ruler -c vt_5k -b oracle -o r", "vt_5k"),
+        ("run -d ruler -c vt_4k -b orcale -o r", "Unknown --backend 'orcale'. Did you mean"),
+        ("run -d ruler -c vt_4k -b oracle -o r --lmit 3", "'--lmit'. Did you mean '--limit'?"),
+        ("run -d ruler -c vt_4k -b oracle -o r --limit 0", "--limit takes a number of at least 1"),
+        ("score no_index.jsonl -d ruler --config vt_4k", "does not say which row an answer is of"),
+        ("score no_index.csv -d ruler --config vt_4k", "name yours with --columns"),
+        ("score utf16.jsonl -d ruler --config vt_4k", "is UTF-16: save it as UTF-8."),
+        ("score commas.csv -d ruler --config vt_4k", "between quotation marks"),
+        ("score run --out /proc/x/y.json", "cannot be written"),
+        ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
+        ("report run --out page.html", "is a folder"),
+        ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: name"),
+        ("compare run", "Name two results, or more"),
+    ],
+)
+def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, said: str) -> None:
+    done = ruler(*arguments.split(), cwd=mistakes, code=2)
+    assert said in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (mistakes / "r").exists()
+
+
+def test_files_as_excel_writes_them_are_read(mistakes: Path) -> None:
+    lines = ["index;prediction", *(f"{index};1" for index in range(20))]
+    (mistakes / "excel.csv").write_text("\n".join(lines), encoding="utf-16")
+    scored = ruler("score", "excel.csv", "-d", "ruler", "--config", "vt_4K", cwd=mistakes)
+    assert "20 rows" in scored.stdout
+
+
 def test_the_version_is_the_packages() -> None:
     from importlib.metadata import version
 
@@ -110,7 +158,7 @@ def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
     proved = "Files: 13 rebuilt and equal."
-    assert verdict.startswith(f"Nothing is wrong: 13 files, 260 rows. {proved} Own rows, ")
+    assert verdict.startswith(f"Nothing is wrong: 13 files, 260 rows. {proved} Custom rows, ")
     assert "data version 1.0.0" in verdict
 
 

@@ -35,7 +35,7 @@ def score(options: ScoreOptions) -> Results:
 def score_files(options: ScoreOptions) -> Results:
     """Score what the options name, and write the results."""
     from ruler_common.names import parse_length
-    from ruler_common.terminal import steps
+    from ruler_common.terminal import announce, steps
     from ruler_eval.score import scoring
     from ruler_eval.score.aggregates import parse_baseline
     from ruler_eval.score.results import write
@@ -43,6 +43,8 @@ def score_files(options: ScoreOptions) -> Results:
 
     rules = ScoringRules.parse(options.compat, options.cut, options.partial)
     baseline = parse_baseline(options.threshold)
+    if options.progress:
+        announce("Reading the predictions")
     predictions, release = prediction_source(options).open(paths(options.files))
     dataset = release.dataset if release else predictions.names.dataset
     claimed = None if options.claimed is None else parse_length(options.claimed.lower(), dataset)
@@ -120,12 +122,12 @@ def report(options: ReportOptions) -> Path:
 
 def write_page(options: ReportOptions) -> Path:
     """Write the page that the options ask for."""
-    from ruler_common.work import no_search_for_circles
+    from ruler_common.work import without_garbage_collection
     from ruler_eval.report.page.render import write_report
     from ruler_eval.report.page.runs import open_runs
 
     out = Path(options.out)
-    with no_search_for_circles():
+    with without_garbage_collection():
         opened = open_runs(
             paths(options.runs),
             several(options.names),

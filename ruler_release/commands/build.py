@@ -31,10 +31,12 @@ def build(options: BuildCommand) -> None:
 
     Example: ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k
     """
+    from ruler_builder.release.folder_lock import check_writable
     from ruler_builder.release.plan import size_of
     from ruler_release.api.releases import build_order_of, build_release
     from ruler_release.tables import release_tables
 
+    check_writable(Path(options.root))
     size = size_of(build_order_of(options))
     release_tables.show_size(size)
     if options.lengths == "all" and not options.yes and size.rows > _MANY_ROWS:

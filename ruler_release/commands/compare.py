@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, lines_of
 from ruler_common.options import Option, check_options, names_in
+from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.commands.common import check_file, write_json
@@ -76,6 +77,7 @@ def compare(options: CompareCommand) -> None:
     from ruler_eval.report import comparison_tables
 
     check_file(options.out, "comparison.json")
+    announce("Comparing")
     named = _named(options.results, options.names)
     if len(named) > 2:
         from ruler_eval.analysis.ranks import ranks
@@ -168,6 +170,7 @@ def analyze(options: AnalyzeCommand) -> None:
     from ruler_eval.report import language_tables
 
     check_file(options.out, "analysis.json")
+    announce("Reading the results")
     lengths, markdown = options.lengths, options.markdown
     found: dict[str, Any] = {"format": 1}
     shown = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 from ruler_builder.options import VerifyOptions
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in
+from ruler_common.terminal import command_line
 from ruler_common.text import number_of, plain, without_passwords
 
 _REVISION = "The benchmark's commit or tag. Default: the commit that the run was scored against."
@@ -152,7 +152,7 @@ def fetch(options: FetchCommand) -> None:
         f"{number_of(len(fetched.manifest['files']), 'file')}."
     )
     if not options.verify:
-        print(f"Every digest is right. To check the rows: ruler verify {shlex.quote(plain(to))}")
+        print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
         return
     report = verify_release(VerifyOptions(to, mirror=options.mirror, progress=True))
     release_tables.show_report(to, report, as_json=False)

@@ -9,8 +9,10 @@ from typing import Annotated
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.options import Option
+from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_eval.report.options import ReportOptions
+from ruler_release.commands.common import check_file
 
 
 def report(options: ReportOptions) -> None:
@@ -22,6 +24,8 @@ def report(options: ReportOptions) -> None:
     """
     from ruler_release.api.scores import write_page
 
+    check_file(options.out, "report.html")
+    announce("Making the page")
     print(f"Written: {plain(write_page(options))}")
 
 

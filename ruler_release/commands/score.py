@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import write_whole
 from ruler_common.options import Option, paths
+from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_eval.score.options import PredictionOptions, ScoreOptions
 from ruler_release.commands.common import check_file
@@ -125,6 +126,7 @@ def errors(options: ErrorsCommand) -> None:
     from ruler_release.api.scores import prediction_source
 
     check_file(options.out, "errors.jsonl")
+    announce("Reading the predictions")
     source = prediction_source(options)
     predictions, release = source.open(paths(options.files), keep_prompts=True)
     found = collect(predictions, release, ScoringRules.parse(cut=options.cut), options.strict)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ruler_builder.release.card_tables import lengths
 from ruler_common.frozen import sentence_of
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
-from ruler_common.terminal import MANY, err, out, print_table, sentences
+from ruler_common.terminal import MANY, command_line, err, out, print_table, sentences
 from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def show_built(root: Path, built: Built) -> None:
     if own:
         out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
     out.print(sentences(sentence_of(built.manifest)), highlight=False)
-    made = f"{len(built.new)} file{'s' * (len(built.new) != 1)} made"
-    out.print(f"{made} in '{root}'. Next: ruler verify {root}")
+    made = f"{number_of(len(built.new), 'file')} made in '{root}'"
+    out.print(f"{made}. Next: {command_line('ruler', 'verify', root)}")
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -69,6 +70,22 @@ def test_bars_over_files_and_bytes_say_how_far_they_are(monkeypatch: pytest.Monk
         "[red]name",
     ):
         assert text in shown
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_the_time_left_is_never_cut(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stderr", stream)
+    for _ in steps(range(2), "A thing of a very long name, " * 4, total=2):
+        pass
+    lines = [line for line in re.split(r"[\r\n]", stream.getvalue()) if "A thing" in line]
+    assert lines
+    for line in lines:
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line)
+        assert len(text) <= int(columns)
+        assert re.search(r" (-:--:--|\d:\d\d:\d\d) A thing", text)
 
 
 def test_a_table_is_text_or_markdown() -> None:

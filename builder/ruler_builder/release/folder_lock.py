@@ -27,7 +27,7 @@ from ruler_common.errors import RulerError
 def alone_in(root: Path) -> Iterator[None]:
     """Keep other builds and fetches out of a folder. Raises RulerError if one is running there."""
     folder = root.resolve()
-    _check_writable(folder)
+    check_writable(folder)
     new_parents = [parent for parent in folder.parents if not parent.exists()]
     try:
         lock = _acquire(folder)
@@ -46,10 +46,12 @@ def alone_in(root: Path) -> Iterator[None]:
                 parent.rmdir()
 
 
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """Raise RulerError if a folder cannot be made where it is named."""
     parent = next(path for path in (folder, *folder.parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK) or str(parent).startswith("/proc"):
+    if not parent.is_dir():
+        raise RulerError(f"'{parent}' is a file: give the folder to make or extend.")
+    if not os.access(parent, os.W_OK) or str(parent).startswith("/proc"):
         raise RulerError(f"'{parent}' cannot be written: name a folder elsewhere.")
 
 

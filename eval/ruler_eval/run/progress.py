@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import number_of, printable
@@ -13,6 +13,9 @@ from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
+
+if TYPE_CHECKING:
+    from rich.progress import Task
 
 
 class Progress:
@@ -24,21 +27,9 @@ class Progress:
     def __init__(
         self, estimate: Estimate, price: tuple[float, float] | None = None, quiet: bool = False
     ) -> None:
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
         self._lines = [] if quiet else estimate.lines(price)
-        self._bar = progress(
-            TextColumn("rows {task.fields[rows]}/{task.fields[of]}"),
-            BarColumn(),
-            TextColumn("{task.fields[speed]} tokens/s"),
-            TextColumn("[red]{task.fields[failed]} failed"),
-            TextColumn(
-                "[yellow]{task.fields[truncated]} truncated, {task.fields[over]} do not fit"
-            ),
-            TimeRemainingColumn(),
-            quiet=quiet,
-            speed_estimate_period=600,  # seconds: a row of a million tokens takes minutes
-        )
+        # speed: a row of a million tokens takes minutes
+        self._bar = progress(_bar_text, quiet=quiet, speed_estimate_period=600)
         self._states: Counter[str] = Counter()
         self._tokens = 0
         self._started = time.monotonic()
@@ -78,6 +69,16 @@ class Progress:
             "truncated": self._states["length"],
             "over": self._states["does_not_fit"],
         }
+
+
+def _bar_text(task: Task) -> str:
+    """Return what stands behind the bar: rows, speed, and the rows that did not end well."""
+    fields = task.fields
+    parts = [f"rows {fields['rows']:,}/{fields['of']:,}", f"{fields['speed']} tokens/s"]
+    for name, what in (("failed", "failed"), ("truncated", "truncated"), ("over", "too long")):
+        if fields[name]:
+            parts.append(f"{fields[name]:,} {what}")
+    return ", ".join(parts)
 
 
 class RunSummary:
@@ -196,10 +197,13 @@ class RunSummary:
             cut = number_of(total["length"], "answer")
             lines.append(f"Truncated at max_new_tokens: {cut}.")
         if self.missing:
-            why = "belong to shards that have not run" if self._shard else "have no answer"
-            lines.append(f"{self.missing:,} rows {why} yet.")
+            is_one = self.missing == 1
+            why = "has no answer" if is_one else "have no answer"
+            if self._shard:
+                why = f"{'belongs' if is_one else 'belong'} to shards that have not run"
+            lines.append(f"{number_of(self.missing, 'row')} {why} yet.")
         lines += self.notes
-        if not total["error"] and not total["does_not_fit"]:
+        if rows and not total["error"] and not total["does_not_fit"]:
             lines.insert(0, f"No failures: {number_of(rows, 'row')} answered.")
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.terminal import announce
 from ruler_eval.run.backends.backend import Backend, EngineDied, check_installed, start_backend
 from ruler_eval.run.checked_run import RowOrder, check_run, new_session, utc_now
 from ruler_eval.run.options import RunOptions
@@ -177,6 +178,8 @@ class OpenRun:
         ):
             window = needed_window(self.checked.release, self.parts, options)
             self._session["window"] = window
+        if options.progress and options.backend in ("vllm", "hf"):
+            announce(f"Loading the model '{options.model}'")
         self._backend = backend = start_backend(options, self.checked.release, window)
         mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
         self._prompter = Prompter(
