@@ -48,7 +48,7 @@ def test_a_whole_release_arrives_byte_for_byte(
     said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
     assert "4 files, " in said
-    assert f"'{tmp_path}/all' holds 4." in said
+    assert f"'{tmp_path}/all' holds 4 files." in said
     client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
     assert contents(tmp_path / "tag") == contents(small)
     again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
@@ -230,7 +230,7 @@ def test_a_folder_with_something_else_is_left_alone(
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend with --to." in said
+    assert "notes.txt' is a file: give the folder to make or extend." in said
     said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in said
     other = Path(shutil.copytree(small, tmp_path / "other"))
