@@ -74,13 +74,13 @@ LANGUAGES: dict[str, LanguageRules] = {
         tags=("پاسخ",),
         conjunctions=("و",),
         none=("هیچ کدام", "هیچ\u200cکدام",),
-        none_forms=("هیچ", "هیچ\u200cکدوم",),
+        none_forms=("هیچ", "هیچ\u200cیک", "هیچ\u200cکدوم",),
     ),
     "fi": LanguageRules(
         tags=("Vastaus",),
         conjunctions=("ja", "sekä",),
         none=("ei mikään",),
-        none_forms=("ei mitään", "ei mitkään", "ei",),
+        none_forms=("ei mitään", "ei mitkään", "eivät", "ei",),
         none_exceptions=("ei tietoa", "ei aavistusta",),
     ),
     "fr": LanguageRules(
@@ -94,7 +94,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         tags=("उत्तर",),
         conjunctions=("और", "तथा", "एवं",),
         none=("कोई नहीं",),
-        none_forms=("कोई भी नहीं", "नहीं",),
+        none_forms=("कोई भी नहीं", "नही", "नहीं",),
         none_exceptions=(
             "नहीं पता", "पता नहीं", "नहीं जानत", "नहीं मालूम", "मालूम नहीं", "नहीं सक",
         ),
@@ -116,7 +116,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         tags=("答え",),
         conjunctions=("と", "および",),
         none=("なし",),
-        none_forms=("無し", "ない", "無い", "ありません", "ございません",),
+        none_forms=("無し", "ナシ", "ない", "無い", "ありません", "ございません",),
         none_exceptions=(
             "おはなし", "ばなし", "ぱなし", "みなし", "間違いなし", "疑いなし", "問題なし",
             "異論なし", "文句なし", "ではない", "じゃない", "ではありません", "じゃありません",
@@ -132,7 +132,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         tags=("답변",),
         conjunctions=("와", "과", "및", "그리고",),
         none=("없음",),
-        none_forms=("없다", "없습니다", "없어요", "없었다", "없었습니다",),
+        none_forms=("없다", "없습니다", "없어요", "없네요", "없는", "없었다", "없었습니다",),
         none_exceptions=(
             "틀림없", "문제없", "상관없", "관계없", "의심없", "다름없", "빈틈없", "재미없", "수 없",
             "수없", "없음직",
@@ -227,7 +227,7 @@ LANGUAGES: dict[str, LanguageRules] = {
         none_exceptions=(
             "无法", "無法", "无锡", "无数", "無數", "无关", "無關", "无论", "無論", "无疑", "無疑",
             "无限", "無限", "无线", "无聊", "无意", "无效", "无奈", "无辜", "无名", "无非", "无比",
-            "无情", "无知", "无需", "無需", "无须", "无视", "无所", "无处", "虚无", "有无", "全无",
+            "无情", "无知", "无需", "無需", "无须", "无视", "无所", "无处", "虚无", "有无",
             "有没有", "有沒有", "没有关系", "没有问题", "没有足够",
         ),
         touching=True,

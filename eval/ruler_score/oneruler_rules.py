@@ -1,25 +1,27 @@
 """ONERULER's rules (arXiv:2503.01996, section 3): ten sentences, the same in all languages.
 
-1. The answer is what is in the last pair of the language's answer tags, or of `<answer>`, else the
-   whole text; reasoning is taken out first.
-2. Case, width, zero-width characters and the script of digits make no difference, nor do letters
-   that are equal in the language, such as ß and ss or Arabic and Persian kaf and yeh.
-3. Numbers are right if those of two digits or more are exactly the references and the prompt's own
-   word for "none" is not in the answer.
+1. The answer is what is in the last pair of the language's answer tags, or of `<answer>`,
+   else the whole text; reasoning is taken out first.
+2. Case, width, zero-width characters and the script of digits make no difference, nor do
+   letters that are equal in the language, such as ß and ss or Arabic and Persian kaf and yeh.
+3. Numbers are right if those of two digits or more, grouped or not, are exactly the
+   references and the prompt's own word for "none" is not in the answer.
 4. None is right if a form of that word is in the answer, and no digit.
-5. For cwe the answer is split at commas of any script, semicolons and line breaks, at "&" and at
-   the language's word for "and"; what comes before the last colon that all ten words follow is left
-   out.
+5. For cwe the answer is split at commas of any script, semicolons, line breaks and tags, at
+   "&" and at the language's word for "and"; what comes before the last colon that all ten
+   words follow is left out, unless a number alone comes after it.
 6. It is right if there are exactly ten items with a letter, each holds exactly one of the ten
-   words, and all are different; what else is in an item, such as a number or a count, is ignored.
-7. It is also right if there are no commas, semicolons and line breaks, and the answer has each of
-   the ten words once and no other word but "and".
-8. Only whole words count: no letter touches them, nor does a hyphen or a following apostrophe that
-   joins them to one.
-9. In a script without spaces one of the ten words may touch "and" or a particle of the language,
-   and a form of "none" stands at the beginning or the end of a stretch of letters.
+   words, and all are different; what else is in an item, such as a number or a count, is
+   ignored.
+7. It is also right if there are no commas, semicolons and line breaks, and the answer has
+   each of the ten words once and no other word but "and".
+8. Only whole words count: no letter touches them, nor does a hyphen or a following apostrophe
+   that joins them to one.
+9. In a script without spaces one of the ten words may touch "and" or a particle of the
+   language, and a form of "none" is at the beginning or the end of a stretch of letters, or
+   touches a particle.
 10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
-    exception and does not count.
+   exception and does not count.
 
     exact_numbers("<Odpowiedź>1234567</Odpowiedź>", ["1234567"], "pl")      # 1.0
 

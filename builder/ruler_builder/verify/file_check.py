@@ -39,7 +39,7 @@ from ruler_common.frozen import frozen_for, is_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import let_go
+from ruler_common.work import release_memory
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class FileChecker:
             why = str(error).partition("\n")[0]
             checked.report.add(f"the file cannot be read: {why}")
         finally:
-            let_go()
+            release_memory()
         return checked
 
     def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:

@@ -165,7 +165,7 @@ def test_kvpress_predictions_are_read_with_their_length_model_and_references(tmp
     cells = results["configurations"]
     assert column(results, "score", "vt_4k") == [1, 0.5]
     assert cells["qa_1_4k"]["score"] == 100
-    assert stdout.startswith("org/model knorm 0.50 · ruler · own rows: scored without a release")
+    assert stdout.startswith("org/model knorm 0.50 · ruler · custom rows: scored without a release")
     (folder / "config.yaml").write_text("data_dir: 8192\nmodel: other/name\npress_name: snapkv\n")
     results, stdout = scored(tmp_path, folder)
     assert list(results["configurations"]) == ["vt_8k", "qa_1_8k"]
