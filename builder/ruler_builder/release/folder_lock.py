@@ -27,6 +27,8 @@ from ruler_common.files import check_writable
 def alone_in(root: Path) -> Iterator[None]:
     """Keep other builds and fetches out of a folder. Raises RulerError if one is running there."""
     folder = root.resolve()
+    if folder.is_file():
+        raise RulerError(f"'{root}' is a file: give the folder to make or extend.")
     check_writable(folder)
     new_parents = [parent for parent in folder.parents if not parent.exists()]
     try:

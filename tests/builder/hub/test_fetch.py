@@ -230,7 +230,7 @@ def test_a_folder_with_something_else_is_left_alone(
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend with --to." in said
+    assert "notes.txt' is a file: give the folder to make or extend." in said
     said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in said
     other = Path(shutil.copytree(small, tmp_path / "other"))
