@@ -81,7 +81,7 @@ def test_reasoning_that_ends_is_kept_apart_from_the_answer(
 
 
 def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_server: str) -> None:
-    for record in answered(order, thinking_server, "on"):
+    for record in answered(order, thinking_server, str(ROOM), thinking_token_budget=1000):
         assert record["thinking"]
         assert (record["prediction"], record["finish_reason"]) == ("", "length")
         assert record["thinking_ended"] is False
