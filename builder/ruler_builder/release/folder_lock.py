@@ -49,7 +49,9 @@ def alone_in(root: Path) -> Iterator[None]:
 def check_writable(folder: Path) -> None:
     """Raise RulerError if a folder cannot be made where it is named."""
     parent = next(path for path in (folder, *folder.parents) if path.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK) or str(parent).startswith("/proc"):
+    if not parent.is_dir():
+        raise RulerError(f"'{parent}' is a file: give the folder to make or extend.")
+    if not os.access(parent, os.W_OK) or str(parent).startswith("/proc"):
         raise RulerError(f"'{parent}' cannot be written: name a folder elsewhere.")
 
 

@@ -74,12 +74,6 @@ class OtherTokenizer(RulerError):
     """A tokenizer that was found is not the one of the release."""
 
 
-def check_places(here: ReleaseToVerify) -> None:
-    """Raise RulerError if a tokenizer is not where the user says, or is another one."""
-    for name in here.places:
-        reference(name, here)
-
-
 def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
     about = here.manifest["tokenizers"][name]
