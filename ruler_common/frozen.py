@@ -2,12 +2,12 @@
 
     frozen = read_frozen("1.0.0")            # None: nothing is frozen for that version
     compare(manifest, frozen)                # "These are the frozen rows of data version 1.0.0."
-    why = own_because(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
-    rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "own rows: seed 7…"
+    why = why_custom(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
+    rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "custom rows: seed 7…"
 
 A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
 configurations that are published, built from the canonical sources alone; builder/freeze.py
-writes it. Rows whose digest is in it are frozen rows, all others are own rows.
+writes it. Rows whose digest is in it are frozen rows, all others are custom rows.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def compare(manifest: Manifest, frozen: FrozenRows) -> str:
         first, more = different[0], len(different) - 1
         differ = f"{first} and {more} more differ" if more else f"{first} differs"
         why = ", ".join(_reasons(manifest, frozen, files[first])) or "a change of the builder"
-        return f"Own rows, not the frozen ones of {version}: {differ}: {why}."
+        return f"Custom rows, not the frozen ones of {version}: {differ}: {why}."
     if not listed:
-        return f"Own rows: no configuration here is among the frozen ones of {version}."
+        return f"Custom rows: no configuration here is among the frozen ones of {version}."
     unlisted = len(files) - len(listed)
     rest = f", but for {unlisted} configurations that are not frozen" if unlisted else ""
     return f"These are the frozen rows of {version}{rest}."
@@ -107,7 +107,7 @@ def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
     """The files whose rows are not the frozen ones, though by the manifest they should be.
 
     It says of them that they were made from the same sources, with the same seed, reserve, number
-    of rows and suite. Where it says otherwise, other rows are nothing wrong.
+    of rows and suite. If it says otherwise, other rows are as expected.
     """
     known = frozen.rows.get(manifest["dataset"], {})
     if not is_standard(manifest):
@@ -134,10 +134,10 @@ def sentence_of(manifest: Manifest) -> str:
     return compare(manifest, frozen)
 
 
-def own_because(manifest: Manifest, configs: Collection[str]) -> str:
-    """Why rows of these configurations of a release are not the frozen ones; "" where all are.
+def why_custom(manifest: Manifest, configs: Collection[str]) -> str:
+    """Return why rows of these configurations are not the frozen ones; "" if all are.
 
-    Rows are frozen by their digest alone, and only where the manifest says nothing against it.
+    Rows are frozen by their digest, unless the manifest says that they were made differently.
     """
     frozen = frozen_for(manifest)
     if frozen is None:
@@ -149,13 +149,13 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
     if not is_standard(manifest):
         suite = manifest.get("suite", OWN_SUITE)
         known = suite not in (OWN_SUITE, manifest["dataset"])
-        return f"suite {suite}" if known else "a suite of one's own"
+        return f"suite {suite}" if known else "a custom suite"
     listed = [entry for entry in own if entry["config"] in frozen.rows.get(manifest["dataset"], {})]
     why = list(_reasons(manifest, frozen, (listed or own)[0]))
     return ", ".join(why) or _not_in_lock(manifest["data_version"], [e["config"] for e in own])
 
 
-def custom_because(manifest: Manifest) -> str:
+def why_release_is_custom(manifest: Manifest) -> str:
     """Why a release is not one of frozen rows; "" if it holds every listed configuration's.
 
     Configurations that the lock does not list, such as an ablation's, do not count beside others.
@@ -163,7 +163,7 @@ def custom_because(manifest: Manifest) -> str:
     frozen = frozen_for(manifest)
     known = frozen.rows.get(manifest["dataset"], {}) if frozen else {}
     configs = [entry["config"] for entry in manifest["files"].values()]
-    return own_because(manifest, [name for name in configs if name in known] or configs)
+    return why_custom(manifest, [name for name in configs if name in known] or configs)
 
 
 def rows_label(
@@ -172,20 +172,20 @@ def rows_label(
     digests: Mapping[str, str],
     why: str | None,
 ) -> str:
-    """*Frozen rows* with their data version, or *own rows* with the reason.
+    """*Frozen rows* with their data version, or *custom rows* with the reason.
 
-    `digests` are the rows_sha256 of configurations, and `why` is what `own_because` said of their
-    release, None where there was none.
+    `digests` are the rows_sha256 of configurations, and `why` what `why_custom` returned for their
+    release, None without a release.
     """
     frozen = read_frozen(data_version) if data_version else None
     known = frozen.rows.get(dataset, {}) if frozen else {}
     if why is None or not digests:
-        return "own rows: scored without a release"
+        return "custom rows: scored without a release"
     other = [name for name, digest in digests.items() if known.get(name) != digest]
     if not why and other:
         why = _not_in_lock(data_version, other)
     if why:
-        return f"own rows: {why}"
+        return f"custom rows: {why}"
     return f"frozen rows {data_version}"
 
 
@@ -195,6 +195,6 @@ def are_frozen(label: str) -> bool:
 
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
-    """The reason where nothing but the digest tells."""
+    """Return the reason if only the digest shows it."""
     more = f" and {len(configs) - 1} more" * (len(configs) > 1)
     return f"{configs[0]}{more} not among the frozen rows of {data_version}"

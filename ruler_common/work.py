@@ -1,4 +1,4 @@
-"""Work: a part of it for each of several processes, how much of it is done, what it leaves."""
+"""Divide work over processes, and keep its memory small."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from ruler_common.errors import RulerError
 OnBytes = Callable[[int], Any]  # called with the bytes that are there so far
 
 
-_REPAYS = 1 << 24
-"""Tokens of rows that take a process longer than its start does."""
+_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
 
 
 def processes_for(tokens: int) -> int:
-    """Processes for work on rows of so many tokens: one a core, where they repay their start."""
+    """Return how many processes to use for rows of this many tokens in all: at most one a core."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, min(cores, tokens // _REPAYS))
+    return max(1, min(cores, tokens // _MIN_TOKENS))
 
 
 class Shard(NamedTuple):
-    """One of several parts of a work, made by different processes: `2/4` is the second of four."""
+    """One of several parts of a run, each done by another process: `2/4` is the second of four."""
 
     number: int
     total: int
@@ -45,30 +44,31 @@ class Shard(NamedTuple):
         return f"{self.number}/{self.total}"
 
     def chosen(self, sizes: Mapping[str, int]) -> set[str]:
-        """The names that are this shard's: each, the largest first, goes to the least loaded shard.
+        """Return the names that belong to this shard.
 
-        Every shard finds the same division from the same names and sizes (tokens, say).
+        Each name, the largest first, goes to the shard with the least work, so that every process
+        finds the same division from the same names and sizes (tokens, for example).
         """
-        load = [0] * self.total
-        mine = set()
+        work = [0] * self.total
+        chosen = set()
         for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
-            least = load.index(min(load))
-            load[least] += sizes[name]
-            if least + 1 == self.number:
-                mine.add(name)
-        return mine
+            shard = work.index(min(work))
+            work[shard] += sizes[name]
+            if shard + 1 == self.number:
+                chosen.add(name)
+        return chosen
 
 
 @lru_cache(maxsize=1)
 def _trim() -> Any:
-    """Glibc's `malloc_trim`; None where the C library has no such thing."""
+    """Return glibc's `malloc_trim`; None if the C library does not have it."""
     with suppress(OSError, AttributeError, TypeError):
         return ctypes.CDLL(None).malloc_trim
     return None
 
 
-def let_go() -> None:
-    """Give back the memory of texts and row groups that are done with.
+def release_memory() -> None:
+    """Return the memory of texts and row groups that are no longer used to the system.
 
     pyarrow keeps it in its pool, and glibc in the heap of each thread that ever held a long text.
     """
@@ -80,11 +80,10 @@ def let_go() -> None:
 
 
 @contextmanager
-def no_search_for_circles() -> Iterator[None]:
-    """Without Python's search for objects that name each other, which predictions never do.
+def without_garbage_collection() -> Iterator[None]:
+    """Pause Python's search for reference cycles, which predictions do not form.
 
-    It would look through all that was read again and again: a third of the time of reading, and a
-    tenth of what a page of 70,000 rows takes.
+    It takes a third of the time of reading predictions, and a tenth of making a large page.
     """
     was_on = gc.isenabled()
     gc.disable()

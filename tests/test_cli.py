@@ -158,7 +158,7 @@ def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
     proved = "Files: 13 rebuilt and equal."
-    assert verdict.startswith(f"Nothing is wrong: 13 files, 260 rows. {proved} Own rows, ")
+    assert verdict.startswith(f"Nothing is wrong: 13 files, 260 rows. {proved} Custom rows, ")
     assert "data version 1.0.0" in verdict
 
 

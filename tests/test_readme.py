@@ -178,7 +178,7 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
             capture_output=True,
             text=True,
         ).stdout
-    assert "vllm/m · ruler · own rows: embedded texts" in shown
+    assert "vllm/m · ruler · custom rows: embedded texts" in shown
     (log_file,) = (beside / "logs").glob("*.eval")
     log = read_eval_log(log_file, header_only=True)
     assert log.status == "success"

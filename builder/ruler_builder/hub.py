@@ -377,8 +377,6 @@ def _existing_manifest(root: Path) -> Manifest | None:
                 f"'{root}' is unfinished: run its `ruler build` again, or give another --to."
             )
         return read_manifest(root)
-    if root.exists() and not root.is_dir():
-        raise RulerError(f"'{root}' is a file: give the folder to make or extend with --to.")
     names = {path.name for path in root.iterdir()} if root.is_dir() else set()
     if names and STAGING not in names:
         raise RulerError(f"'{root}' holds other files ({min(names)}): give a new --to.")

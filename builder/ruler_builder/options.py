@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated
 
+from ruler_builder.suites import suite_names
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
 ENGINES = ("processes", "ray")
@@ -27,8 +28,7 @@ class BuildOptions:
     suite: Annotated[
         Place,
         Option(
-            "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal, or a "
-            "TOML file of your own.",
+            f"{', '.join(suite_names())}, or the path of a TOML file.",
             panel=WHAT,
             parse=str,
             metavar="NAME|FILE",

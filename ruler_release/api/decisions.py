@@ -99,6 +99,8 @@ def _given(options: DecideOptions) -> dict[str, Any]:
 
 def as_run(results: Results) -> dict[str, Any]:
     """Return how a scored run was made, as fields of RunOptions."""
+    from ruler_eval.run.options import SAMPLERS
+
     made: Mapping[str, Any] = results["run"]
     found: dict[str, Any] = {
         "dataset": results["dataset"]["source"],
@@ -106,9 +108,13 @@ def as_run(results: Results) -> dict[str, Any]:
         "configs": tuple(n for n, cell in results["configurations"].items() if cell["max_length"]),
         "mode": made.get("mode"),
         "direct": made.get("direct", False),
-        **made.get("sampling", {}),
+        **{
+            name: value
+            for name, value in made.get("sampling", {}).items()
+            if name in SAMPLERS and not isinstance(value, str)
+        },
     }
     thinking = made.get("thinking") or {}
     if thinking.get("on"):
-        found["thinking"] = str(thinking["budget"])
+        found["thinking"] = str(thinking["budget"]) if thinking.get("limited") else "on"
     return found

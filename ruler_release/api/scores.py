@@ -122,12 +122,12 @@ def report(options: ReportOptions) -> Path:
 
 def write_page(options: ReportOptions) -> Path:
     """Write the page that the options ask for."""
-    from ruler_common.work import no_search_for_circles
+    from ruler_common.work import without_garbage_collection
     from ruler_eval.report.page.render import write_report
     from ruler_eval.report.page.runs import open_runs
 
     out = Path(options.out)
-    with no_search_for_circles():
+    with without_garbage_collection():
         opened = open_runs(
             paths(options.runs),
             several(options.names),

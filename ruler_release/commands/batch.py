@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -72,11 +72,9 @@ def read(options: BatchReadCommand) -> None:
 
     Example: ruler batch read runs/qwen answers.jsonl
     """
-    from ruler_eval.run.records import Records
+    from ruler_eval.run.backends.batch import options_to_read
 
-    settings = Records(options.run).settings()
-    written = RunOptions.from_json(settings["sessions"][-1]["options"], options.run)
-    summary = run_and_show(replace(written, answers=options.answers))
+    summary = run_and_show(options_to_read(options.run, options.answers))
     print(next_step(summary, options.run))
     if summary.total["error"] or summary.missing:
         raise SystemExit(1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.options import Option, Place, options_of
-from ruler_common.terminal import announce, command_line, sentences
+from ruler_common.terminal import announce, command_line, err, note, sentences
 from ruler_common.text import plain
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
@@ -149,6 +149,16 @@ def default_folder(model: str, parent: Path = Path("runs")) -> Path:
     return unfinished[-1] if unfinished else parent / f"{name}-{date.today().isoformat()}"
 
 
+def after_decision(found: SequentialDecision, options: DecideOptions) -> str | None:
+    """Return what to do after a verdict, as a command to copy, if there is more to see."""
+    other = options.other or options.out or ""
+    if found["verdict"] == "larger":
+        return command_line("ruler", "errors", other)
+    if found["rows"] == found["of"]:
+        return command_line("ruler", "compare", options.base, other)
+    return None  # a stopped run cannot be compared by task
+
+
 @dataclass(frozen=True, kw_only=True)
 class DecideCommand(DecideOptions):
     """The flags of `ruler decide`."""
@@ -172,14 +182,14 @@ def decide(options: DecideCommand) -> None:
 
     check_file(options.json, "decision.json", "--json")
 
-    def show(found: SequentialDecision) -> None:
-        print(plain(decision_text.look_line(found)))
-
     lines: list[str] = []
     if options.backend is None and options.other is not None:
-        found = decide_stored(options, show)
+        with err.console.status("Looking at the rows of both models") as line:
+            found = decide_stored(options, lambda look: line.update(decision_text.look_line(look)))
     else:
-        decided = decide_run(replace(options, progress=True), show)
+        decided = decide_run(
+            replace(options, progress=True), lambda look: note(decision_text.look_line(look))
+        )
         found = decided.decision
         lines = decided.summary.lines()
         lines += decision_text.saved(decided.remaining_tokens, options.price)
@@ -187,7 +197,8 @@ def decide(options: DecideCommand) -> None:
     if options.markdown:
         print(plain(decision_text.decision_markdown(found)))
     else:
-        print()
-        for line in [*lines, *decision_text.decision_lines(found)]:
-            print(sentences(line))
+        for sentence in [*lines, *decision_text.decision_lines(found)]:
+            print(sentences(sentence))
+        if (command := after_decision(found, options)) is not None:
+            print(f"Next: {command}")
     raise SystemExit(EXIT_CODES[found["verdict"]])

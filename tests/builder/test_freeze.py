@@ -124,7 +124,7 @@ def test_a_release_is_compared_configuration_by_configuration(
     only("vt")(manifest)
     assert compare(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
     other_rows(manifest)
-    first = "Own rows, not the frozen ones of data version 1.0.0: vt_4k differ"
+    first = "Custom rows, not the frozen ones of data version 1.0.0: vt_4k differ"
     assert compare(manifest, frozen) == f"{first}s: a change of the builder."
     manifest["seed"], manifest["reserve"] = 3, 0
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows"] = 20
@@ -134,7 +134,7 @@ def test_a_release_is_compared_configuration_by_configuration(
         "20 rows a file, not 500."
     )
     assert compare(read_manifest(whole("cwe", only("cwe"))), frozen) == (
-        "Own rows: no configuration here is among the frozen ones of data version 1.0.0."
+        "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
 
 

@@ -62,7 +62,7 @@ def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[
     assert scores == {100.0}  # the oracle answers what needles, lists and nouns say
     assert re.search(r"1  tr +100\.0 .* 600,000", said)
     assert "No wrong answers." in said
-    assert "own rows: a language that is none of the 26 (tr)" in " ".join(said.split())
+    assert "custom rows: a language that is none of the 26 (tr)" in " ".join(said.split())
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
 
 

@@ -146,7 +146,8 @@ def end_build(root: Path) -> None:
 def write_finished(root: Path, manifest: Manifest) -> None:
     """Record that the one file of a manifest is finished."""
     (path,) = manifest["files"]
-    write_whole(_record(root, path), manifest_text(manifest))
+    record = (root / BUILD_FOLDER / path).with_suffix(".json")
+    write_whole(record, manifest_text(manifest))
 
 
 def read_finished(root: Path) -> dict[str, Manifest]:
@@ -165,7 +166,3 @@ def read_finished(root: Path) -> dict[str, Manifest]:
             if (root / path).is_file() and (root / path).stat().st_size == entry["bytes"]:
                 found[path] = manifest
     return found
-
-
-def _record(root: Path, path: str) -> Path:
-    return (root / BUILD_FOLDER / path).with_suffix(".json")

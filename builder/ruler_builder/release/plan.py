@@ -96,44 +96,43 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     check_name("engine", order.engine, ENGINES, "ruler build --help")
     if order.address and order.engine != "ray":
         raise RulerError("--address is that of a Ray cluster: add --engine ray.")
-    specs = dict(split_spec(spec) for spec in order.tokenizers)
-    lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
-    named = [(tokens, length_name(tokens, suite.dataset)) for tokens in sorted(lengths)[::-1]]
-    tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
+    lengths: set[int] = set()
+    for name in order.lengths:
+        for length in suite.lengths if name == "all" else (name,):
+            lengths.add(parse_length(length, suite.dataset))
+    tasks: list[str] = []
+    for name in order.tasks:
+        tasks += suite.params if name == "default" else suite.names.expand(name)
     makers = {task: FAMILIES[suite.family_of[task]].task for task in tasks}
-    jobs = [
-        FileJob(
-            Config(suite.dataset, task, length, tokenizer=name, **pair._asdict()),
-            spec if spec == name else f"{name}={spec}",
-            samples,
-            order.seed,
-            order.reserve,
-            skip_impossible=order.skip_impossible,
-        )
-        for name, spec in specs.items()
-        for pair in pairs(suite.dataset, order.languages)
-        for tokens, length in named
-        for task in sorted(tasks, key=lambda task: (-makers[task].cost, task))
-        if suite.has(task, tokens)
-        if pair.is_one or makers[task].crosses_languages
-    ]
-    if not any(suite.has(task, length) for task in tasks for length in lengths):
-        raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
+    costliest_first = sorted(makers, key=lambda task: (-makers[task].cost, task))
+    jobs, has_rows = [], False
+    for name, spec in dict(split_spec(spec) for spec in order.tokenizers).items():
+        for pair in pairs(suite.dataset, order.languages):
+            for max_length in sorted(lengths, reverse=True):
+                for task in costliest_first:
+                    if not suite.has(task, max_length):
+                        continue
+                    has_rows = True
+                    if not (pair.is_one or makers[task].crosses_languages):
+                        continue
+                    length = length_name(max_length, suite.dataset)
+                    config = Config(suite.dataset, task, length, tokenizer=name, **pair._asdict())
+                    job = FileJob(
+                        config,
+                        tokenizer=spec if spec == name else f"{name}={spec}",
+                        rows=samples,
+                        seed=order.seed,
+                        reserve=order.reserve,
+                        skip_impossible=order.skip_impossible,
+                    )
+                    jobs.append(job)
+    if not has_rows:
+        raise RulerError(f"{', '.join(makers)} has rows at 0k alone: ask for --lengths 0k.")
     if not jobs:
         raise RulerError(
-            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+            f"{', '.join(makers)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
-
-
-def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
-    return tuple(suite.params) if name == "default" else suite.names.expand(name)
-
-
-def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
-    """The names of the lengths an order asks for; `all` is what a full release has."""
-    for name in order.lengths:
-        yield from suite.lengths if name == "all" else (name,)
 
 
 def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:

@@ -39,7 +39,7 @@ from ruler_common.frozen import frozen_for, is_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import let_go
+from ruler_common.work import release_memory
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,6 @@ def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
 
 class OtherTokenizer(RulerError):
     """A tokenizer that was found is not the one of the release."""
-
-
-def check_places(here: ReleaseToVerify) -> None:
-    """Raise RulerError if a tokenizer is not where the user says, or is another one."""
-    for name in here.places:
-        reference(name, here)
 
 
 def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
@@ -213,7 +207,7 @@ class FileChecker:
             why = str(error).partition("\n")[0]
             checked.report.add(f"the file cannot be read: {why}")
         finally:
-            let_go()
+            release_memory()
         return checked
 
     def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:

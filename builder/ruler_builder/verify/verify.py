@@ -55,9 +55,9 @@ from ruler_builder.verify.file_check import (
     FileChecker,
     FileReport,
     ReleaseToVerify,
-    check_places,
     common_length,
     places,
+    reference,
     short,
 )
 from ruler_common.errors import RulerError
@@ -150,7 +150,8 @@ def verify(
         places=places(manifest, tokenizers),
         given=read_folders(language_folders),
     )
-    check_places(here)
+    for name in here.places:  # raises if one is missing or another tokenizer
+        reference(name, here)
     tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
     if bar:
         bar.planned(len(tokens), sum(tokens.values()))
@@ -166,10 +167,12 @@ def verify(
     for place, what in manifest_differences(manifest, checked, here):
         _report_difference(report, manifest, place, what)
     if not unfinished:
-        for name, what in (*unlisted_files(root, manifest), *_card_problems(root, manifest)):
+        problems, note = list(unlisted_files(root, manifest)), card_note(root, manifest)
+        if manifest["files"] and note != _ROW_UNREADABLE:
+            problems += check_card_files(root, manifest)
+        for name, what in problems:
             report.files.setdefault(name, FileReport(name)).add(what)
-        notes = (card_note(root, manifest), other_files(root))
-        report.notes = [note for note in notes if note]
+        report.notes = [each for each in (note, other_files(root)) if each]
     return report
 
 
@@ -220,13 +223,6 @@ def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = Non
     report = VerifyReport({path: checked[path].report for path in paths}, is_unfinished(root))
     _report_unpaired(manifest, checked, report)
     return report
-
-
-def _card_problems(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the files that are rendered from the manifest."""
-    if not manifest["files"] or card_note(root, manifest).endswith("cannot be read."):
-        return
-    yield from check_card_files(root, manifest)
 
 
 def _report_unpaired(
@@ -385,6 +381,7 @@ _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
 _NAMED = 20  # files named in a note
 _REMEDY = "run the same `ruler build` again"
+_ROW_UNREADABLE = f"{CARD} cannot be compared: the row that it shows cannot be read."
 
 
 def is_ignored(name: str) -> bool:
@@ -462,7 +459,7 @@ def card_note(root: Path, manifest: Manifest) -> str:
             "configurations are compared. `ruler build` writes it again."
         )
     if first_row(root, manifest) is None:
-        return f"{CARD} cannot be compared: the row that it shows cannot be read."
+        return _ROW_UNREADABLE
     return ""
 
 

@@ -51,6 +51,8 @@ class Asker:
     """The same server, which renders the chat template itself."""
     unchecked: dict[str, str] = field(default_factory=dict)
     """The conditions that cannot be asked, and why."""
+    has_bos: bool = False
+    """Whether the prompts begin with a BOS, as they are tokenized here."""
     _padding_error: int = 0
     """Tokens by which padded prompts came out too long, as the server counted them."""
 
@@ -59,11 +61,6 @@ class Asker:
         self.backend.close()
         if self.server is not None:
             self.server.close()
-
-    @property
-    def has_bos(self) -> bool:
-        """Whether the tokenizer has a token for the beginning of a prompt."""
-        return getattr(self.backend.tokenizer, "bos_token", None) is not None
 
     def prompt(
         self, config: str, row: PartialRow, side: Side, prompt_tokens: int | None = None
@@ -98,6 +95,9 @@ class Asker:
         front = "" if self.salt_field else f"[{salt}]\n"
         prompt = self.prompter(config, {**row, "input": front + filler + row["input"]})
         counted = self.backend.count(prompt)
+        bos = getattr(self.backend.tokenizer, "bos_token_id", None)
+        if bos is not None and prompt.token_ids:
+            self.has_bos = prompt.token_ids[0] == bos
         if side.form != "usual":
             prompt = replace(prompt, token_ids=None)
         return replace(prompt, counted_tokens=counted, cache_salt=salt if self.salt_field else None)

@@ -37,6 +37,8 @@ from ruler_eval.doctor.conditions import (
     DOCS,
     LOADED,
     REPEATS,
+    SERVER_TEMPLATE,
+    TEXT,
     Condition,
 )
 from ruler_eval.gate.betting import evidence
@@ -366,7 +368,10 @@ def judge_depth(rows: Sequence[Row], answers: Answers, complete: bool) -> Findin
 
 
 def judge_tokens(rows: Sequence[Row], answers: Answers, has_bos: bool) -> Finding:
-    """Compare the tokens that the server read with those that were sent."""
+    """Compare the tokens that the server read with those that were sent.
+
+    `has_bos` says whether the prompts, as they are tokenized here, begin with a BOS.
+    """
     found = Finding(
         name="tokens",
         title="Counted tokens",
@@ -389,7 +394,13 @@ def judge_tokens(rows: Sequence[Row], answers: Answers, has_bos: bool) -> Findin
             found, state="unchecked", sentence="Not checked: the server counts no tokens."
         )
     found = replace(found, rows=len({row.key for row, _, _ in known}))
-    short = [(row, answer, seen) for row, answer, seen in known if answer.shortened]
+    short = [
+        (row, answer, answer.prompt_tokens)
+        for name, side in read.items()
+        if name not in (TEXT.name, SERVER_TEMPLATE.name)  # there another tokenizer explains it, too
+        for row, answer in side
+        if answer.shortened and answer.prompt_tokens is not None
+    ]
     if short:
         row, answer, seen = short[0]
         sent = answer.counted_tokens or row.row_tokens
@@ -469,7 +480,7 @@ def judge(
         complete: Whether every planned row was asked.
         max_loss: The largest loss, in points, that a sound verdict may overlook.
         unchecked: Why other conditions are not asked, by their names.
-        has_bos: Whether the tokenizer has a token for the beginning of a prompt.
+        has_bos: Whether the prompts, as they are tokenized here, begin with a BOS.
     """
     reasons = dict(unchecked or {})
     findings = []

@@ -97,12 +97,12 @@ class DoctorOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not self.model:
-            raise RulerError("Name the model: --model NAME, as the server knows it.")
         if self.backend == "openai" and self.base_url is None:
             raise RulerError(
                 "Name the server, --base-url URL, or a finished run: ruler doctor RUN."
             )
+        if not self.model:
+            raise RulerError("Name the model: --model NAME, as the server knows it.")
 
     @property
     def row_count(self) -> int:

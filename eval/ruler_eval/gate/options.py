@@ -13,6 +13,10 @@ from ruler_common.options import Names, Option, Place, check_options, options_of
 from ruler_eval.run.options import RunOptions
 
 MODEL_B = "Model B, if its rows are to be run"
+NOT_IN_DECIDE = ("until", "shard", "repeats", "answers", "max_lines", "max_megabytes")
+"""Options of `ruler run` that a decision does not have.
+
+It stops by its own rule, needs every task at each look, and scores rows as they are answered."""
 
 
 def _as_in_run(name: str, help: str = "") -> Option:
@@ -52,17 +56,32 @@ class DecideOptions:
     configs: Annotated[
         Names | None, _as_in_run("configs", "Configurations. Default: those of A's run.")
     ] = None
+    mode: Annotated[str | None, _as_in_run("mode")] = None
+    thinking: Annotated[str | int | None, _as_in_run("thinking")] = None
     limit: Annotated[int | None, _as_in_run("limit")] = None
-    tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
-    chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
-    max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
-    revision: Annotated[str | None, _as_in_run("revision")] = None
     base_url: Annotated[str | None, _as_in_run("base_url")] = None
     concurrency: Annotated[int | None, _as_in_run("concurrency")] = None
     retry_failed: Annotated[bool, _as_in_run("retry_failed")] = False
     skip_missing: Annotated[bool, _as_in_run("skip_missing")] = False
-    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    data_revision: Annotated[str | None, _as_in_run("data_revision")] = None
     price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
+    direct: Annotated[bool, _as_in_run("direct")] = False
+    revision: Annotated[str | None, _as_in_run("revision")] = None
+    tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
+    chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
+    max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
+    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    provider: Annotated[str | None, _as_in_run("provider")] = None
+    timeout: Annotated[float | None, _as_in_run("timeout")] = None
+    give_up_after: Annotated[float | None, _as_in_run("give_up_after")] = None
+    stream: Annotated[bool, _as_in_run("stream")] = False
+    omit: Annotated[Names | None, _as_in_run("omit")] = None
+    temperature: Annotated[float | None, _as_in_run("temperature")] = None
+    top_p: Annotated[float | None, _as_in_run("top_p")] = None
+    top_k: Annotated[int | None, _as_in_run("top_k")] = None
+    min_p: Annotated[float | None, _as_in_run("min_p")] = None
+    presence_penalty: Annotated[float | None, _as_in_run("presence_penalty")] = None
+    seed: Annotated[int | None, _as_in_run("seed")] = None
 
     progress: bool = False
     """Show the estimate and a bar of the run; the command always does."""

@@ -181,7 +181,7 @@ def known_settings(
         "tokenizer": options.tokenizer,
         "chat_template": template.facts() if template else None,
         "arguments": dict(options.arguments),
-        "thinking": {"on": options.reasoning.on, "budget": options.reasoning.budget},
+        "thinking": options.reasoning.settings(),
         "repeats": options.repeats,
         "dataset": release.manifest["dataset"],
         "data_version": release.manifest["data_version"],

@@ -341,7 +341,7 @@ class RunOptions:
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as run.json keeps them."""
         kept: dict[str, Any] = {}
-        for known in fields(self):
+        for known in fields(RunOptions):  # a command may add flags of its own
             value = getattr(self, known.name)
             is_default = value == known.default or value == {}
             if is_default or known.name in ("out", "answers", "retry_failed", "progress"):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ruler_common.errors import RulerError
 from ruler_common.terminal import steps
 from ruler_common.text import number_of
-from ruler_common.work import let_go
+from ruler_common.work import release_memory
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backends.backend import WITHOUT_PREFIX_CACHE, load_model_tokenizer
 from ruler_eval.run.options import RunOptions
@@ -197,7 +197,7 @@ def read_rows(release: Release, parts: Iterable[Part]) -> Iterator[SentRow]:
     for part in parts:
         for indices in _chunks(part):
             rows = {row["index"]: row for row in release.some_rows(part.config, COLUMNS, indices)}
-            let_go()  # what unpacking took
+            release_memory()  # what unpacking took
             for index in indices:
                 yield part.config, rows.pop(index)
 
@@ -256,7 +256,7 @@ def _planned(release: Release, part: Part, by_prefix: bool, waves: Waves | None)
         if by_prefix:
             beginnings[row["index"]] = Beginning.of(row["input"])
     if by_prefix:
-        let_go()
+        release_memory()
     for index in part.missing:
         if index not in tokens:
             raise RulerError(f"'{part.config}' has no row {index}. Run: ruler verify DIR")

@@ -203,7 +203,7 @@ class RunSummary:
                 why = f"{'belongs' if is_one else 'belong'} to shards that have not run"
             lines.append(f"{number_of(self.missing, 'row')} {why} yet.")
         lines += self.notes
-        if not total["error"] and not total["does_not_fit"]:
+        if rows and not total["error"] and not total["does_not_fit"]:
             lines.insert(0, f"No failures: {number_of(rows, 'row')} answered.")
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:

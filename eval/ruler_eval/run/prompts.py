@@ -243,7 +243,7 @@ class Prompter:
             "prefix_space": "dropped" if self.mode == "prefill" else "kept",
             "template_sha256": digest,
             "template_arguments": {} if self.mode == "completion" else self.template_arguments,
-            "thinking": {"on": self.reasoning.on, "budget": self.reasoning.budget},
+            "thinking": self.reasoning.settings(),
         }
 
     def __call__(self, config: str, row: Mapping[str, Any]) -> Prompt:

@@ -34,6 +34,11 @@ class Reasoning:
     limited: bool = False
     """Whether an engine that can is asked to end the reasoning at the budget."""
 
+    def settings(self) -> dict[str, Any]:
+        """Return what run.json records."""
+        settings: dict[str, Any] = {"on": self.on, "budget": self.budget}
+        return {**settings, "limited": True} if self.limited else settings
+
     @classmethod
     def parse(cls, text: str) -> Reasoning:
         """Read `off`, `on` or a number of tokens. Raises RulerError for anything else."""

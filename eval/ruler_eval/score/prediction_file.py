@@ -130,6 +130,8 @@ def reader(paths: str | Sequence[str], pattern: str | None = None) -> Read:
 
     Of several places the first that has a value counts; with a pattern, the value is its group.
     """
+    if isinstance(paths, str) and pattern is None and not re.search(r"[.*]", paths):
+        return lambda record: record.get(paths, MISSING) if isinstance(record, dict) else MISSING
     places = [path.split(".") for path in ([paths] if isinstance(paths, str) else paths)]
 
     def read(record: Any) -> Any:
@@ -361,6 +363,7 @@ class _RecordReader:
         self._keep_prompts = keep_prompts
         self._numbers: Counter[str] = Counter()
         self._configs: dict[tuple[Any, ...], str] = {}
+        self._reads = [(name, read, FIELDS[name]) for name, read in form.fields.items()]
         self._naming_fields = [name for name in _NAMING if name in form.fields]
         self.facts = self._facts()
         self.model = form.label(self.facts)
@@ -373,12 +376,13 @@ class _RecordReader:
         """
         form = self.form
         values: dict[str, Any] = {}
-        for name, read in form.fields.items():
+        for name, read, kind in self._reads:
             value = read(record)
-            if value is not MISSING:
-                values[name] = value
-                if (kind := FIELDS[name]) and value is not None and type(value) is not kind:
-                    raise TypeError(f"{name} is {str(value)[:40]!r}, not of type {kind.__name__}")
+            if value is MISSING:
+                continue
+            if kind is not None and value is not None and type(value) is not kind:
+                raise TypeError(f"{name} is {str(value)[:40]!r}, not of type {kind.__name__}")
+            values[name] = value
         if "prediction" not in values:
             raise KeyError(_last(form.paths["prediction"]))
         text = _answer(values["prediction"], form.lists)

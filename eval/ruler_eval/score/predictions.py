@@ -18,7 +18,7 @@ from typing import cast
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.names import Names, parse_length
-from ruler_common.work import no_search_for_circles
+from ruler_common.work import without_garbage_collection
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming, dataset_of
@@ -268,7 +268,7 @@ class PredictionSource:
             held=[release.parse(name) for name in release.configs] if release else (),
         )
         prompts = PromptCheck(release=release) if release else None
-        with no_search_for_circles():
+        with without_garbage_collection():
             predictions = _read(sources, naming, keep_prompts, prompts, form)
             if self.references is not None:
                 from ruler_eval.score.references import add_references

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_common.errors import RulerError
-from ruler_common.frozen import own_because
+from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
 from ruler_eval.frozen_release import PartialRow, Release, place_of
@@ -57,6 +57,7 @@ from ruler_score import ruler_score as metric
 
 BINS = 10
 """Of depth."""
+_NO_ANSWER = Prediction("", 0, "")
 
 
 def score(
@@ -162,7 +163,7 @@ def _dataset(
         "standard": has_threshold(manifest),
         "parameters": {task: dict(manifest["tasks"][task]) for task in names.tasks},
         "rows": {name: release.rows_sha256(name) for name in configs},
-        "own_because": own_because(manifest, configs),
+        "own_because": why_custom(manifest, configs),
     }
     if release.languages.custom:
         found["languages"] = {code: dict(own) for code, own in release.languages.custom.items()}
@@ -231,25 +232,32 @@ def _scored_rows(joined: JoinedConfig, rules: ScoringRules) -> ScoredRows:
         results = [row_score(row, sample, task, language, rules) for sample in samples]
         result = _mean_of_samples(results, of)
         found.counts[result.state] += 1
-        found.counts["cut_scored"] += result.cut_scored
-        found.counts["thinking"] += result.thinking != "none"
-        found.counts["thinking_cut"] += result.thinking == "truncated"
-        hits = [0.0] * len(row["outputs"])
+        if result.cut_scored:
+            found.counts["cut_scored"] += 1
+        if result.thinking != "none":
+            found.counts["thinking"] += 1
+        if result.thinking == "truncated":
+            found.counts["thinking_cut"] += 1
         if marks:
+            hits = [0.0] * len(row["outputs"])
             for sample, scored in zip(samples, results, strict=True):
                 if sample is not None and scored.counts:
                     each = metric.references_found(sample.text, row["outputs"], task, spoken)
                     hits = [hit + one / of for hit, one in zip(hits, each, strict=True)]
-        for depth, number in marks:
-            found.credits.append((depth, result.score if number is None else hits[number]))
+            for depth, number in marks:
+                found.credits.append((depth, result.score if number is None else hits[number]))
         if rules.compat == "authors" and not any(scored.counts for scored in results):
             found.counts["dropped"] += 1  # their script leaves out what was never answered
             continue
         found.rows.append(row)
         found.answers.append(answer)
         found.results.append(result)
-        found.right.append((sum(scored.score == 1 for scored in results), of))
-        found.found.append(sum(scored.found * scored.counts for scored in results) / of)
+        right = references = 0.0
+        for scored in results:
+            right += scored.score == 1
+            references += scored.found * scored.counts
+        found.right.append((int(right), of))
+        found.found.append(references / of)
     return found
 
 
@@ -371,21 +379,21 @@ def _row_table(
         table["task"] += [config.task] * n
         table["length"] += [config.length] * n
         table["language"] += [config.languages] * n
+        indices = [int(row["index"]) for row in rows.rows]
+        answers = [answer or _NO_ANSWER for answer in rows.answers]
+        questions = [row.get("question") for row in rows.rows]
+        table["index"] += indices
+        table["score"] += [result.score for result in rows.results]
+        table["state"] += [result.state for result in rows.results]
+        table["found"] += [result.found for result in rows.results]
+        table["right"] += [right for right, _ in rows.right]
+        table["thinking_tokens"] += [answer.thinking_tokens for answer in answers]
+        table["prompt_tokens"] += [answer.prompt_tokens for answer in answers]
+        table["references"] += [digest("\n".join(row["outputs"])) for row in rows.rows]
+        table["question"] += [digest(text) if text else None for text in questions]
+        table["prompt"] += [answer.asked for answer in answers]
         shared = documents.get(name, {})
-        columns = zip(rows.rows, rows.answers, rows.results, rows.right, strict=True)
-        for row, answer, result, (right, _) in columns:
-            index, question = int(row["index"]), row.get("question")
-            table["index"].append(index)
-            table["score"].append(result.score)
-            table["state"].append(result.state)
-            table["found"].append(result.found)
-            table["right"].append(right)
-            table["thinking_tokens"].append(answer.thinking_tokens if answer else None)
-            table["prompt_tokens"].append(answer.prompt_tokens if answer else None)
-            table["references"].append(digest("\n".join(row["outputs"])))
-            table["question"].append(digest(question) if question else None)
-            table["prompt"].append(answer.asked if answer else None)
-            table["document"].append(shared.get(index))
+        table["document"] += [shared.get(index) for index in indices]
     return table
 
 

@@ -48,7 +48,7 @@ def test_a_whole_release_arrives_byte_for_byte(
     said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
     assert "4 files, " in said
-    assert f"'{tmp_path}/all' holds 4." in said
+    assert f"'{tmp_path}/all' holds 4 files." in said
     client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
     assert contents(tmp_path / "tag") == contents(small)
     again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
@@ -222,7 +222,7 @@ def test_a_repository_without_a_manifest_is_no_release(
     hub.fail("POST", "/org/bare/commit/", 500)
     client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
     said = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
-    assert "'org/bare' has no manifest.json: it is no release." in said
+    assert "'org/bare' has no manifest.json: it is not a release." in said
 
 
 def test_a_folder_with_something_else_is_left_alone(
@@ -230,7 +230,7 @@ def test_a_folder_with_something_else_is_left_alone(
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend with --to." in said
+    assert "notes.txt' is a file: give the folder to make or extend." in said
     said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in said
     other = Path(shutil.copytree(small, tmp_path / "other"))

@@ -70,7 +70,7 @@ def test_workers_are_processes_or_actors_of_ray(
     for given, text in (
         ({"engine": "rayy"}, "Did you mean 'ray'"),
         ({"address": "auto"}, "add --engine ray"),
-        ({"engine": "ray"}, r"pip install 'ruler-release\[ray\]'"),
+        ({"engine": "ray"}, r"pip install 'ray>="),
     ):
         with pytest.raises(RulerError, match=text):
             build(replace(order, **given), Silent())

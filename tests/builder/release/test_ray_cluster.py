@@ -12,7 +12,9 @@ from ruler_common.errors import RulerError
 
 def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(RulerError, match=r"^--engine ray needs the package 'ray': pip install"):
+    with pytest.raises(
+        RulerError, match=r"^--engine ray needs packages that are not installed: pip install"
+    ):
         connect(None)
 
 

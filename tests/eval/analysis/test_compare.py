@@ -303,8 +303,8 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
     stdout, _, code = ruler("compare", good, bad, "--out", out)
     assert code == 0
     assert stdout.startswith("good (A) leads bad (B) by 20.0 points over 26 configurations")
-    assert "\nA: good, own rows: " in stdout
-    assert "\nB: bad, own rows: " in stdout
+    assert "\nA: good, custom rows: " in stdout
+    assert "\nB: bad, custom rows: " in stdout
     line, _ = [line for line in stdout.splitlines() if line.startswith("mean over all")]
     assert "+20.0" in line
     assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)

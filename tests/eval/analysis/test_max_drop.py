@@ -65,7 +65,7 @@ def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
 def test_a_limit_that_is_no_number_is_refused(tmp_path, limit):
     _, error, code = ruler("compare", *pair(tmp_path, 0), "--max-drop", limit)
     assert code == 2
-    assert f"--max-drop {limit} is not a number of points" in error
+    assert f"--max-drop takes a number, not {limit}" in error
 
 
 def test_without_a_limit_nothing_is_decided(tmp_path):

@@ -106,7 +106,7 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     assert "; at 95 % no other can be first." in stdout
     whose, table = stdout.split("\n\n")[1:3]
     assert whose.startswith("all, ")
-    assert " ".join(whose.split()).count("own rows") == 3
+    assert " ".join(whose.split()).count("custom rows") == 3
     assert table.split()[:4] == ["model", "Avg.", "rank", "95"]
     assert [one["model"] for one in json.loads(out.read_text())["average"]] == [
         *("all", "most", "none")

@@ -201,7 +201,7 @@ class SickBackend(Backend):
 
     def __init__(self, engine: SickEngine, form: str = "ids") -> None:
         self.engine, self.form = engine, form
-        self.tokenizer = type("Words", (), {"bos_token": "<s>"})()
+        self.tokenizer = type("Words", (), {"bos_token_id": 0})()
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         batch = list(prompts)

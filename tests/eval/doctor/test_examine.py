@@ -134,9 +134,9 @@ def test_another_examination_in_the_same_folder_is_refused(
     [
         ((), "Name the server"),
         (("--base-url", "http://localhost:1/v1"), "Name the model"),
-        (("--quick", "--thorough"), "not both"),
+        (("--base-url", "http://localhost:1", "-m", "m", "--quick", "--thorough"), "not both"),
         (("--base-url", "http://localhost:1/v1", "--model", "m", "--rows", "0"), "--rows takes"),
-        (("--backend", "hf", "--model", "m"), "openai or vllm"),
+        (("--backend", "hf", "--model", "m"), "Known: openai, vllm"),
     ],
 )
 def test_a_wrong_command_is_one_sentence(

@@ -128,7 +128,7 @@ def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path
     log, _ = logged
     out, error, code = ruler_command("score", log.location, "--out", tmp_path / "r.json")
     assert code == 0, error
-    assert out.startswith("mockllm/model · ruler · own rows: embedded texts")
+    assert out.startswith("mockllm/model · ruler · custom rows: embedded texts")
     results = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     cells = results["configurations"].values()
     assert sum(cell["missing"] + cell["failed"] for cell in cells) == 0

@@ -12,10 +12,13 @@ import pytest
 
 import ruler_release
 from ruler_common.errors import RulerError
+from ruler_common.options import options_of
 from ruler_eval.gate import waves
+from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions
 from ruler_eval.run import records
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.oracle import Oracle
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
@@ -341,6 +344,11 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(
     results = ruler_release.score(run)
     assert (results["partial"], results["notes"]) == (False, [])
     assert ruler_release.compare(base, run)["all"]["difference"] == 0
+
+
+def test_decide_has_every_option_of_run_that_a_decision_can_have() -> None:
+    run, decide = options_of(RunOptions), options_of(DecideOptions)
+    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {"base", "other", "max_drop"}
 
 
 @pytest.mark.parametrize(

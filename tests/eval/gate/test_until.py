@@ -12,8 +12,10 @@ from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import MeanEstimate, mean_estimate
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import Scores, load
+from ruler_release.api.runs import run_model
 from tests.eval.run import small_release
 from tests.eval.scoring_helpers import ruler
 
@@ -78,7 +80,7 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
     out = tmp_path / "run"
     looks = list[MeanEstimate]()
     given = {"configs": "all_4k", "backend": "oracle", "out": out}
-    ruler_release.run(release, until=5, on_look=looks.append, **given)
+    run_model(RunOptions(release, until=5, **given), on_look=looks.append)
     last = looks[-1]
     assert [look["rows"] for look in looks] == [*range(20, last["rows"] + 1, 10)]
     assert last["half_width"] <= 5

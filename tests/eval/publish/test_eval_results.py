@@ -50,7 +50,7 @@ def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp
         dataset_revision=COMMIT,
         date="2026-11-01",
         notes="mode prefill, thinking off, tokenizer tekken, backend test, n 5, missing 0, "
-        f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0, own rows: embedded texts "
+        f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0, custom rows: embedded texts "
         "(essays, hotpotqa, squad), 5 rows a file, not 500",
     )
 
@@ -63,7 +63,7 @@ def test_a_groups_value_is_the_tables(run, tmp_path):
     (entry,) = [entry for entry in found if entry.task_id == "all_4k"]
     assert entry.value == pytest.approx(score)
     assert "n 65, " in entry.notes
-    assert ", own rows" in entry.notes
+    assert ", custom rows" in entry.notes
     assert "not proved" not in entry.notes
 
 
@@ -117,7 +117,7 @@ def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_
     flags = ("--source", "https://example.org/runs")
     _, found = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
     assert found[0].source_url == "https://example.org/runs"
-    assert ", cut wrong, own rows: " in found[0].notes
+    assert ", cut wrong, custom rows: " in found[0].notes
 
 
 def test_a_run_from_the_hub_says_itself_where_its_data_are(run):
@@ -160,7 +160,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     results["summary"] = summary(results["configurations"], rows, Names.of("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, found = publish(folder, tmp_path, "--revision", COMMIT)
-    assert "1 results beside 19 of earlier runs" in text
+    assert "1 result beside 19 of earlier runs" in text
     assert [entry.task_id for entry in found] == [entry.task_id for entry in first]
     assert [entry.task_id for entry in found if entry.dataset_revision == COMMIT] == ["vt_4k"]
 
@@ -227,7 +227,7 @@ def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
     folder = run()
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
-    assert "These scores are of own rows: embedded texts (essays, hotpotqa, squad)" in error
+    assert "These scores are of custom rows: embedded texts (essays, hotpotqa, squad)" in error
     assert "add --own-rows, and the notes say so." in error
     assert not (tmp_path / ".eval_results").exists()
 
@@ -242,12 +242,14 @@ def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
-    assert "of own rows: niah_single_1_4k and 13 more not among the frozen rows of 1.0.0" in error
+    assert (
+        "of custom rows: niah_single_1_4k and 13 more not among the frozen rows of 1.0.0" in error
+    )
     lock(results["dataset"]["rows"])
     _, error, code = ruler("results", folder, *flags)
     assert code == 0, error
     (file,) = (tmp_path / ".eval_results").iterdir()
-    assert "own rows" not in file.read_text(encoding="utf-8")
+    assert "custom rows" not in file.read_text(encoding="utf-8")
 
 
 # ---- What is refused -------------------------------------------------------------------------

@@ -295,7 +295,7 @@ def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(t
     written(path, [{"answer": "A", "id": 7}, {"answer": "B", "id": 9}])
     found = opened(path, columns="prediction=answer", config="vt_4k")
     assert ([row.index for row in found.rows], found.damaged) == ([7, 9], [])
-    with pytest.raises(RulerError, match="lacks a field or misuses one: no 'row'"):
+    with pytest.raises(RulerError, match="it has no 'row'"):
         opened(path, columns="prediction=answer,index=row", config="vt_4k")
 
 

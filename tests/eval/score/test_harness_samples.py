@@ -72,7 +72,9 @@ def test_samples_of_500_tokens_are_scored_and_called_own_rows(tmp_path):
     for given in (path, folder, tmp_path):
         shown, error, code = ruler("score", given, "--out", tmp_path / "r.json")
         assert code == 0, error
-        assert shown.splitlines()[0].startswith("org/model · ruler · own rows: scored without a ")
+        assert shown.splitlines()[0].startswith(
+            "org/model · ruler · custom rows: scored without a "
+        )
         found = load(tmp_path / "r.json")
         cell = found["configurations"]["niah_single_1_500"]
         assert (cell["length"], cell["max_length"], cell["n"]) == ("500", TOKENS, 3)
@@ -104,5 +106,5 @@ def test_what_the_harness_itself_writes_for_500_tokens_is_scored(made, tmp_path)
     assert (line.keys(), line["doc"].keys()) == (mine.keys(), mine["doc"].keys())
     shown, error, code = ruler("score", tmp_path / "out")
     assert code == 0, error
-    assert "own rows: scored without a release" in shown
+    assert "custom rows: scored without a release" in shown
     assert "niah_single_1" in shown

@@ -89,7 +89,7 @@ def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_p
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines, "--tokenizer", "tekken")
     assert (proof, "NOT PROVED" in first) == ("own", False)
-    assert "own rows: scored without a release" in first
+    assert "custom rows: scored without a release" in first
     data = tmp_path / "4096/data/niah_single_2.jsonl"
     data.parent.mkdir(parents=True)
     data.write_text("".join(json.dumps({**line, "index": line["index"]}) + "\n" for line in lines))

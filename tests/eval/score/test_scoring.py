@@ -265,7 +265,7 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
         assert code == 0, error
     stdout, error, code = ruler("compare", a, b)
     assert (code, error) == (0, "")
-    said = "A: a, own rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, "
+    said = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, "
     assert said in " ".join(stdout.split())
     _, error, code = ruler("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
     assert code == 0, error
@@ -273,17 +273,17 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
 
 def test_rows_are_frozen_by_the_lock_alone(write_run, frozen, lock):
     run = write_run(lambda _, row: right(_, row) if row["index"] < 2 else None, configs=["vt_4k"])
-    own = "run · ruler · own rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, not 500"
-    assert headline(scored(run, frozen)).startswith(f"{own}, 2 of 5 rows · ")
+    custom = "custom rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, not 500"
+    assert headline(scored(run, frozen)).startswith(f"run · ruler · {custom}, 2 of 5 rows · ")
     changed = release_with(frozen, sources={}, seed=7)
     lock({"vt_4k": frozen.rows_sha256("vt_4k")})
-    assert "own rows: seed 7, not 0, 2 of 5 rows" in headline(scored(run, changed))
+    assert "custom rows: seed 7, not 0, 2 of 5 rows" in headline(scored(run, changed))
     kept = scored(run, release_with(frozen, sources={}))
     assert headline(kept).startswith("run · ruler · frozen rows 1.0.0, 2 of 5 rows · ")
     lock({"vt_4k": "0" * 64})
-    assert "own rows: vt_4k not among the frozen rows of 1.0.0" in headline(kept)
+    assert "custom rows: vt_4k not among the frozen rows of 1.0.0" in headline(kept)
     suite = release_with(frozen, tasks={**frozen.manifest["tasks"], "more": {"family": "vt"}})
-    assert "own rows: a suite of one's own, " in headline(scored(run, suite))
+    assert "custom rows: a custom suite, " in headline(scored(run, suite))
 
 
 def release_with(release, **manifest):

@@ -58,7 +58,7 @@ class RunFacts(TypedDict):
 
     `counts` are summed over the configurations, `troubles` are those of the configurations that
     have any; `whose_rows` says whether the rows are frozen ones or own ones, and why. `warnings`
-    are what a reader must know before the numbers: own rows, a part of them, answers in doubt.
+    are what a reader must know before the numbers: custom rows, a part of them, answers in doubt.
     """
 
     label: str

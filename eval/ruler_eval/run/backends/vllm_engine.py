@@ -81,6 +81,15 @@ class VLLM(Backend):
         reasoning = getattr(self.config, "reasoning_config", None)
         self.limits_reasoning = bool(getattr(reasoning, "enabled", False))
 
+    def describe(self) -> list[str]:
+        """Return a sentence if the engine cannot keep the model to its budget of reasoning."""
+        if not self.options.reasoning.limited or self.limits_reasoning:
+            return []
+        return [
+            "vLLM was started without a parser of reasoning, so --thinking "
+            f"{self.options.thinking} only leaves room: add --engine-arg reasoning_parser=NAME."
+        ]
+
     def generation_config(self) -> Mapping[str, Any]:
         """Return the model's defaults of sampling, with `override_generation_config` applied."""
         defaults: Mapping[str, Any] = self.config.model_config.get_diff_sampling_param()

@@ -65,7 +65,7 @@ def test_what_was_run_is_said(page):
     assert facts["data"] == "RULER 1.0.0"
     assert facts["engine"] == "vllm 0.32.0"
     assert facts["reasoning"] == "off"
-    assert facts["whose_rows"].startswith("own rows: embedded texts (")
+    assert facts["whose_rows"].startswith("custom rows: embedded texts (")
     assert facts["rows"] == 26 * 5
     assert set(facts["counts"]) >= {"missing", "failed", "does_not_fit", "cut"}
 

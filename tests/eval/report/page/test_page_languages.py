@@ -72,7 +72,7 @@ def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen
 
 def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
     head = languages_file.read_text(encoding="utf-8").split("<main>")[0]
-    assert "ONERULER, own rows · score version" in head
+    assert "ONERULER, custom rows · score version" in head
     assert "Not the frozen rows of ONERULER." in head.split('class="banner"')[1]
     assert "ONERULER 1.0.0" not in head
     assert page["runs"][0]["warnings"] == [page["runs"][0]["whose_rows"]]

@@ -1,0 +1,40 @@
+"""`ruler batch write` and `ruler batch read`, as processes."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.eval.run.backends.test_batch import answer
+from tests.eval.scoring_helpers import ruler
+
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the openai extra is not installed"
+)
+
+
+def test_requests_are_written_and_their_answers_read(small: Path, tmp_path: Path) -> None:
+    run, answers = tmp_path / "RUN", tmp_path / "answers.jsonl"
+    release = ("--dataset", small, "--configs", "vt_4k", "--model", "m", "--out", run)
+    stdout, _, code = ruler("batch", "write", *release, "--provider", "openai", "--limit", 2)
+    assert (code, "2 rows in 1 file:" in stdout) == (0, True)
+    lines = (run / "batch/requests-001.jsonl").read_text().splitlines()
+    names = [json.loads(line)["custom_id"] for line in lines]
+    answers.write_text(json.dumps(answer(names[0])) + "\n")
+    stdout, _, code = ruler("batch", "read", run, answers)
+    assert (code, "1 row has no answer yet." in " ".join(stdout.split())) == (1, True)
+    answers.write_text(json.dumps(answer(names[1])) + "\n")
+    stdout, _, code = ruler("batch", "read", run, answers)
+    assert (code, "No failures: 2 rows answered." in stdout) == (0, True)
+
+
+def test_a_folder_that_is_not_a_batchs_is_one_sentence(small: Path, tmp_path: Path) -> None:
+    _, error, code = ruler("batch", "read", tmp_path / "none", tmp_path / "answers.jsonl")
+    assert (code, "is not a run of batch files" in error) == (2, True)
+    release = ("--dataset", small, "--configs", "vt_4k", "--out", tmp_path / "RUN")
+    ruler("run", *release, "--backend", "oracle")
+    _, error, code = ruler("batch", "read", tmp_path / "RUN", tmp_path / "answers.jsonl")
+    assert (code, "is not a run of batch files" in error) == (2, True)
