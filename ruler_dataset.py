@@ -54,7 +54,7 @@ def files_of(
         first, more = ", ".join(lacking[:_MOST_NAMED]), len(lacking) - _MOST_NAMED
         named = f": it lacks {first}{f' and {more} more' * (more > 0)}" if paths else ""
         whole = tasks[0].name if len(tasks) == 1 else config
-        near = difflib.get_close_matches(whole, names.held(manifest), n=1) if not paths else []
+        near = difflib.get_close_matches(whole, names.available(manifest), n=1) if not paths else []
         named += f". Did you mean '{near[0]}'?" if near else "."
         raise RulerError(f"This release holds no '{whole}'{named} What it holds: ruler list DIR")
     return paths

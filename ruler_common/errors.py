@@ -1,4 +1,4 @@
-"""The errors of which a user is told in one sentence."""
+"""The errors that a user sees, each as one sentence."""
 
 from __future__ import annotations
 

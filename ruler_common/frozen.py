@@ -2,7 +2,7 @@
 
     frozen = read_frozen("1.0.0")            # None: nothing is frozen for that version
     compare(manifest, frozen)                # "These are the frozen rows of data version 1.0.0."
-    why = own_because(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
+    why = why_custom(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
     rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "custom rows: seed 7…"
 
 A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
@@ -107,7 +107,7 @@ def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
     """The files whose rows are not the frozen ones, though by the manifest they should be.
 
     It says of them that they were made from the same sources, with the same seed, reserve, number
-    of rows and suite. Where it says otherwise, other rows are nothing wrong.
+    of rows and suite. If it says otherwise, other rows are as expected.
     """
     known = frozen.rows.get(manifest["dataset"], {})
     if not is_standard(manifest):
@@ -134,10 +134,10 @@ def sentence_of(manifest: Manifest) -> str:
     return compare(manifest, frozen)
 
 
-def own_because(manifest: Manifest, configs: Collection[str]) -> str:
-    """Why rows of these configurations of a release are not the frozen ones; "" where all are.
+def why_custom(manifest: Manifest, configs: Collection[str]) -> str:
+    """Return why rows of these configurations are not the frozen ones; "" if all are.
 
-    Rows are frozen by their digest alone, and only where the manifest says nothing against it.
+    Rows are frozen by their digest, unless the manifest says that they were made differently.
     """
     frozen = frozen_for(manifest)
     if frozen is None:
@@ -155,7 +155,7 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
     return ", ".join(why) or _not_in_lock(manifest["data_version"], [e["config"] for e in own])
 
 
-def custom_because(manifest: Manifest) -> str:
+def why_release_is_custom(manifest: Manifest) -> str:
     """Why a release is not one of frozen rows; "" if it holds every listed configuration's.
 
     Configurations that the lock does not list, such as an ablation's, do not count beside others.
@@ -163,7 +163,7 @@ def custom_because(manifest: Manifest) -> str:
     frozen = frozen_for(manifest)
     known = frozen.rows.get(manifest["dataset"], {}) if frozen else {}
     configs = [entry["config"] for entry in manifest["files"].values()]
-    return own_because(manifest, [name for name in configs if name in known] or configs)
+    return why_custom(manifest, [name for name in configs if name in known] or configs)
 
 
 def rows_label(
@@ -174,8 +174,8 @@ def rows_label(
 ) -> str:
     """*Frozen rows* with their data version, or *custom rows* with the reason.
 
-    `digests` are the rows_sha256 of configurations, and `why` is what `own_because` said of their
-    release, None where there was none.
+    `digests` are the rows_sha256 of configurations, and `why` what `why_custom` returned for their
+    release, None without a release.
     """
     frozen = read_frozen(data_version) if data_version else None
     known = frozen.rows.get(dataset, {}) if frozen else {}
@@ -195,6 +195,6 @@ def are_frozen(label: str) -> bool:
 
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
-    """The reason where nothing but the digest tells."""
+    """Return the reason if only the digest shows it."""
     more = f" and {len(configs) - 1} more" * (len(configs) > 1)
     return f"{configs[0]}{more} not among the frozen rows of {data_version}"

@@ -54,7 +54,7 @@ def hub_file(
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn what huggingface_hub raises into one sentence with its remedy; disk errors pass.
 
-    Raises RulerError, and Unreachable where the Hub was not asked at all.
+    Raises RulerError, and Unreachable if the Hub was not asked at all.
     """
     from huggingface_hub import errors
 
@@ -105,8 +105,8 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
                 )
             case errors.RemoteEntryNotFoundError():
                 path = str(cause.response.url).rpartition("/")[2]
-                no_release = ": it is no release" * (path == MANIFEST)
-                return RulerError(f"'{repo}' has no {path}{no_release}.")
+                why = ": it is not a release" if path == MANIFEST else ""
+                return RulerError(f"'{repo}' has no {path}{why}.")
             case errors.HfHubHTTPError():
                 return RulerError(_refusal(cause.response, cause.server_message, repo))
             case errors.HTTPError():
@@ -141,7 +141,7 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
 
 
 def hub_address() -> str:
-    """Where the Hub is, without the password that HF_ENDPOINT may hold."""
+    """Return the address of the Hub, without the password that HF_ENDPOINT may hold."""
     from huggingface_hub import constants
 
     return without_passwords(constants.ENDPOINT)
@@ -181,12 +181,12 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
     except ModuleNotFoundError as error:
         raise missing("tokenizers", "A model's tokenizer") from error
     try:
-        # where it is unset, transformers asks on the terminal
+        # if trust_remote_code is not given, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(
             where, revision=revision, trust_remote_code=trust_remote_code
         )
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # but not what the library in Rust raises where it stumbles
+            raise  # a panic of the library in Rust is handled below
         lines = str(error).strip().splitlines()
         raise ValueError(one_line(lines[0] if lines else type(error).__name__) + ".") from error

@@ -29,7 +29,7 @@ from ruler_common.text import printable
 
 FORMAT_VERSION = 1  # version of the manifest and of the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
-OWN_SUITE = "own"  # what a manifest names as its suite where that is a user's
+OWN_SUITE = "own"  # the suite of a manifest that was built with a user's suite
 
 
 class TokenFigures(TypedDict):
@@ -70,8 +70,7 @@ class FileEntry(TypedDict):
 
 
 Variant = Literal["canonical", "embedded", "given"]
-"""A source's own file; the text that the project ships to stand in for it; a file of a language's
-folder that the builder was given."""
+"""The published file; the project's own text in its place; a file of a custom language's folder."""
 
 
 class BookRights(TypedDict):
@@ -108,7 +107,7 @@ class TokenizerEntry(TypedDict):
     version: str
     sha256: NotRequired[dict[str, str]]
     backend_sha256: NotRequired[str]
-    # Of tokenizers, which counts for transformers and has Unicode tables of its own
+    # Of tokenizers, which counts for transformers and has its own Unicode tables
     backend_version: NotRequired[str]
     commit: NotRequired[str]
 
@@ -221,18 +220,18 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     languages are plain words, and each file lies where its configuration says. Raises RulerError,
     one sentence that names the file and the field, and for a newer format.
     """
-    remedy = "Get or build it anew."
-    found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
+    remedy = "Download or build it again."
+    manifest = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if re.search(rb"\\u[dD][89a-fA-F]", raw):
         try:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(manifest, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             why = "it holds half a character"
             raise RulerError(f"'{where}' is damaged: {why}. {remedy}") from error
-    if wrong := next(_wrong_names(found), None):
+    if wrong := next(_wrong_names(manifest), None):
         raise RulerError(f"'{where}' is damaged: {' '.join(map(printable, wrong))}. {remedy}")
-    return found
+    return manifest
 
 
 def manifest_text(manifest: Manifest) -> str:
@@ -249,13 +248,13 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
         yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
     if not re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", manifest["canary"]):
-        yield "canary", "is no GUID in lower case"
+        yield "canary", "is not a GUID in lower case"
     elif manifest["canary"] != CANARIES.get(manifest["data_version"], {}).get(
         dataset, manifest["canary"]
     ):
         yield "canary", f"is not that of {dataset} {manifest['data_version']}"
     if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
-        yield "builder_version", "is no version"
+        yield "builder_version", "is not a version"
     if manifest["reserve"] < 0:
         yield "reserve", "is less than 0"
     names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
@@ -264,22 +263,22 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
         "sources": (manifest["sources"], _SOURCE_NAME),
     }
-    for part, (found, allowed) in names.items():
-        for name in found:
+    for part, (given, allowed) in names.items():
+        for name in given:
             if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
                 yield part, f"has '{name}', which cannot be a name: use letters and digits"
-        yield from ((part, what) for what in _alike(found))
+        yield from ((part, what) for what in _alike(given))
     yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
     if both := manifest["tasks"].keys() & manifest["groups"].keys():
         yield "groups", f"has '{min(both)}', which is a task too"
     yield from _wrong_languages(manifest)
     for group, tasks in manifest["groups"].items():
         if unknown := set(tasks) - set(manifest["tasks"]):
-            yield f"groups.{group}", f"has '{min(unknown)}', which is no task of the release"
+            yield f"groups.{group}", f"has '{min(unknown)}', which is not a task of the release"
     for task, described in manifest["tasks"].items():
         for name, value in described.items():
             if not isinstance(value, str | int | float):
-                yield f"tasks.{task}.{name}", "is no text, number, true or false"
+                yield f"tasks.{task}.{name}", "must be a text, a number, true or false"
                 return
         if described.get("family") not in manifest["families"]:
             yield f"tasks.{task}", "names no family of the release"
@@ -310,11 +309,11 @@ def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[st
     for code in (entry["language"], entry["instruction_language"]):
         many = manifest["dataset"] == "oneruler"
         if code not in ((*LANGUAGES, *manifest["languages"]) if many else ("en",)):
-            yield f"has '{code}', which is no language of {manifest['dataset']}"
+            yield f"has '{code}', which is not a language of {manifest['dataset']}"
     if entry["task"] not in manifest["tasks"]:
-        yield f"has '{entry['task']}', which is no task of the release"
+        yield f"has '{entry['task']}', which is not a task of the release"
     if entry["tokenizer"] not in manifest["tokenizers"]:
-        yield f"has '{entry['tokenizer']}', which is no tokenizer of the release"
+        yield f"has '{entry['tokenizer']}', which is not a tokenizer of the release"
     for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
         if entry[name] < 0:
             yield f"has a {name} below 0"
@@ -331,7 +330,7 @@ def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[st
     if entry["config"] != config.name:
         yield f"has the config '{entry['config']}', not '{config.name}'"
     if path != config.path:
-        yield f"is not where its configuration lies, '{config.path}'"
+        yield f"should be '{config.path}', by its configuration"
 
 
 def _alike(names: Collection[str]) -> Iterator[str]:

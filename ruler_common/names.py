@@ -26,7 +26,7 @@ LANGUAGES = (  # the 26 of ONERULER, ISO 639-1
     "nl", "no", "pl", "pt", "ru", "sr", "st", "sv", "sw", "ta", "uk", "vi", "zh",
 )
 CODE = "[a-z]{2,3}"
-"""A language's code: ISO 639-1, or 639-3 where that has none. A regular expression."""
+"""A language's code: ISO 639-1, or 639-3 if that has none. A regular expression."""
 NIAH = (
     "niah_single_1", "niah_single_2", "niah_single_3",
     "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
@@ -97,8 +97,9 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
 def length_name(tokens: int, dataset: str = "ruler") -> str:
     """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length.
 
-    Decimal thousands of ruler, and what is no whole number of binary ones, are named by their
-    number: 128000 is `128000`, though it is 125 times 1024, so that nobody takes it for `128k`.
+    Decimal thousands of ruler, and lengths that are not a whole number of binary ones, are named by
+    their number: 128000 is `128000`, though it is 125 times 1024, so that it is not mistaken for
+    `128k`.
     """
     if dataset == "ruler":
         if tokens == 0:
@@ -109,7 +110,9 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
     for letter, unit in (("m", thousand**2), ("k", thousand)):
         if tokens % unit == 0:
             return f"{tokens // unit}{letter}"
-    raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
+    raise RulerError(
+        f"{tokens} tokens are not a multiple of {thousand}, as lengths of {dataset} are."
+    )
 
 
 def in_tokens(length: str) -> bool:
@@ -118,7 +121,7 @@ def in_tokens(length: str) -> bool:
 
 
 def languages_of(entry: Mapping[str, Any]) -> str:
-    """The languages of a file's entry or a score's cell: `pl`, or `en-ko` where they differ."""
+    """Return the languages of a file's entry or a score's cell: `pl`, or `en-ko` if they differ."""
     return "-".join(dict.fromkeys((entry["language"], entry["instruction_language"])))
 
 
@@ -148,7 +151,7 @@ class Config:
 
     @property
     def languages(self) -> str:
-        """`pl`, or `en-ko` where the text and the instruction differ in language."""
+        """`pl`, or `en-ko` if the text and the instruction differ in language."""
         return languages_of(vars(self))
 
     @property
@@ -218,13 +221,13 @@ class Names:
                     found.append((replace(place, task=group), members))
         return found
 
-    def held(self, manifest: Manifest) -> list[str]:
+    def available(self, manifest: Manifest) -> list[str]:
         """The names that a release can be asked for: groups that are whole, then single tasks."""
         single = [self.parse(file["config"]) for file in manifest["files"].values()]
         return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
 
     def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
-        """ONERULER's `all_8k`, where all 26 languages are whole: the name, and its configurations.
+        """Return ONERULER's `all_8k` with its configurations, if all 26 languages are complete.
 
         A mean over fewer languages is another number, so it has no name.
         """
@@ -237,10 +240,10 @@ class Names:
         return [(name, members) for name, members in found.items() if len(members) == whole]
 
     def configs(self, name: str, tokenizers: Collection[str] = ()) -> list[Config]:
-        """The single-task configurations that a name stands for: a task's, a group's tasks'.
+        """Return the single-task configurations of a name: of a task, or of a group's tasks.
 
-        In oneruler a name without a language (`all_8k`, `niah_none_8k`) stands for those of all 26
-        languages and of no pair. A suffix is a tokenizer there if it is one of `tokenizers`.
+        In oneruler a name without a language (`all_8k`, `niah_none_8k`) means those of all 26
+        languages, without pairs. A suffix is a tokenizer there if it is one of `tokenizers`.
         """
         every = re.fullmatch(r"(.+?_\d+[kmKM])(?:_(.+))?", name)
         if self.dataset == "oneruler" and every and every[2] in (None, *tokenizers):

@@ -126,7 +126,7 @@ def check_columns(path: Path) -> None:
     if (schema.names, schema.types) != (known.names, known.types):
         raise RulerError(
             f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "
-            "Get or build it anew."
+            "Download or build it again."
         )
 
 
@@ -140,7 +140,7 @@ def refuse_nulls(table: Any, where: object) -> None:
         while waiting:
             array = waiting.pop()
             if array.null_count:
-                raise RulerError(f"'{where}' has a row without {name}: get or build it anew.")
+                raise RulerError(f"'{where}' has a row without {name}: download or build it again.")
             if pa.types.is_nested(array.type):
                 waiting += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]
 

@@ -1,4 +1,4 @@
-r"""Texts from anywhere as a terminal, Markdown or a page shows them, and without passwords.
+r"""Make text from models and files safe to show on a terminal, in Markdown or on a page.
 
     plain("\x1b[31mred")            # "\\x1b[31mred", for a terminal
     visible("\x1b[31mred")          # "␛[31mred", for a page
@@ -66,7 +66,7 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A visible text of at most about `most` characters; what was left out is said."""
+    """A visible text of at most about `most` characters; the rest is counted."""
     if len(text) <= most:
         return visible(text)
     return f"{visible(text[:most])} … ({len(text):,} characters)"

@@ -106,7 +106,9 @@ class Release:
                         return
                     rows = batch.to_pylist()
                 except UNREADABLE as error:
-                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                    raise RulerError(
+                        f"'{path}' cannot be read: download or build it again."
+                    ) from error
                 refuse_nulls(batch, path)
                 yield from rows
 

@@ -54,7 +54,7 @@ def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path
         "correct the name, or log in (hf auth login)."
     )
     assert said[:4] == [
-        "RulerError 'org/none' has no manifest.json: it is no release.",
+        "RulerError 'org/none' has no manifest.json: it is not a release.",
         "RulerError 'org/none' has no such revision: it has main.",
         hidden,
         hidden,

@@ -39,7 +39,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         ({"files": None}, "files"),
         ({"format": "1"}, "format"),
         ({"data_version": "1.0"}, "data_version"),
-        ({"canary": "8FD5E18A"}, "canary is no GUID"),
+        ({"canary": "8FD5E18A"}, "canary is not a GUID"),
         ({"canary": "00000000-0000-0000-0000-000000000000"}, "canary is not that of ruler 1.0.0"),
         ({"tasks": "vt"}, "tasks"),
         ({"groups": [], "dataset": 3}, "dataset"),
@@ -57,7 +57,7 @@ def test_a_damaged_manifest_is_one_sentence(
 ) -> None:
     text = json.dumps(read_manifest(release) | change)
     with pytest.raises(
-        RulerError, match=rf"^'here' is damaged: {field}.*\. Get or build it anew\.$"
+        RulerError, match=rf"^'here' is damaged: {field}.*\. Download or build it again\.$"
     ):
         parse_manifest(text, "here")
 

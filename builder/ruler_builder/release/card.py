@@ -85,7 +85,9 @@ def render(
             manifest=manifest,
             repo=repo,
             metric=f"{repo.partition('/')[0]}/ruler_score",
-            title_of_rows="custom rows" if frozen_rows.custom_because(manifest) else "frozen",
+            title_of_rows="custom rows"
+            if frozen_rows.why_release_is_custom(manifest)
+            else "frozen",
             frozen_sentence=frozen_rows.sentence_of(manifest),
             total=total,
             size=_size_category(total.rows),

@@ -31,7 +31,7 @@ from ruler_builder.release.card import (
 from ruler_builder.release.card_tables import tokenizers
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, read_bytes, read_toml
-from ruler_common.frozen import custom_because
+from ruler_common.frozen import why_release_is_custom
 from ruler_common.hub import is_repository
 from ruler_common.manifest import MANIFEST, Manifest, is_standard
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
@@ -96,7 +96,7 @@ def eval_yaml(manifest: Manifest) -> str:
     from huggingface_hub.utils import yaml_dump  # reads the environment when it is imported
 
     about = read_toml(project_file("dataset_cards") / "eval.toml")[manifest["dataset"]]
-    reason = custom_because(manifest)
+    reason = why_release_is_custom(manifest)
     if not is_standard(manifest):
         name = f"Tasks of a changed {about['title']} suite"
     elif reason:
@@ -160,7 +160,7 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
     """
     prose = read_toml(project_file("dataset_cards") / "croissant.toml")
     about, both = prose[manifest["dataset"]], prose["both"]
-    custom = bool(custom_because(manifest))
+    custom = bool(why_release_is_custom(manifest))
     cff = citation_file()
     use = both["usage"].format(canary=manifest["canary"])
     responsible_use = {**both["rai"], **about["rai"]}

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_common.errors import RulerError
-from ruler_common.frozen import own_because
+from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
 from ruler_eval.frozen_release import PartialRow, Release, place_of
@@ -163,7 +163,7 @@ def _dataset(
         "standard": has_threshold(manifest),
         "parameters": {task: dict(manifest["tasks"][task]) for task in names.tasks},
         "rows": {name: release.rows_sha256(name) for name in configs},
-        "own_because": own_because(manifest, configs),
+        "own_because": why_custom(manifest, configs),
     }
     if release.languages.custom:
         found["languages"] = {code: dict(own) for code, own in release.languages.custom.items()}

@@ -222,7 +222,7 @@ def test_a_repository_without_a_manifest_is_no_release(
     hub.fail("POST", "/org/bare/commit/", 500)
     client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
     said = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
-    assert "'org/bare' has no manifest.json: it is no release." in said
+    assert "'org/bare' has no manifest.json: it is not a release." in said
 
 
 def test_a_folder_with_something_else_is_left_alone(
