@@ -110,7 +110,7 @@ def test_a_submission_whose_ids_are_no_rows_of_the_release_is_refused(built, tmp
 def test_a_submission_that_may_be_of_other_rows_is_noted(built, tmp_path):
     path = as_submission(tmp_path / "4096/pred/submission.csv", [["vt", i, "A"] for i in range(5)])
     _, stdout = scored(tmp_path, path, "--dataset", built)
-    said = "NOT PROVED: no digest, prompt or references show that the answers are to these rows"
+    said = "Unverified: nothing ties these answers to these rows (no digest, prompt or reference)"
     assert f" · {said} (1 of 1 configurations)" in " ".join(stdout.split("\n\n")[0].split())
 
 
