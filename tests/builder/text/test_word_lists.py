@@ -99,7 +99,7 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
         text=True,
         check=True,
     )
-    assert "needs more words than wonderwords has" in found.stdout
+    assert "needs packages that are not installed" in found.stdout
     assert "pip install 'ruler-release[long]'" in found.stdout
 
 
