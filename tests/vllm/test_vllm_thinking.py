@@ -6,6 +6,8 @@ number of tokens (`thinking_token_budget`), since such a model never does.
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -79,7 +81,7 @@ def test_reasoning_that_ends_is_kept_apart_from_the_answer(
 
 
 def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_server: str) -> None:
-    for record in answered(order, thinking_server, "on"):
+    for record in answered(order, thinking_server, str(ROOM), thinking_token_budget=1000):
         assert record["thinking"]
         assert (record["prediction"], record["finish_reason"]) == ("", "length")
         assert record["thinking_ended"] is False
@@ -91,3 +93,25 @@ def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(
     for record in answered(order, thinking_server, "off"):
         assert record["prediction"]
         assert (record["thinking"], record["thinking_ended"]) == (None, None)
+
+
+def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_budget(
+    order: Any, thinker: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(thinker, model)
+    makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
+    (model / "generation_config.json").write_text(json.dumps(makers))
+    arguments = {**order.arguments, "reasoning_parser": "qwen3"}
+    asked = replace(
+        order, model=str(model), mode="chat", thinking=str(ENDS), limit=1, arguments=arguments
+    )
+    run(asked)
+    for path in order.folder.glob("*.jsonl"):
+        for record in read_lines(path):
+            assert record["thinking_ended"] is True
+            assert record["usage"]
+            assert record["usage"]["thinking_tokens"] <= ENDS + 2  # the marks of reasoning
+    kept = json.loads((order.folder / "run.json").read_text())
+    assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
+    assert kept["thinking_token_budget"] is True

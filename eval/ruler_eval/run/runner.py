@@ -65,7 +65,8 @@ def run(options: RunOptions) -> RunSummary:
     if summary.none_fits:
         raise RulerError(
             f"No row fits the model's context length; the first: {summary.first['does_not_fit']}. "
-            "Choose shorter configurations, or see docs/servers.md for a longer context."
+            "Run shorter rows, or see docs/servers.md for a longer context; if that length is "
+            "wrong, give --max-model-len."
         )
     return summary
 

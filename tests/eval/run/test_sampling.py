@@ -119,6 +119,12 @@ def test_a_budget_of_reasoning_tokens_is_sent_to_vllm(options: RunOptions) -> No
     assert kept["thinking_token_budget"] is True
 
 
+def test_a_budget_that_is_given_as_a_field_is_sent_instead(options: RunOptions) -> None:
+    asked = replace(options, thinking="50", arguments={"thinking_token_budget": 20})
+    body = sent(asked)
+    assert (body["thinking_token_budget"], body["max_tokens"]) == (20, 80)
+
+
 def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(
     options: RunOptions, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,17 +123,12 @@ def test_the_windows_edge_is_exact(order: RunOptions, tiny: Path) -> None:
     run(replace(order, configs=("vt_4k",), limit=1))
     (record,) = read_lines(order.out / "vt_4k.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
-    for window, state in ((need, ("stop", "length")), (need - 1, ("does_not_fit",))):
-        other = replace(
-            order,
-            out=order.out.with_name(f"W{window}"),
-            options=model_options(str(tiny), max_model_len=window),
-            configs=("vt_4k",),
-            limit=1,
-        )
-        run(other)
-        (record,) = read_lines(other.out / "vt_4k.jsonl")
-        assert record["finish_reason"] in state
+    edge = replace(order, configs=("vt_4k",), limit=1, max_model_len=need)
+    edge = replace(edge, out=order.folder.with_name("EDGE"))
+    assert run(edge).total["does_not_fit"] == 0
+    less = replace(edge, max_model_len=need - 1, out=order.folder.with_name("LESS"))
+    with pytest.raises(RulerError, match="No row fits"):
+        run(less)
 
 
 def test_a_thought_gets_its_room(order: RunOptions) -> None:

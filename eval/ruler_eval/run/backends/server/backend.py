@@ -278,7 +278,8 @@ class OpenAIServer(Backend):
         sends_ids = self.tokenizer is not None
         check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
         if self.options.reasoning.limited and self._takes_budget:
-            self._limits_reasoning = self._try_thinking_budget()
+            is_set = self.provider.thinking_budget in self._extra  # by --engine-arg
+            self._limits_reasoning = is_set or self._try_thinking_budget()
         if mode == "prefill" and is_chat and self._server_counts and not self._rendered_turn:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "

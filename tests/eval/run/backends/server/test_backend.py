@@ -461,8 +461,11 @@ def test_a_row_over_the_limit_is_not_sent(order: RunOptions, tiny: Path) -> None
 
 def test_the_servers_tokenizer_counts_where_it_has_one(order: RunOptions) -> None:
     tokenize = {"count": 999_990, "tokens": [1, 2, 3]}
-    with model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server:
-        assert run(at(order, server)).total == {"does_not_fit": 36}
+    with (
+        model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server,
+        pytest.raises(RulerError, match=r"No row fits .* over the limit of 1,000,000"),
+    ):
+        run(at(order, server))
     assert server.requests == []
     assert json.loads((order.out / "run.json").read_text())["budget"] == "server"
 
