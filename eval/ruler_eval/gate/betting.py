@@ -103,7 +103,8 @@ def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
         for fraction, weight in zip(BET_FRACTIONS, WEIGHTS, strict=True)
     ]
     mixture = np.minimum(np.logaddexp.reduce(logs), _MAX_LOG)
-    return np.exp(np.maximum.accumulate(mixture, axis=-1))
+    best: np.ndarray = np.exp(np.maximum.accumulate(mixture, axis=-1))
+    return best
 
 
 def anytime_bounds(drops: np.ndarray, of: int | None = None) -> tuple[float, float]:

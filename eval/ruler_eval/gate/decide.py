@@ -106,7 +106,10 @@ class Candidate(Protocol):
 
     plan: LookPlan
     rows: ScoredRows
-    model: str | None
+
+    @property
+    def model(self) -> str | None:
+        """The model's name, if it is known."""
 
     def answer(self, rows: int) -> None:
         """Make sure that `rows` has the first rows of each task and length."""
@@ -121,7 +124,7 @@ class StoredRows:
         check_same_limit(other, max_drop)
         self.plan = plan_of_results(base, other)
         self.rows = ScoredRows.from_results(other)
-        self.model = other["model"]
+        self.model: str | None = other["model"]
 
     def answer(self, rows: int) -> None:
         """Raise RulerError if a row is missing that a look needs."""
