@@ -71,6 +71,14 @@ def read_text(path: Path) -> str:
         raise RulerError(f"'{path}' is not UTF-8 text.") from error
 
 
+def check_writable(path: Path) -> None:
+    """Raise RulerError if a file or folder cannot be made at a path; nothing is written."""
+    path = path.resolve()
+    parent = next(place for place in (path, *path.parents) if place.exists())
+    if not os.access(parent, os.W_OK) or parent.parts[1:2] in (("proc",), ("sys",)):
+        raise RulerError(f"'{parent}' cannot be written: name a place elsewhere.")
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers, from 1, and their line feeds."""
     if path.is_dir():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 import click
 
@@ -24,7 +24,7 @@ from ruler_common.options import Option, flag_of, hints_of, options_of
 from ruler_release import completion
 
 Options = TypeVar("Options")
-TYPES: dict[type, click.ParamType] = {int: click.INT, float: click.FLOAT, str: click.STRING}
+TYPES: dict[type, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT, str: click.STRING}
 SHELLS = {
     "bash": (".bashrc", 'eval "$(_RULER_COMPLETE=bash_source ruler)"'),
     "zsh": (".zshrc", 'eval "$(_RULER_COMPLETE=zsh_source ruler)"'),
@@ -38,7 +38,7 @@ def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> P
     help, examples = _help_and_examples(act)
     return PanelCommand(
         name,
-        options=options_of(kind),
+        options=options_of(cast(Any, kind)),
         params=parameters_of(kind),
         callback=lambda **given: act(read_options(kind, given)),
         help=help,
@@ -72,7 +72,7 @@ def parameters_of(kind: type) -> list[click.Parameter]:
 
 def read_options(kind: Callable[..., Options], given: dict[str, Any]) -> Options:
     """Return the options that flags give; those that were not given keep their default."""
-    options = options_of(kind)  # type: ignore[arg-type]
+    options = options_of(kind)
     values = {}
     for name, value in given.items():
         if value is None or value == ():
@@ -198,7 +198,7 @@ class PanelGroup(click.Group):
         help, examples = _help_and_examples(act)
         return cls(
             name,
-            options=options_of(kind),
+            options=options_of(cast(Any, kind)),
             params=parameters_of(kind),
             callback=callback,
             invoke_without_command=True,

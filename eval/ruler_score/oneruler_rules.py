@@ -7,9 +7,10 @@
 3. Numbers are right if those of two digits or more, grouped or not, are exactly the
    references and the prompt's own word for "none" is not in the answer.
 4. None is right if a form of that word is in the answer, and no digit.
-5. For cwe the answer is split at commas of any script, semicolons, line breaks and tags, at
-   "&" and at the language's word for "and"; what comes before the last colon that all ten
-   words follow is left out, unless a number alone comes after it.
+5. For cwe a lead-in is left out: what comes before the last colon that all ten words follow,
+   unless a number alone is on either side of it, or before the first line of a numbered or
+   bulleted list; the rest is split at commas of any script, semicolons, line breaks and tags,
+   at "&" and at the language's word for "and".
 6. It is right if there are exactly ten items with a letter, each holds exactly one of the ten
    words, and all are different; what else is in an item, such as a number or a count, is
    ignored.
@@ -51,7 +52,10 @@ AUTHORS_NONE_WORDS = {
 """The words that the authors' script accepts."""
 
 _BREAKS = r"[,;،؛、՝፣፤᠂᠈߸꓾꘍꛵⸲⸴⹁⹌\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|<br\s?/?>"
-_COUNT = re.compile(rf"[^\w,;]*\d+(?:[^\w,;،؛、\n]*)(?:{_BREAKS}|\Z)")
+_BREAK_OR_COLON = re.compile(rf"{_BREAKS}|:")
+_COUNT = re.compile(rf"[^\w,;]{{0,20}}\d{{1,9}}[^\w,;،؛、\n]{{0,20}}(?:{_BREAKS}|\Z)")
+_MARKED_LINE = re.compile(r"(?m)^(?:[ \t]*[-*•·] |[^\w\n]{0,20}[01](?!\d))")  # - water, 1. water
+_BULLET = re.compile(r"(?:\A|[\s:])[-*•·] ")
 _HYPHENS = "-\u2010\u2011"
 
 
@@ -267,10 +271,7 @@ def _is_divided(
     text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
 ) -> bool:
     """Return whether cuts divide the text into items that each hold another reference."""
-    last = {span.word: span.start for span in spans}
-    begin = text.rfind(":", 0, min(last.values(), default=0)) + 1
-    if begin and _COUNT.match(text, begin):
-        begin = 0  # the number after it is a count: what is before it is an item
+    begin = _list_begins(text, min({span.word: span.start for span in spans}.values(), default=0))
     cuts = [cut for cut in cuts if cut.start >= begin]
     starts, ends = [begin, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), len(text)]
     held: list[set[str]] = [set() for _ in starts]
@@ -286,6 +287,20 @@ def _is_divided(
     return each_has_one and len(items) == len(words) == len(set().union(*items))
 
 
+def _list_begins(text: str, last: int) -> int:
+    """Return where a list begins after its lead-in; all its words are at `last` or later."""
+    begin = stretch = 0
+    for match in _BREAK_OR_COLON.finditer(text, 0, last):
+        has_words = any(map(str.isalpha, text[stretch : match.start()]))  # not a number, as in 1:
+        stretch = match.end()
+        if match[0] == ":" and has_words and not _COUNT.match(text, stretch):
+            begin = stretch
+    marked = _MARKED_LINE.search(text, 0, last + 1)
+    if marked and not _BULLET.search(text, 0, marked.start()):
+        begin = max(begin, marked.start())
+    return begin
+
+
 def _is_spaced(
     text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
 ) -> bool:
@@ -299,7 +314,8 @@ def _is_spaced(
     for span in sorted((*spans, *between)):
         rest += text[begin : span.start]
         begin = span.end
-    return not any(map(str.isalpha, rest + text[begin:]))
+    rest = re.sub(r"x?\d+x?", "", rest + text[begin:])  # 30x is a number
+    return not any(map(str.isalpha, rest))
 
 
 # ---- As its authors scored it ----------------------------------------------------------------

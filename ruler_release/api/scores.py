@@ -135,5 +135,5 @@ def write_page(options: ReportOptions) -> Path:
             options.revision,
             Path(options.references) if options.references else None,
         )
-        write_report(opened, out, options.every_error)
+        write_report(opened, out, options.every_error, options.title)
     return out

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
+from ruler_common.files import check_writable
 from ruler_common.options import Option
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def build(options: BuildCommand) -> None:
 
     Example: ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k
     """
-    from ruler_builder.release.folder_lock import check_writable
     from ruler_builder.release.plan import size_of
     from ruler_release.api.releases import build_order_of, build_release
     from ruler_release.tables import release_tables

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import check_writable, write_whole
 from ruler_common.options import Place
 
 
@@ -19,16 +19,7 @@ def check_file(path: Place | None, name: str, flag: str = "--out") -> None:
     path = Path(path)
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab"):
-            pass
-        if not path.stat().st_size:
-            path.unlink()
-    except OSError as error:
-        raise RulerError(
-            f"'{path}' cannot be written ({error.strerror}): name another file with {flag}."
-        ) from error
+    check_writable(path)
 
 
 def write_json(path: Path | None, found: Mapping[str, Any]) -> None:

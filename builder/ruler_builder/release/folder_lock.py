@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +20,15 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
+from ruler_common.files import check_writable
 
 
 @contextmanager
 def alone_in(root: Path) -> Iterator[None]:
     """Keep other builds and fetches out of a folder. Raises RulerError if one is running there."""
     folder = root.resolve()
+    if folder.is_file():
+        raise RulerError(f"'{root}' is a file: give the folder to make or extend.")
     check_writable(folder)
     new_parents = [parent for parent in folder.parents if not parent.exists()]
     try:
@@ -44,15 +46,6 @@ def alone_in(root: Path) -> Iterator[None]:
         for parent in new_parents:
             with contextlib.suppress(OSError):  # the release is in it
                 parent.rmdir()
-
-
-def check_writable(folder: Path) -> None:
-    """Raise RulerError if a folder cannot be made where it is named."""
-    parent = next(path for path in (folder, *folder.parents) if path.exists())
-    if not parent.is_dir():
-        raise RulerError(f"'{parent}' is a file: give the folder to make or extend.")
-    if not os.access(parent, os.W_OK) or str(parent).startswith("/proc"):
-        raise RulerError(f"'{parent}' cannot be written: name a folder elsewhere.")
 
 
 def _acquire(folder: Path) -> BaseFileLock:

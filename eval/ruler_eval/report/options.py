@@ -22,6 +22,7 @@ class ReportOptions:
     ]
     _: KW_ONLY
     out: Annotated[Place, Option("The page.", short="-o", metavar="FILE")] = "report.html"
+    title: Annotated[str | None, Option("The title of the page.")] = None
     names: Annotated[
         Names,
         Option(

@@ -84,8 +84,8 @@ Proof = Literal["rows", "prompt", "references", "own", "none"]
 """The run's digest of the rows, every answer's prompt, or the references (or question) alone; `own`
 where an answer brings its own references, and so its row."""
 UNPROVED: dict[Proof, str] = {
-    "none": "NOT PROVED: no digest, prompt or references show that the answers are to these rows",
-    "references": "NOT PROVED: the references agree, but other lengths and languages share them",
+    "none": "Unverified: nothing ties these answers to these rows (no digest, prompt or reference)",
+    "references": "Unverified: the references agree, but other lengths and languages share them",
 }
 Interval = list[float]
 RowState = Literal["ok", "truncated", "missing", "failed", "does_not_fit"]

@@ -68,7 +68,7 @@ def test_the_only_tokenizer_needs_no_name(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--format", "lmeval"], "Unknown format 'lmeval'. Did you mean 'lm-eval'?"),
+        (["--format", "lmeval"], "Unknown --format 'lmeval'. Did you mean 'lm-eval'?"),
         (["--format", "kvpress", "--configs", "vt_16k"], "holds no 'vt_16k'"),
         (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
     ],

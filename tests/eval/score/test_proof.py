@@ -41,7 +41,7 @@ def test_lines_without_anything_to_compare_are_said_to_be_unproved(score, rows):
     first, proof, _ = score("mine.jsonl", lines)
     assert proof == "none"
     assert first.endswith(
-        "NOT PROVED: no digest, prompt or references show that the answers are to these rows "
+        "Unverified: nothing ties these answers to these rows (no digest, prompt or reference) "
         "(1 of 1 configurations)"
     )
 
@@ -51,9 +51,9 @@ def test_references_that_agree_do_not_tell_the_length(score, rows):
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines)
     assert proof == "references"
-    assert "NOT PROVED: the references agree, but other lengths and languages share them" in first
+    assert "Unverified: the references agree, but other lengths and languages share them" in first
     first, proof, _ = score("8192/pred/niah_single_2.jsonl", lines)
-    assert (proof, "NOT PROVED" in first) == ("references", True)
+    assert (proof, "Unverified" in first) == ("references", True)
 
 
 def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
@@ -65,7 +65,7 @@ def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
 
     name = "4096/pred/niah_single_2.jsonl"
     first, proof, _ = score(name, lines(wrapped))
-    assert (proof, "NOT PROVED" in first) == ("prompt", False)
+    assert (proof, "Unverified" in first) == ("prompt", False)
     for asked, row in ((lambda r: wrapped(rows[r["index"] - 1]), 0), (lambda r: "What is it?", 0)):
         _, _, error = score(name, lines(asked))
         assert f":1' was asked another prompt than row {row} of 'niah_single_2_4k'" in error
@@ -76,19 +76,19 @@ def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
 
 def test_a_runs_digest_proves_its_answers(write_run):
     run = write_run(right, configs=["vt_4k"])
-    assert "NOT PROVED" not in ruler("score", run)[0]
+    assert "Unverified" not in ruler("score", run)[0]
     assert load(run / "results.json")["configurations"]["vt_4k"]["proof"] == "rows"
     settings = json.loads((run / "run.json").read_text())
     del settings["rows"]
     (run / "run.json").write_text(json.dumps(settings))
     first = ruler("score", run)[0].split("\n\n")[0]
-    assert "NOT PROVED: no digest" in " ".join(first.split())
+    assert "Unverified: nothing ties" in " ".join(first.split())
 
 
 def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_path):
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines, "--tokenizer", "tekken")
-    assert (proof, "NOT PROVED" in first) == ("own", False)
+    assert (proof, "Unverified" in first) == ("own", False)
     assert "custom rows: scored without a release" in first
     data = tmp_path / "4096/data/niah_single_2.jsonl"
     data.parent.mkdir(parents=True)
@@ -97,4 +97,4 @@ def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_p
     name, flags = "4096/pred/niah_single_2.jsonl", ("--references", tmp_path / "4096/data")
     assert score(name, lines, *flags)[1] == "own"
     first, proof, _ = score(name, bare, *flags)
-    assert (proof, "NOT PROVED: no digest" in first) == ("none", True)
+    assert (proof, "Unverified: nothing ties" in first) == ("none", True)

@@ -48,7 +48,8 @@ def test_right_answers_in_the_instructions_language(many, tmp_path):
     assert cells["cwe_easy_8k_pl_cl100k"]["words_right"] == 10
     assert set(results["summary"]["cl100k"]) == {"pl", "en-ko"}
     assert set(results["summary"]["cl100k"]["pl"]) == {"niah", "cwe", "all"}
-    assert "cwe_easy, right of 10" in stdout
+    assert "Words right of ten, mean over the rows" in stdout
+    assert "cwe_easy  10.0" in stdout
 
 
 def test_truncated_answers_are_wrong_and_of_o3_leave_the_authors_denominator(many, tmp_path):

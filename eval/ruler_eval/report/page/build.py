@@ -24,6 +24,17 @@ from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.terminal import TROUBLES, chosen, rule_options
 from ruler_eval.score.results import Results, rows_of, warnings_of
 
+ENGINE_SETTINGS = (
+    "max_model_len",
+    "quantization",
+    "parallel",
+    "cache",
+    "chunked_prefill",
+    "attention_backend",
+    "speculative_decoding",
+    "rope",
+)
+"""Fields of run.json that the engine or server told, and that can move a score."""
 _LONGEST_FACT = 120  # characters
 _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
@@ -106,7 +117,11 @@ def _facts(run: ReportedRun) -> RunFacts:
         "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
         "mode": _fact(results["mode"] or "not recorded"),
         "reasoning": _reasoning(settings),
+        "date": _date(settings),
+        "sampling": _sampling(settings),
+        "speed": _speed(settings),
         "engine": _engine(settings),
+        "engine_settings": _engine_settings(settings),
         "score_version": results["score_version"],
         "rules": rule_options(results),
         "partial": results["partial"],
@@ -138,6 +153,51 @@ def _reasoning(settings: Mapping[str, Any]) -> str:
 def _engine(settings: Mapping[str, Any]) -> str:
     parts = (settings.get("backend"), settings.get("backend_version"), settings.get("dtype"))
     return " ".join(_fact(part) for part in parts if part) or "not recorded"
+
+
+def _engine_settings(settings: Mapping[str, Any]) -> str:
+    """Return the settings that the engine or server told: `cache.dtype fp8, rope …`."""
+    found = []
+    for name in ENGINE_SETTINGS:
+        value = settings.get(name)
+        values = value if isinstance(value, Mapping) else {"": value}
+        for part, known in values.items():
+            if known not in (None, "unknown", {}):
+                found.append(f"{name}.{part} {_fact(known)}" if part else f"{name} {_fact(known)}")
+    return ", ".join(found) or "not recorded"
+
+
+def _date(settings: Mapping[str, Any]) -> str:
+    """Return the days of the first and the last session: `2026-11-24`."""
+    days = sorted(
+        str(session[name])[:10]
+        for session in settings.get("sessions", [])
+        for name in ("started", "ended")
+        if session.get(name)
+    )
+    return " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "not recorded"
+
+
+def _sampling(settings: Mapping[str, Any]) -> str:
+    sampling = settings.get("sampling")
+    if not isinstance(sampling, Mapping):
+        return "not recorded"
+    return ", ".join(
+        f"{name} {_fact(value)}" for name, value in sampling.items() if value is not None
+    )
+
+
+def _speed(settings: Mapping[str, Any]) -> str:
+    """Return tokens a second, over the sessions that recorded their time and tokens."""
+    tokens = seconds = 0.0
+    for session in settings.get("sessions", []):
+        known = session.get("tokens")
+        if isinstance(known, Mapping) and session.get("seconds"):
+            seconds += session["seconds"]
+            tokens += known.get("prompt_tokens", 0) + known.get("completion_tokens", 0)
+    if not tokens or not seconds:
+        return "not recorded"
+    return f"{tokens / seconds:,.0f} tokens/s, prompts and answers, in {seconds:,.0f} s"
 
 
 def _errors(

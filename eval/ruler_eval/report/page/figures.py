@@ -53,6 +53,8 @@ KIND_COLOURS = {
 
 Under deuteranopia each differs from each of the others by 10 or more of CIE76's Delta E.
 """
+FACET_WIDTH, FACET_WIDTHS = 120, {2: 380, 3: 250, 4: 185, 5: 145}
+"""Pixels of a length's column in the chart of differences; by the number of lengths."""
 _LABEL_GAP = 4.6  # points of score between the names at the ends of lines
 _MOST_LABEL = 150  # pixels of such a name
 _MEAN = "mean of all"
@@ -93,11 +95,12 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
 
 
 def error_kinds(page: PageData) -> list[ErrorKind]:
-    """Return the kinds of errors on the page; number and colour are the same on every page."""
+    """Return the kinds of errors on the page, numbered; colours are the same on every page."""
     return [
         ErrorKind(kind, KINDS[kind], str(number), colour, charts.text_on(colour))
-        for number, (kind, colour) in enumerate(KIND_COLOURS.items(), 1)
-        if kind in page["errors"]["kinds"]
+        for number, (kind, colour) in enumerate(
+            [item for item in KIND_COLOURS.items() if item[0] in page["errors"]["kinds"]], 1
+        )
     ]
 
 
@@ -320,12 +323,13 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
     shown = [label for label in shown if any(one["length"] == label for one in data)]
     title = f"{names[0]} minus {names[1]}, points"
     height = charts.ROW * len(order)
-    if len(shown) == 1:  # as wide as its place: no facets are
+    if len(shown) == 1:
         title += f", {shown[0]}"
         chart = layers.properties(width="container", height=height, data=alt.Data(values=data))
     else:
         header = alt.Header(labelAnchor="start")
-        chart = layers.properties(width=300 if len(shown) == 2 else 120, height=height).facet(
+        width = FACET_WIDTHS.get(len(shown), FACET_WIDTH)
+        chart = layers.properties(width=width, height=height).facet(
             column=alt.Column("length:N", sort=shown, title=None, header=header),
             data=alt.Data(values=data),
             spacing=14,
@@ -334,7 +338,7 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
         chart = _with_choice(chart, languages)
         title += f"; {_in_words(languages)[0]}, or the languages chosen below"
     described = chart.properties(description=f"Paired differences with 95 % intervals: {title}")
-    return Figure(title, described, wide=True)
+    return Figure(title, described, wide=len(shown) > 1)
 
 
 def _with_choice(chart: Any, languages: Sequence[str]) -> Any:

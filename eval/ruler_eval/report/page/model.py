@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_eval.analysis.compare import Side
-from ruler_eval.score.results import DepthBin, Interval, Mean
+from ruler_eval.score.results import DepthBin, Interval, LengthLoss, Mean
 
 NEEDLES = "needle tasks"
 """The name of a map of all tasks that hide needles, pooled."""
@@ -69,7 +69,11 @@ class RunFacts(TypedDict):
     tokenizers: list[str]
     mode: str
     reasoning: str
+    date: str
+    sampling: str
+    speed: str
     engine: str
+    engine_settings: str
     score_version: str
     rules: list[str]
     partial: bool
@@ -126,6 +130,7 @@ class GroupRow(TypedDict):
     threshold: float | None
     relative: str
     relative_tokens: int | None
+    losses: list[LengthLoss]
 
 
 class PublishedRow(TypedDict):

@@ -47,6 +47,7 @@ def tables(page: PageData) -> dict[str, NumberTable]:
 def _tables(page: PageData) -> Iterator[tuple[str, NumberTable]]:
     for place, group in enumerate(page["groups"]):
         yield f"category-{place}" if place else "average", _curve(page, group)
+    yield "losses", _losses(page)
     for heat in page["heat_maps"]:
         yield f"heat-{heat['series']}", _heat(page, heat, "task")
     for place, panel in enumerate(page["complexity"]):
@@ -72,6 +73,25 @@ def _tables(page: PageData) -> Iterator[tuple[str, NumberTable]]:
 
 def _label(page: PageData, series: int) -> str:
     return page["series"][series]["label"]
+
+
+def _losses(page: PageData) -> NumberTable:
+    """Return the change of each group from its shortest length to each longer one."""
+    rows = [
+        [
+            page["series"][row["series"]]["label"],
+            "all tasks" if group["name"] == "all" else group["name"],
+            f"{loss['shorter'].upper()} to {loss['longer'].upper()}",
+            f"{loss['difference']:+.1f}",
+            bounds(loss["interval"]),
+            f"{loss['rows']:,}",
+        ]
+        for group in page["groups"]
+        for row in group["rows"]
+        for loss in row["losses"]
+    ]
+    caption = "Change with length in points, paired by row, with 95 % intervals"
+    return NumberTable(caption, ["model", "tasks", "lengths", "change", "95 %", "rows"], rows)
 
 
 def _curve(page: PageData, group: Group) -> NumberTable:

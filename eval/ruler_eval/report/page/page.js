@@ -135,6 +135,21 @@
   for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset.group));
   if (tabs.length) choose("0");
 
+  /* Tables as CSV files. */
+  function csv(table) {
+    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    return [...table.rows].map((row) => [...row.cells].map((cell) => quoted(cell.textContent.trim())).join(",")).join("\n");
+  }
+  for (const button of all("button.csv")) {
+    button.addEventListener("click", () => {
+      const table = button.parentNode.querySelector("table"), link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([csv(table) + "\n"], { type: "text/csv" }));
+      link.download = table.caption.textContent.trim().replace(/[^\w.-]+/g, "-") + ".csv";
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  }
+
   /* Sorting. */
   function value(row, column) {
     const text = row.cells[column].dataset.value;

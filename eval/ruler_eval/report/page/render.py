@@ -25,6 +25,7 @@ from markupsafe import Markup
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen import are_frozen
+from ruler_common.text import shortened
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page import charts
 from ruler_eval.report.page.build import page_data
@@ -37,6 +38,7 @@ from ruler_eval.report.templates import dress, template
 from ruler_eval.report.terminal import TROUBLE_NAMES
 from ruler_eval.score.intervals import FEWEST_ROWS
 
+MAX_TITLE = 200  # characters
 _HERE = Path(__file__).resolve().parent
 VEGA = _HERE / "vega.js.gz"
 """Vega's runtime, a script of a megabyte that sets `window.vegaEmbed` (VEGA_LICENSES.md)."""
@@ -44,7 +46,9 @@ VEGA = _HERE / "vega.js.gz"
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
-def write_report(runs: Sequence[ReportedRun], out: Path, every_error: bool = False) -> None:
+def write_report(
+    runs: Sequence[ReportedRun], out: Path, every_error: bool = False, title: str | None = None
+) -> None:
     """Write the page of scored runs to `out`.
 
     With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
@@ -53,6 +57,8 @@ def write_report(runs: Sequence[ReportedRun], out: Path, every_error: bool = Fal
     if out.is_dir():
         raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
     page = page_data(runs, every_error)
+    if title is not None:
+        page["title"] = shortened(title, MAX_TITLE)
     write_whole(out, render(page, figures(page)))
 
 

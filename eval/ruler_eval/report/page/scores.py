@@ -169,6 +169,7 @@ def _row(series: int, group: GroupSummary) -> GroupRow:
         "threshold": group["threshold"],
         "relative": relative_name(group),
         "relative_tokens": group["relative_effective_length"],
+        "losses": group["losses"],
     }
 
 

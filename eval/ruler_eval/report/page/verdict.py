@@ -161,7 +161,8 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
             if end != "-"
         ]
         if texts:
-            yield f"Effective length (at or above {what}): {'; '.join(texts)}."
+            name = "Effective length" if level is not None else "Relative length"
+            yield f"{name} (at or above {what}): {'; '.join(texts)}."
 
 
 def _between(row: GroupRow, end: str) -> str:

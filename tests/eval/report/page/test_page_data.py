@@ -133,7 +133,7 @@ def test_the_effective_length_of_a_mean_near_the_threshold_is_said_with_its_inte
     worse |= {"effective": "4K", "effective_between": "<4K-8K"}
     (holds,) = [one for one in verdict(near) if one.startswith("Effective length")]
     assert "Worse-8B to 4K [<4K-8K by the ends of the intervals]" in holds
-    assert "<small>&lt;4K-8K</small>" in render(near, {})
+    assert "<small>&lt;4K–8K</small>" in render(near, {})
 
 
 def test_needles_are_pooled_by_depth_with_their_number(page):

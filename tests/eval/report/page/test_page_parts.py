@@ -1,0 +1,42 @@
+"""What the page shows once, what it says about a run, and what can be saved from it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ruler_eval.report.options import ReportOptions
+from ruler_release.api.scores import write_page
+from tests.eval.scoring_helpers import right, ruler
+
+
+def test_with_one_length_a_score_is_shown_once(write_run, tmp_path: Path) -> None:
+    html = page(write_run(right, "good", configs=["vt_4k", "fwe_4k"]), tmp_path)
+    (head,) = re.findall(r'<table class="scores">.*?<thead>(.*?)</thead>', html, re.DOTALL)[:1]
+    assert re.findall(r'class="sort"[^>]*>([^<]+)<', head) == ["model", "effective", "4K"]
+    assert '<a href="#curves">By category</a>' in html
+
+
+def test_the_page_says_when_and_how_a_run_was_made(write_run, tmp_path: Path) -> None:
+    html = page(write_run(right, "good"), tmp_path)
+    for name in ("Date", "Sampling", "Engine settings", "Speed"):
+        assert f'<th scope="row">{name}</th>' in html
+
+
+def test_the_title_can_be_chosen_and_is_escaped(write_run, tmp_path: Path) -> None:
+    html = page(write_run(right, "good"), tmp_path, title="Release <3>")
+    assert "<h1>Release &lt;3&gt;</h1>" in html
+
+
+def test_every_table_below_a_figure_can_be_saved(write_run, tmp_path: Path) -> None:
+    html = page(write_run(right, "good"), tmp_path)
+    tables = html.count('<table class="plain"><caption>')
+    assert tables > 3
+    assert html.count('<button type="button" class="csv">') == tables
+
+
+def page(run: Path, folder: Path, **options: str) -> str:
+    """Score a run and return its page."""
+    assert ruler("score", run)[2] == 0
+    out = write_page(ReportOptions(run, out=folder / "page.html", **options))
+    return out.read_text(encoding="utf-8")
