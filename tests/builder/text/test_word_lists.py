@@ -100,7 +100,7 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
         check=True,
     )
     assert "needs packages that are not installed" in found.stdout
-    assert "pip install 'ruler-release[long]'" in found.stdout
+    assert "pip install wordfreq==3.1.1" in found.stdout
 
 
 LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
