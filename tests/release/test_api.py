@@ -64,7 +64,7 @@ def test_build_returns_what_is_new_and_says_nothing(
 ) -> None:
     first = ruler.build(tmp_path / "out", samples=1, **ROWS)
     assert isinstance(first, Built)
-    assert repr(first) == f"Built(new={first.new})"
+    assert repr(first) == f"Built(new={first.new}, left_out={{}})"
     assert first.new == ["data/tekken/4k/niah_single_1.parquet", "data/tekken/4k/vt.parquet"]
     assert ruler.build(str(tmp_path / "out"), samples=1, **ROWS).new == []
     assert ruler.verify(tmp_path / "out").ok

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -153,8 +152,9 @@ class BatchRequests(BatchFiles):
         Request files of an earlier call are replaced.
         """
         folder = self.options.folder / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder))
+        work = folder / ".writing"
+        shutil.rmtree(work, ignore_errors=True)  # what a killed process left
+        work.mkdir(parents=True)
         try:
             paths = self._write(prompts, work)
             for path in request_files(self.options.folder):

@@ -144,7 +144,16 @@ def test_a_file_holds_no_more_megabytes_than_it_may(
     with pytest.raises(RulerError, match="1,000,001 bytes is over the limit of 1,000,000"):
         run(replace(options, max_megabytes=1))
     assert len(batch.request_files(options.folder)) == 5  # untouched
-    assert list((options.folder / "batch").glob(".writing-*")) == []
+    assert not (options.folder / "batch/.writing").exists()
+
+
+def test_what_a_killed_process_was_writing_is_removed(options: RunOptions) -> None:
+    left = options.folder / "batch/.writing/requests-001.jsonl"
+    left.parent.mkdir(parents=True)
+    left.write_text("half a li")
+    run(options)
+    assert len(requests(options.folder)) == 10
+    assert not left.parent.exists()
 
 
 def test_answers_become_the_records_of_a_run_and_are_scored(
