@@ -104,7 +104,7 @@ def ruler(
         config: Configurations, groups too: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
         revision: The repository's tag or commit.
         mode: `prefill`, `chat` or `completion`; see this module.
-        limit: Of each configuration so many rows, the first of the frozen order.
+        limit: Rows of each configuration, the first of the frozen order.
         direct: In mode chat, Table 6's line and the answer prefix end the user's turn.
         thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
     """
@@ -129,7 +129,7 @@ def oneruler(
             all 26 languages.
         revision: The repository's tag or commit.
         mode: `chat` or `completion`: the rows have no answer prefix.
-        limit: Of each configuration so many rows, the first of the frozen order.
+        limit: Rows of each configuration, the first of the frozen order.
         thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
     """
     return _task("oneruler", dataset, config, revision, mode, limit, False, thinking)

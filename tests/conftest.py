@@ -51,7 +51,7 @@ def pytest_configure() -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """A worker more than cores for a folder or everything: tests wait for servers and browsers.
 
-    Each reads all tests and loads tokenizers anew. A file or a test alone runs in this process.
+    Each reads all tests and loads its own tokenizers. A file or a test alone runs in this process.
     """
     if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
@@ -325,7 +325,7 @@ vocabulary = 30
 word_letters = 8
 words = 5
 """
-"""A suite of one's own that sets every optional parameter."""
+"""A custom suite that sets every optional parameter."""
 
 
 @pytest.fixture(scope="session")

@@ -41,12 +41,12 @@ def text_of(guide: str) -> str:
 
 
 def links(text: str) -> set[str]:
-    """The targets of Markdown links that are no addresses."""
+    """The targets of Markdown links that are not addresses."""
     return {target.partition("#")[0] for target in re.findall(r"\]\((?!http|#)([^)]+)\)", text)}
 
 
 def paths(text: str) -> set[str]:
-    """What stands in backticks, or as a word of a command, and has the form of a path."""
+    """What is in backticks, or as a word of a command, and has the form of a path."""
     blocks = re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     quoted = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     words = [word for part in (*blocks, *quoted) for word in part.split()]

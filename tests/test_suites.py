@@ -213,7 +213,7 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     ]
     (alone,) = [d for d in charts["complexity-1"].chart.data.values if d["alone"]]
     assert (alone["task"], alone["length"]) == ("qa_1_no_documents", "0K")  # the dashed line
-    assert charts["average"].title == "Score at 4K by category"  # 0k is no window
+    assert charts["average"].title == "Score at 4K by category"  # 0k is not a window
 
 
 def test_the_cards_say_what_is_other_than_in_ruler(

@@ -89,7 +89,7 @@ class Release:
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
     def family(self, task: str) -> str | None:
-        """The task family a suite of one's own gave a task; None where the manifest is silent."""
+        """The task family that a custom suite gave a task; None if the manifest has none."""
         known = self.manifest["tasks"]
         return known[task].get("family") if isinstance(known, Mapping) else None
 

@@ -47,13 +47,13 @@ def tokens_by_tokenizer(
         configs: Configurations, groups too, all of rows fitted under one tokenizer; of `all` those
             of the default tokenizer are taken where there are several.
         lengths: Of these the rows at these lengths.
-        limit: So many rows of each configuration, the first of the frozen random order.
+        limit: Rows of each configuration, the first of the frozen random order.
         mirror: The folder that holds the tokenizers' files; None: RULER_MIRROR, then the cache.
         progress: Show a bar.
 
     Returns:
         Mean tokens without special ones, those of answers not among them. Raises RulerError for
-        a name that is unknown, a tokenizer that is not at hand, and rows of several tokenizers.
+        a name that is unknown, a tokenizer that is not installed, and rows of several tokenizers.
     """
     from ruler_builder.text.sources import Store
     from ruler_builder.tokens.tokenizers import load_counter, split_spec

@@ -248,7 +248,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
     """The results by the name given with --name, else the model's, else the file's.
 
-    Of models with one name each says its file too: names that are alike tell nothing.
+    Of models with one name each says its file too: names that are alike do not tell them apart.
     """
     from ruler_eval.score.results import open_results
 

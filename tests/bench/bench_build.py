@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--tasks", default="all")
     parser.add_argument("--suite", default="ruler")
     parser.add_argument("--languages", default="all")
-    parser.add_argument("--every", type=int, default=1, help="T from every so many rows alone")
+    parser.add_argument("--every", type=int, default=1, help="use every N-th row only")
     parser.add_argument("--build-only", action="store_true", help="neither two workers nor verify")
     parser.add_argument("--one-worker", action="store_true", help="do not time two workers")
     options = parser.parse_args()

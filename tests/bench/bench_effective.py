@@ -1,9 +1,9 @@
 """How often an effective length's interval holds it: `python -m tests.bench.bench_effective`.
 
-Models whose 13 tasks lose so many points a doubling of the length, from 4K to 128K; the threshold
-is 85.6. Printed are the length that the true means give, how often the measured one is it, and how
-often the true one lies within the interval, in percent. A number of trials may follow: 1000 if left
-out.
+Models whose 13 tasks lose this number of points with each doubling of the length, from 4K to 128K;
+the threshold is 85.6. Printed are the length that the true means give, how often the measured one
+is it, and how often the true one lies within the interval, in percent. A number of trials may
+follow: 1000 if left out.
 """
 
 from __future__ import annotations

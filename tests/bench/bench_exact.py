@@ -4,7 +4,7 @@ Partial credit by score/intervals.py. Two models that are equal on average answe
 the table has the percent of TRIALS in which p is below 0.05: first of differences that are as
 likely one way as the other, then, "uneven", of a model that misses a little often and one that
 misses much but rarely. Last, what is seen of a true difference. Ends with code 1 where equal models
-are told apart more often than 5 % by more than chance. 4,000 trials if left out.
+seem to differ more often than 5 % by more than chance. 4,000 trials if left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def seen(draw: Draw, rows: int) -> float:
 
 
 def main() -> None:
-    """Print the table; code 1 where equal models are told apart too often."""
+    """Print the table; code 1 where equal models seem to differ too often."""
     print(f"{TRIALS} trials; % with p < 0.05")
     print(f"{'rows that differ':20}" + "".join(f"{rows:>7}" for rows in ROWS))
     good = True

@@ -5,7 +5,7 @@ binomial, for every limit of a grid from 0.2 to 20 points, with and without rows
 right. The share of repetitions in which the interval ends on the wrong side of the limit, at the
 exact limit, should be at most 2.5 % at each end. Then simulated: 13 tasks whose losses all fall in
 a few tasks, partial credit, and three lengths of the same questions. The plain paired interval
-(Bonett and Price) stands beside it. Ends with code 1 if any exact error is above 2.5 %, or any
+(Bonett and Price) is beside it. Ends with code 1 if any exact error is above 2.5 %, or any
 simulated one above 3.2 % (2.5 % plus three standard errors of 4,000 runs).
 """
 

@@ -3,7 +3,7 @@
 Two models answer the same 10 to 500 rows. Coverage in percent and mean width in points, by kind of
 difference: right or wrong, where given shares of the rows are right in one model alone; partial
 credit; a row's mean over six lengths, at which its failures are the same ones or are not; means
-over 13 tasks; rows that share documents. Student's t and the BCa bootstrap stand beside ours. A
+over 13 tasks; rows that share documents. Student's t and the BCa bootstrap are beside ours. A
 number of trials may follow: 4000 if left out. Rows right or wrong, exactly: bench_paired_exact.py.
 """
 
@@ -21,7 +21,7 @@ from ruler_eval.score.intervals import paired_interval, paired_mean
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
 ROWS = (10, 15, 20, 25, 30, 50, 500)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
-"""Differences of so many rows, (TRIALS, rows)."""
+"""Differences of a number of rows, (TRIALS, rows)."""
 
 
 def right_or_wrong(better: float, worse: float) -> Draw:

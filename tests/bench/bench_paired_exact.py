@@ -27,7 +27,7 @@ SHARES = (0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5,
 
 
 def our_bounds(rows: int, up: np.ndarray, down: np.ndarray) -> Bounds:
-    """Ours, where `up` of so many rows are 1 and `down` are −1; one outcome an element."""
+    """Ours, where `up` of the rows are 1 and `down` are −1; one outcome an element."""
     whole = (
         np.repeat([1.0, -1.0, 0.0], [a, b, rows - a - b]) for a, b in zip(up, down, strict=True)
     )

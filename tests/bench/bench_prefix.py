@@ -10,7 +10,7 @@ Rows are rendered, tokenised and ordered as a run sends them, in waves (`--even`
 `cache`, those of them that are still there in a cache of `--cache` tokens whose least recently used
 blocks go first, rows one after another (simulated); with --base-url `vLLM`, what a real server
 reports for each row of a run of one token a row (`--enable-prompt-tokens-details`), which has
-answered nothing before; its own counters over the whole run stand in the last line.
+answered nothing before; its own counters over the whole run are in the last line.
 """
 
 from __future__ import annotations

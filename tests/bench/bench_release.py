@@ -7,9 +7,9 @@ builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps
 done: the same command goes on after an interruption, also in the middle of a step, whose time is
 then that of its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes
 the steps whose names begin so; --frozen FOLDER freezes into a file there, not into the package's;
-and --anew forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
+and --from-start forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
 
-    python -m tests.bench.bench_release WORK --frozen WORK/frozen --anew     # the lock made anew
+    python -m tests.bench.bench_release WORK --frozen WORK/frozen --from-start  # all of it
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="")
     parser.add_argument("--frozen", type=Path, help="folder of the digests, else the package's")
-    for flag in ("--verify", "--keep", "--anew", "--dry-run"):
+    for flag in ("--verify", "--keep", "--from-start", "--dry-run"):
         parser.add_argument(flag, action="store_true")
     arguments = parser.parse_args()
     work: Path = arguments.work
@@ -239,7 +239,7 @@ def main() -> None:
     done = {one.name: one for one in map(Measured.of_json, text.splitlines())}
     wanted = [step for step in steps() if step.name.startswith(arguments.only)]
     to = ("--to", arguments.frozen) if arguments.frozen else ()
-    anew = arguments.anew and not done
+    from_start = arguments.from_start and not done
     for step in wanted:
         made, kept = done.get(step.name), (work / step.name).is_dir()
         unverified = made and not made.verify and arguments.verify and kept
@@ -252,8 +252,8 @@ def main() -> None:
         else:
             made = measure(step, work, arguments.workers, arguments.verify)
             script = [sys.executable, "builder/freeze.py", str(work / step.name), *map(str, to)]
-            subprocess.run([*script, *(["--replace"] if anew else [])], check=True)
-            anew = False
+            subprocess.run([*script, *(["--replace"] if from_start else [])], check=True)
+            from_start = False
         done[step.name] = made
         with journal.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(made)) + "\n")

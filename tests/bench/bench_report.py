@@ -52,7 +52,7 @@ def write_lines(path: Path, lines: Iterator[Mapping[str, Any]]) -> None:
 
 
 def repeated(lines: Sequence[Mapping[str, Any]], rows: int) -> Iterator[Mapping[str, Any]]:
-    """So many rows of a task, with indices of their own."""
+    """Rows of a task, with their indices."""
     for index in range(rows):
         yield {**lines[index % len(lines)], "index": index}
 

@@ -1,4 +1,4 @@
-"""A shard is one of several parts of a work, the same whoever asks."""
+"""A shard is one of several parts of a work, the same for every caller."""
 
 from __future__ import annotations
 

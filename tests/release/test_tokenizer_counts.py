@@ -21,7 +21,7 @@ CONFIGS = ("niah_single_8k_en", "niah_single_8k_zh", "niah_single_8k_en-zh")
 
 @pytest.fixture(scope="module")
 def folder(made: Callable[[str], Path]) -> Path:
-    """A tokenizer of one's own: every byte is a token, so three to a Chinese character."""
+    """A custom tokenizer: every byte is a token, so three to a Chinese character."""
     return made("single_bytes")
 
 

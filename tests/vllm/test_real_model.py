@@ -70,7 +70,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.nightly
 def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
-    """Where this fails, the rows that differ are to be answered anew, and run.json's digests."""
+    """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.release.build import build
     from ruler_builder.release.plan import BuildOrder
     from ruler_common import terminal

@@ -73,7 +73,7 @@ class ListParams(TaskParams):
         return ListCounts(self.freq_cw, self.freq_ucw)
 
 
-_MOST_COMMON = 200  # words: the vocabulary surely has as many that no other contains
+_MOST_COMMON = 200  # words of every vocabulary, at least, that no other word contains
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,14 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
     "answer_numbers": (),
     "none": (),
 }
-_TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # the last are no folders on Windows
+_TAKEN = (
+    *LANGUAGES,
+    "all",
+    "aux",
+    "con",
+    "nul",
+    "prn",
+)  # Windows forbids the last four
 _QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
 
 

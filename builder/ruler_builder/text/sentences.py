@@ -60,7 +60,7 @@ def _inner_starts(window: str, language: str) -> list[int]:
 def split(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[str]:
     """Split a text into sentences, white space folded; a lazy iterator.
 
-    `language` is what sentencex is told, `about` what is known beside it of the language (None:
+    `language` is what sentencex is given, `about` what else is known about the language (None:
     nothing). Joined by a space they are the folded text again, or where the language has no spaces
     by nothing, that text but for
     the spaces between sentences. A sentence starts after a space (`spaced`) or after a sign that

@@ -32,7 +32,7 @@ FEWEST_TOKENS_A_LINE = 8
 """No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
 DEPTHS = tuple(np.round(np.linspace(0, 100, MOST_NEEDLES)).astype(int).tolist())
 """The 40 depths, in percent, from which needles between sentences take theirs."""
-_FIRST_LINES = 32  # counted at once, beside those that are surely needed
+_FIRST_LINES = 32  # counted at once, beyond those that are needed in any case
 
 
 @dataclass(frozen=True)

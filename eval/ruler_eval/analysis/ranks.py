@@ -2,11 +2,11 @@
 
     ranks({"qwen": …, "llama": …, "phi": …})["average"][0]
 
-A model's rank lies, with 95 % confidence, between 1 + the models that are surely better and the
-number of models less those surely worse, by paired intervals of all its pairs together: 1 - 0.05 /
-pairs each (Mogstad, Romano, Shaikh and Wilhelm, 2024). Averages are over the rows that all models
-share: the mean at each length, then over lengths, weighted alike, rising (inc) or falling (dec)
-with the length, as in RULER's tables.
+A model's rank lies, with 95 % confidence, between 1 + the number of models shown to be better and
+the number of models minus those shown to be worse, by paired intervals of all its pairs together:
+1 - 0.05 / pairs each (Mogstad, Romano, Shaikh and Wilhelm, 2024). Averages are over the rows that
+all models share: the mean at each length, then over lengths, weighted equally, or rising (inc) or
+falling (dec) with the length, as in RULER's tables.
 """
 
 from __future__ import annotations

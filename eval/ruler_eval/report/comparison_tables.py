@@ -31,9 +31,9 @@ _VERDICTS: dict[Verdict, str] = {
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""
-_DETECTABLE = """detectable: a true difference of so many points is found in 80 of 100 repetitions
+_DETECTABLE = """detectable: a true difference of this size is found in 80 of 100 repetitions
 with as many rows; smaller ones are mostly missed."""
-_LEAST = """least: the smallest difference that so many rows of right or wrong can show at all."""
+_LEAST = """least: the smallest difference that this number of right or wrong rows can show."""
 
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -46,7 +46,7 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
     notes += [_LEAST] * ("least" in header)
     parts = [comparison_verdict(found, markdown), _sides(found, markdown), differences]
-    parts += [sentences(_BETTER, markdown), "What so many rows can show"]
+    parts += [sentences(_BETTER, markdown), "What this number of rows can show"]
     parts += [narrow_table(header, shown, markdown), *(sentences(note, markdown) for note in notes)]
     return "\n\n".join(parts)
 
@@ -166,7 +166,7 @@ def ranking(found: Ranking, markdown: bool = False) -> str:
     also = f"{', '.join(rivals)} may be first too (95 %)."
     text += also if rivals else "at 95 % no other can be first."
     weights = "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
-    weights += "95 %: the ranks that so many rows leave possible."
+    weights += "95 %: the ranks that this number of rows leaves possible."
     whose = "\n".join(sentences(_whose(model), markdown) for model in found["models"])
     shown = [sentences(text, markdown), whose, narrow_table(header, rows, markdown)]
     return "\n\n".join([*shown, sentences(weights, markdown)])

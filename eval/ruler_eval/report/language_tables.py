@@ -53,7 +53,7 @@ _MEANS = {
     "±": {"95 % interval": "interval"},
     "spread": {"lowest": "lowest", "highest": "highest"},
 }
-"""The formats of means: what stands in columns beside the score."""
+"""The formats of means: the columns beside the score."""
 
 
 def _column(column: str) -> tuple[str, str, str]:

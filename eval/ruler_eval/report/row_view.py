@@ -76,7 +76,7 @@ class RunAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class RowView:
-    """Everything that is shown of a row; texts are whole and as they stand in the release.
+    """Everything that is shown of a row; texts are whole and as in the release.
 
     `row` has the release's columns, `rows` is how many there are.
     """

@@ -148,7 +148,7 @@ class RunSummary:
     def cached_share(self) -> float | None:
         """The share of this session's prompt tokens that came from a prefix cache.
 
-        Of the rows for which the backend tells it; None where it tells nothing.
+        Of the rows for which the backend reports it; None if it reports none.
         """
         return self.tokens["cached_tokens"] / self._told if self._told else None
 

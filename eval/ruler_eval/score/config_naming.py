@@ -55,8 +55,8 @@ class ScoredConfig:
 def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
     """Read a configuration name, also one whose length is any number of tokens.
 
-    Raises RulerError for a name that is no configuration's. `of_release` is False for files of
-    other tools: then the default tokenizer, which the name leaves out, is not known.
+    Raises RulerError for a name that does not belong to a configuration. `of_release` is False for
+    files of other tools: then the default tokenizer, which the name leaves out, is not known.
     """
     tasks = "|".join(map(re.escape, names.tasks))
     match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
@@ -203,13 +203,13 @@ def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | 
 
 
 def _task_in(part: str, names: Names) -> str | None:
-    """The longest task name that stands in a part of a path as words of its own."""
+    """The longest task name that a part of a path has as whole words."""
     known = sorted((*names.tasks, ABLATION), key=len, reverse=True)
     return next((t for t in known if re.search(rf"(?<![a-z]){t}(?![a-z_]*[a-z])", part)), None)
 
 
 def _tokens(word: str, dataset: str) -> int | None:
-    if re.fullmatch(r"[1-9]\d{3,6}", word):  # a year is no length
+    if re.fullmatch(r"[1-9]\d{3,6}", word):  # a year is not a length
         return int(word) if int(word) % 1000 == 0 or int(word) % 1024 == 0 else None
     try:
         return parse_length(word, dataset) if re.fullmatch(r"\d+[km]", word) else None

@@ -38,7 +38,7 @@ sign the differences whose sum is as far from 0 as the one seen. All ways are co
 are multiples of a unit, such as a tenth for ten words), not drawn. For rows that are right or wrong
 this is McNemar's exact test. With partial credit two rows are added that differ by all, one each
 way: if one model misses a little often, and the other much but rarely, few rows hold nothing of the
-latter, and without the two added rows equal models are told apart in up to 39 % of repetitions;
+latter, and without the two added rows equal models seem to differ in up to 39 % of repetitions;
 with them in 5.5 % at most, for 10 to 500 rows (tests/bench/bench_exact.py). The price is paid with
 few rows: 2.5 points of ten words are seen in 2 instead of 11 % of repetitions of 50 rows, in 76
 instead of 79 % of those of 500.
@@ -59,7 +59,7 @@ PRIOR = 2.0
 NO_SPREAD = 1e-9
 """A standard error (0 … 1) below this is what rounding leaves where no two rows differ."""
 FEWEST_ROWS = 10
-"""Independent rows below which nothing is said of two models: no interval is known to hold."""
+"""Independent rows below which two models are not compared: no interval is known to hold."""
 POWER = 0.8
 SMALLEST_MCNEMAR = 6
 """Rows that must differ, all one way, before the exact McNemar test gives p < 0.05."""

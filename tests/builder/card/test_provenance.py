@@ -124,15 +124,14 @@ def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> No
 
 
 @pytest.mark.nightly
-@pytest.mark.nightly
 def test_the_card_lists_every_fault_that_is_found_in_the_files(
     every_language: Path, audited: dict[str, Any]
 ) -> None:
     text = (every_language / "README.md").read_text(encoding="utf-8")
     faults = section(text, "Faults of the published files")
-    (mended,) = tables(faults, "erratum")
+    (corrected,) = tables(faults, "erratum")
     listed = {
-        (row["erratum"].strip("`"), code) for row in mended for code in row["languages"].split()
+        (row["erratum"].strip("`"), code) for row in corrected for code in row["languages"].split()
     }
     of_the_script = {
         (erratum.id, code)
@@ -179,8 +178,8 @@ def test_a_part_tells_of_its_own_languages_alone(every_language: Path) -> None:
     (rights,) = tables(section(text, "Rights"), "language")
     assert labels(rights) == ["en"]
     assert "may not be free everywhere" not in text
-    (mended,) = tables(section(text, "Faults of the published files"), "erratum")
-    ids = {row["erratum"].strip("`"): row["languages"] for row in mended}
+    (corrected,) = tables(section(text, "Faults of the published files"), "erratum")
+    ids = {row["erratum"].strip("`"): row["languages"] for row in corrected}
     assert ids["niah-needle-space"] == "en"
     assert ids["cwe-spaces"] == "ko"
     assert not any(id.startswith(("book", "niah-urdu")) for id in ids)

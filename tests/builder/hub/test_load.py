@@ -32,7 +32,7 @@ def rows(found): return [len(found), row(found[0])]
 class Published:
     """A release on a stand-in whose `main` has moved on from its tag, and a user of it.
 
-    The user's two processes have one cache; `offline` reaches no network and is told so.
+    The user's two processes have one cache; `offline` reaches no network and is set so.
     """
 
     hub: StandIn

@@ -121,7 +121,7 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
         (None, "org/x3", "The Hub does not know your token (401)"),
         ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
         ("hf_reader", "org/x3", "Your token lacks the rights for this in 'org/x3' (403"),
-        ("hf_owner", "nobody/x3", "Your token lacks the rights for this in 'nobody/x3' (403"),
+        ("hf_owner", "other/x3", "Your token lacks the rights for this in 'other/x3' (403"),
     ],
 )  # fmt: skip
 def test_missing_rights_are_said_as_the_hub_says_them(

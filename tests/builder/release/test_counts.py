@@ -1,4 +1,4 @@
-"""A row is made once in a build and once in a verify; a file is read once for it, and once more
+"""A row is made once in a build and once in a verify; a file is read once for it, and again
 for its digest and for the row that the card shows."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A suite of one's own, and the refusals of one that cannot be."""
+"""A custom suite, and what is refused in one."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _CLASSES = ("noun", "verb", "adjective")
 _READ_AS_MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "<NA>"}
 """What pandas takes for a missing value, of what could be a word."""
 _MANY = 20
-"""A sign that occurs more often than this in a book is no accident."""
+"""A sign that occurs more often than this in a book is not an accident."""
 _SIGNS = [
     ("book-page-marks", re.compile(r"\{\d+\}"), 0),
     ("book-note-digits", re.compile(r"(?<![^\W\d_])[^\W\d_]+\d{1,2}(?!\w)"), _MANY),

@@ -20,7 +20,7 @@ TEXT = b"It was a bright cold day in April. " * 40_000  # 1.4 MB: several chunks
 DIGEST = hashlib.sha256(TEXT).hexdigest()
 PATH = "corpus/text.txt"
 CLOSED = "http://127.0.0.1:9/text.txt"
-"""A URL nobody answers: the port of the discard service, closed."""
+"""A URL that does not answer: the port of the discard service, closed."""
 
 
 def pinned(*urls: str) -> Pinned:

@@ -17,7 +17,7 @@ from ruler_builder.text.sources import Sources, Store
 from ruler_common.names import LANGUAGES
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
-MENDED: dict[str, tuple[str, list[str], list[str]]] = {
+CORRECTED: dict[str, tuple[str, list[str], list[str]]] = {
     "niah-needle-space": ("en", ["of {key}: {value} "], ["of {key}: {value}"]),
     "niah-inner-spaces": ("sw", ["nambari   gani"], ["nambari gani"]),
     "niah-none-word": ("fa", ["a b"], ["a\u200cb"]),
@@ -83,7 +83,7 @@ READ = {
     *("niah-urdu-stop", "niah-hindi-stop", "nouns-newlines", "nouns-not-unique"),
     *("nouns-ambiguous", "words-newlines", "words-read-as-missing", "book-newlines"),
 }
-"""Errata that reading mends: shown on the published files below."""
+"""Errata that reading corrects: shown on the published files below."""
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +95,16 @@ def published(mirror: object, store: Store) -> Sources:
 def test_every_erratum_is_shown_here() -> None:
     ids = [erratum.id for erratum in errata()]
     assert len(ids) == len(set(ids))
-    assert set(ids) == set(MENDED) | READ
-    assert not set(MENDED) & READ
+    assert set(ids) == set(CORRECTED) | READ
+    assert not set(CORRECTED) & READ
 
 
-@pytest.mark.parametrize("name", MENDED)
-def test_an_erratum_mends_its_fault(name: str) -> None:
-    code, faulty, mended = MENDED[name]
+@pytest.mark.parametrize("name", CORRECTED)
+def test_an_erratum_corrects_its_fault(name: str) -> None:
+    code, faulty, corrected = CORRECTED[name]
     erratum = next(erratum for erratum in errata() if erratum.id == name)
-    assert fix(erratum.file, code, faulty, erratum.part) == mended
-    assert faulty != mended
+    assert fix(erratum.file, code, faulty, erratum.part) == corrected
+    assert faulty != corrected
 
 
 def test_an_erratum_is_for_its_own_languages_file_and_part_alone() -> None:
@@ -146,7 +146,7 @@ def test_what_stays_is_listed_by_language_with_what_shows_it() -> None:
     assert asks == {"de", "es", "fa", "fr", "hi", "nl", "sv"}
 
 
-# ---- Errata that reading mends -----------------------------------------------------------------
+# ---- Errata that reading corrects --------------------------------------------------------------
 
 
 def test_no_carriage_return_is_read(published: Sources) -> None:

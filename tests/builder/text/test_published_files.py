@@ -86,8 +86,9 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
 
 
 @pytest.mark.nightly
-@pytest.mark.nightly
-def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[str, Any]) -> None:
+def test_the_files_have_the_faults_that_are_corrected_and_no_others(
+    audited: dict[str, Any],
+) -> None:
     there = {(fault["erratum"], fault["language"]) for fault in audited["faults"]}
     listed = {
         (erratum.id, code)
@@ -102,13 +103,13 @@ def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[s
 @pytest.mark.nightly
 def test_what_the_card_says_of_a_language_is_what_was_found(audited: dict[str, Any]) -> None:
     for code in LANGUAGES:
-        mended = {
+        corrected = {
             erratum.id
             for erratum in applied(code)
             if code in erratum.languages and erratum.file != "script"
         }
         there = {fault["erratum"] for fault in audited["faults"] if fault["language"] == code}
-        assert mended <= there
+        assert corrected <= there
         kept = {one["what"] for one in audited["wording"] if one["language"] == code}
         assert kept == {one.what for one in wording(code)}
     assert all(one["found"] for one in audited["wording"])

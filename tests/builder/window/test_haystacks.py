@@ -17,7 +17,7 @@ LAWS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = """\
-The garden lay  behind the house. Nobody had weeded it since June, when Ada left!
+The garden lay  behind the house. No one had weeded it since June, when Ada left!
 
   Was it worth saving? "Perhaps," said Tom. He paid £3.50 for a spade,
 a fork and 1234567 nails. Then it rained.

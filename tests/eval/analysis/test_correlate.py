@@ -102,7 +102,7 @@ def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_pat
     matrix, table = stdout.split("Clusters as they join")
     rows = re.findall(r"^(\d+ \w+)  ", matrix, re.MULTILINE)
     assert {name.split()[1] for name in rows} == {*TASKS["ruler"]}
-    assert len(rows) == 2 * 13  # the columns beyond the tenth stand in a table of their own
+    assert len(rows) == 2 * 13  # the columns beyond the tenth are in another table
     last = [line for line in table.splitlines() if line.strip()][-1].split()
     numbers = sorted(int(end) for side in last[:2] for end in side.split("-"))
     assert (numbers[0], numbers[-1]) == (1, 13)

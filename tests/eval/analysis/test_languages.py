@@ -31,7 +31,7 @@ def release(tmp_path_factory):
 
 
 def write_run(folder, root, counts, prompt_tokens):
-    """A run in which so many rows of each language are right, the others say none."""
+    """A run in which a number of rows of each language are right, the others say none."""
     frozen = Release.open(str(root))
     folder.mkdir()
     for config in frozen.configs:

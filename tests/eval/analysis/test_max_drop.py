@@ -1,4 +1,4 @@
-"""`ruler compare --max-drop`: is a changed model surely no more than so much worse?"""
+"""`ruler compare --max-drop`: is a changed model at most a given number of points worse?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that answers well or fails as it is told; run as a process.
+"""A real HTTP server on loopback that answers well or fails as its script says; run as a process.
 
     python failing_server.py '{"scripts": [["ok"], ["429", "ok"]]}'   # prints its port
 

@@ -29,7 +29,7 @@ ROUNDED_OTHERWISE = {
 unrounded scores: (table, model, column). Every one is within 0.1 of the printed value."""
 
 NOT_WRITTEN_AS_MORE = {(14, "Jamba-base (52B)"), (14, "LWM-base (7B)")}
-"""Base models that claim more than 128K, pass at 128K and yet stand in Table 14 as 128K."""
+"""Base models that claim more than 128K, pass at 128K and yet are listed in Table 14 as 128K."""
 
 
 def published(table: int) -> list[tuple[float, tuple[PublishedModel, ...]]]:

@@ -82,7 +82,7 @@ def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_p
         answers = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         for row, known in zip(held.rows(config, COLUMNS), answers, strict=True):
             place, answer = row["index"], known["prediction"]
-            if place % 2:  # what stands in the text, at its beginning or further on
+            if place % 2:  # what is in the text, at its beginning or further on
                 words = row["input"][row["context_start"] + place % 4 * 600 :].split()
                 answer = " ".join(words[: 3 + 5 * (place % 5)])
             lines.append(json.dumps(record(config, place, answer)) + "\n")

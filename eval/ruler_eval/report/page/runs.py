@@ -104,8 +104,8 @@ def open_runs(
 
     `dataset` is the release the runs were made on; default: as each run names it. `references` is
     the reference code's data folder, for runs that were scored by one. Raises RulerError for what
-    is no result, for runs of two data sets, and for answers or rows that are no longer those that
-    were scored.
+    is not a result, for runs of two data sets, and for answers or rows that are no longer those
+    that were scored.
     """
     if names and len(names) != len(paths):
         raise RulerError(

@@ -2,9 +2,8 @@
 
     verdict(page)    # ["Other-14B leads: 7.1 points [5.9, 8.3] above Base-7B in …", …]
 
-Every number is one of the page's tables. That somebody leads is said of the paired difference over
-all rows, where it tells the two apart; a task is named only where its difference stands after an
-adjustment for all that were looked at.
+Every number is in one of the page's tables. A model leads if the paired difference over all rows
+excludes zero; a task is named only if its difference holds after an adjustment for all tasks.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _turned(item: Difference) -> Difference:
 
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """The configuration in which a model surely loses most, of all that were compared."""
+    """The configuration in which a model's loss is largest, of those shown to be losses."""
     cells = [
         item
         for item in differences

@@ -278,7 +278,7 @@ def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
     response = answer.get("response")
     response = response if isinstance(response, Mapping) else {}
     status, body = response.get("status_code"), response.get("body")
-    why = error_text(answer.get("error") or None)  # {} and "" are no errors
+    why = error_text(answer.get("error") or None)  # {} and "" are not errors
     if why is None and status not in (200, None):
         why = error_text(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
     if why is None and not isinstance(body, Mapping):
