@@ -37,7 +37,7 @@ _MOST_NAMED = 5  # configurations that an error lists
 def files_of(
     config: str, manifest: Manifest, tokenizer: str | None = None, partly: bool = False
 ) -> list[str]:
-    """The Parquet files of a configuration, relative to the release, in task order.
+    """Return the Parquet files of a configuration, relative to the release, in task order.
 
     `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`. In
     oneruler `all_8k` is all 26 languages, and no pair of two. With `partly` a group has the files
@@ -99,12 +99,12 @@ def load(
 
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:
-    """The manifest of a release in a folder or on the Hub."""
+    """Return the manifest of a release in a folder or on the Hub."""
     return _open(root_or_repo, revision)[0]
 
 
 def _open(at: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str], Path]]:
-    """A release's manifest, and what gives the path of a file of it."""
+    """Return a release's manifest, and what gives the path of a file of it."""
     root, repo = Path(at), str(at)
     if root.is_dir():
         return read_manifest(root), root.joinpath

@@ -61,7 +61,10 @@ def freeze(
 
 
 def _whole_manifest(root: Path) -> Manifest:
-    """The manifest of a complete release as it is to be published; RulerError for any other."""
+    """Return the manifest of a complete release as it is to be published.
+
+    RulerError for any other.
+    """
     manifest = read_manifest(root)
     dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
     if is_unfinished(root):
@@ -82,13 +85,13 @@ def _whole_manifest(root: Path) -> Manifest:
 
 
 def _standard_files(manifest: Manifest) -> list[FileEntry]:
-    """The files of the tasks that the papers' tables have; a suite may have more."""
+    """Return the files of the tasks that the papers' tables have; a suite may have more."""
     tasks = TASKS[manifest["dataset"]]
     return [entry for entry in manifest["files"].values() if entry["task"] in tasks]
 
 
 def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
-    """The frozen rows with those of a manifest; RulerError where the two disagree."""
+    """Return the frozen rows with those of a manifest; RulerError where the two disagree."""
     mine = FrozenRows(
         data_version=manifest["data_version"],
         builder_version=manifest["builder_version"],
@@ -129,7 +132,7 @@ def _refuse_other(kind: str, there: Mapping[str, str], new: Mapping[str, str]) -
 
 
 def _toml(frozen: FrozenRows) -> str:
-    """The text of the file; strings are written as JSON, which TOML reads."""
+    """Return the text of the file; strings are written as JSON, which TOML reads."""
     lines = [_ABOUT.format(version=frozen.data_version)]
     lines += [f"{key} = {json.dumps(getattr(frozen, key))}" for key in _HEADER]
     tables = {"samples": frozen.samples, "sources": dict(sorted(frozen.sources.items()))}

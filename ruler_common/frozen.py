@@ -41,24 +41,30 @@ class FrozenRows:
 
 
 def frozen_path(data_version: str, folder: Path = FROZEN) -> Path:
-    """The file that holds a data version's digests."""
+    """Return the file that holds a data version's digests."""
     return folder / f"{data_version}.toml"
 
 
 def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | None:
-    """The frozen rows of a data version; None if there are none. Raises RulerError if damaged."""
+    """Return the frozen rows of a data version.
+
+    None if there are none. Raises RulerError if damaged.
+    """
     path = frozen_path(data_version, folder or FROZEN)
     return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
 
 
 def frozen_for(manifest: Manifest) -> FrozenRows | None:
-    """The frozen rows of a release's data version; None if there are none."""
+    """Return the frozen rows of a release's data version; None if there are none."""
     return read_frozen(manifest["data_version"])
 
 
 @cache
 def _read(path: Path, changed: int) -> FrozenRows:
-    """A file of digests as it was at the time `changed`; some thousand lines take a while."""
+    """Return a file of digests as it was at the time `changed`.
+
+    Some thousand lines take a while.
+    """
     return FrozenRows(**read_toml(path))
 
 
@@ -80,7 +86,7 @@ def compare(manifest: Manifest, frozen: FrozenRows) -> str:
 
 
 def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
-    """What the release was made with otherwise than the frozen rows."""
+    """Yield what the release was made with otherwise than the frozen rows."""
     custom = custom_languages(manifest)
     codes = sorted({entry["language"], entry["instruction_language"]})
     if named := [code for code in codes if code in custom]:
@@ -104,7 +110,7 @@ def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterat
 
 
 def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
-    """The files whose rows are not the frozen ones, though by the manifest they should be.
+    """Return the files whose rows are not the frozen ones, though by the manifest they should be.
 
     It says of them that they were made from the same sources, with the same seed, reserve, number
     of rows and suite. If it says otherwise, other rows are as expected.

@@ -75,7 +75,10 @@ def hub_errors(repo: str) -> Iterator[None]:
 
 
 def _hub_error(error: Exception, repo: str) -> RulerError:
-    """The sentence for what the client raised: an upload's error is caused by the telling one."""
+    """Return the sentence for what the client raised.
+
+    An upload's error is caused by the telling one.
+    """
     from huggingface_hub import errors
 
     text = without_passwords(" ".join(str(error).split()))
@@ -119,7 +122,7 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
 
 
 def _refusal(response: Any, message: str | None, repo: str) -> str:
-    """A sentence for each status with which the Hub answers."""
+    """Return a sentence for each status with which the Hub answers."""
     status: int = response.status_code
     why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
     wait = response.headers.get("Retry-After")
@@ -172,7 +175,7 @@ TOKENIZER_FILES = (
 
 
 def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """What transformers' AutoTokenizer loads from a folder or the Hub.
+    """Return what transformers' AutoTokenizer loads from a folder or the Hub.
 
     Raises ValueError, whose text says why it cannot be loaded; RulerError without transformers.
     """

@@ -168,7 +168,7 @@ _NO_FOLDERS = ("con", "prn", "aux", "nul")  # names that some systems take for d
 
 
 def suite_digest(manifest: Manifest) -> str:
-    """A digest of a suite: its tasks' names and parameters and their wording."""
+    """Return a digest of a suite: its tasks' names and parameters and their wording."""
     tasks, families = manifest["tasks"], manifest.get("families", {})
     text = json.dumps([tasks, families], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -197,7 +197,7 @@ def _is_suite(manifest: Manifest, name: str) -> bool:
 
 
 def read_manifest(root: Path) -> Manifest:
-    """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
+    """Return the manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
@@ -214,7 +214,7 @@ def _nearest_release(root: Path) -> str:
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
-    """The manifest in a text, checked: its fields by type, and every name in it.
+    """Return the manifest in a text, checked: its fields by type, and every name in it.
 
     A release may come from anyone, and its names become paths: those of tasks, tokenizers and
     languages are plain words, and each file lies where its configuration says. Raises RulerError,
@@ -235,12 +235,12 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """The text of manifest.json, as a build writes it."""
+    """Return the text of manifest.json, as a build writes it."""
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
 
 
 def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """The fields whose names or numbers cannot be a release's, and what is wrong with each."""
+    """Yield the fields whose names or numbers are wrong, and what is wrong with each."""
     dataset = manifest["dataset"]
     if dataset not in TASKS:
         yield "dataset", f"is '{dataset}', not one of {', '.join(TASKS)}"
@@ -305,7 +305,7 @@ def _wrong_languages(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[str]:
-    """What is wrong with the names and numbers of a file's entry."""
+    """Yield what is wrong with the names and numbers of a file's entry."""
     for code in (entry["language"], entry["instruction_language"]):
         many = manifest["dataset"] == "oneruler"
         if code not in ((*LANGUAGES, *manifest["languages"]) if many else ("en",)):

@@ -95,7 +95,9 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
 
 
 def length_name(tokens: int, dataset: str = "ruler") -> str:
-    """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length.
+    """Return the name of a length in tokens.
+
+    131072 is `128k` in ruler; the inverse of parse_length.
 
     Decimal thousands of ruler, and lengths that are not a whole number of binary ones, are named by
     their number: 128000 is `128000`, though it is 125 times 1024, so that it is not mistaken for
@@ -139,7 +141,7 @@ class Config:
 
     @classmethod
     def of(cls, dataset: str, entry: FileEntry) -> Config:
-        """The configuration of one file of a manifest."""
+        """Return the configuration of one file of a manifest."""
         return cls(
             dataset,
             entry["task"],
@@ -190,25 +192,25 @@ class Names:
 
     @classmethod
     def of(cls, dataset: str) -> Names:
-        """The standard names of `ruler` or `oneruler`."""
+        """Return the standard names of `ruler` or `oneruler`."""
         check_name("dataset", dataset, TASKS)
         return cls(dataset, TASKS[dataset], GROUPS[dataset])
 
     @classmethod
     def in_manifest(cls, manifest: Manifest) -> Names:
-        """The names a release was built with."""
+        """Return the names a release was built with."""
         groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
         return cls(manifest["dataset"], tuple(manifest["tasks"]), groups, languages)
 
     def expand(self, name: str) -> tuple[str, ...]:
-        """The tasks of a group, or the task itself."""
+        """Return the tasks of a group, or the task itself."""
         if name in self.groups:
             return self.groups[name]
         return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
 
     def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
-        """The groups all of whose tasks are among `configs`, each with its tasks' configurations.
+        """Return the groups whose tasks are all among `configs`, each with its configurations.
 
         One after another for every length, tokenizer and language of `configs`, in their order.
         """
@@ -222,7 +224,10 @@ class Names:
         return found
 
     def available(self, manifest: Manifest) -> list[str]:
-        """The names that a release can be asked for: groups that are whole, then single tasks."""
+        """Return the names that a release can be asked for.
+
+        Groups that are whole, then single tasks.
+        """
         single = [self.parse(file["config"]) for file in manifest["files"].values()]
         return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
 

@@ -42,7 +42,10 @@ CANARIES = {  # data version -> data set -> a GUID by which rows are found in tr
 
 
 def canary_of(dataset: str, data_version: str) -> str:
-    """The GUID of a data set and data version. Raises RulerError for a version that has none."""
+    """Return the GUID of a data set and data version.
+
+    Raises RulerError for a version that has none.
+    """
     if data_version not in CANARIES:
         raise RulerError(
             f"Data version {data_version} has no canary: enter a new GUID for each data set in "
@@ -86,7 +89,7 @@ class Row(TypedDict):
 
 
 def arrow_schema() -> Any:
-    """The pyarrow.Schema of the Parquet files, with what `datasets` keeps of a row's features.
+    """Return the pyarrow.Schema of the Parquet files, with the features for `datasets`.
 
     It is written out here because importing `datasets` takes a second.
     """
@@ -101,7 +104,7 @@ def arrow_schema() -> Any:
 
 
 def _feature(kind: Any) -> dict[str, Any]:
-    """An Arrow type as `datasets` describes it."""
+    """Return an Arrow type as `datasets` describes it."""
     import pyarrow as pa
 
     if pa.types.is_list(kind):
@@ -112,7 +115,7 @@ def _feature(kind: Any) -> dict[str, Any]:
 
 
 def features() -> datasets.Features:
-    """The row schema as `datasets` has it."""
+    """Return the row schema as `datasets` has it."""
     from datasets import Features
 
     return Features.from_arrow_schema(arrow_schema())
@@ -146,7 +149,7 @@ def refuse_nulls(table: Any, where: object) -> None:
 
 
 def row_order(data_version: str, dataset: str, task: str, length: str, rows: int) -> list[int]:
-    """The indices 0 … rows − 1 in the frozen random order of a task at a length.
+    """Return the indices 0 … rows − 1 in the frozen random order of a task at a length.
 
     A task's rows are sorted by a hash of data version, task and index; each length of a full
     release begins at another place of that circle, another length at one by its own hash. So the
@@ -169,6 +172,6 @@ def row_order(data_version: str, dataset: str, task: str, length: str, rows: int
 
 
 def indices_of(manifest: Manifest, entry: FileEntry) -> list[int]:
-    """The indices of a file's rows, in the frozen order."""
+    """Return the indices of a file's rows, in the frozen order."""
     place = manifest["dataset"], entry["task"], entry["length"]
     return row_order(manifest["data_version"], *place, entry["rows"])

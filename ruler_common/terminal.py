@@ -80,7 +80,7 @@ def announce(text: str) -> None:
 
 
 def progress(text: Callable[[Task], str], quiet: bool | None = None, **options: Any) -> Progress:
-    """A progress bar: the bar, the time left, then `text`; on no terminal it is quiet.
+    """Return a progress bar: the bar, the time left, then `text`; on no terminal it is quiet.
 
     They are one column, of which a narrow terminal cuts the end: rich's columns would each be cut,
     the time too.
@@ -102,7 +102,7 @@ def progress(text: Callable[[Task], str], quiet: bool | None = None, **options: 
 
 
 def _bar(text: Callable[[Task], str], quiet: bool = False, **options: Any) -> Progress:
-    """A bar that goes when it is done."""
+    """Return a bar that goes when it is done."""
     return progress(text, quiet=True if quiet else None, transient=True, **options)
 
 
@@ -133,7 +133,7 @@ class FilesBar:
 
 @contextmanager
 def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
-    """A progress bar over files, with the tokens a second and the time left, unless not `shown`."""
+    """Give a progress bar over files, with tokens a second and the time left."""
 
     def text(task: Task) -> str:
         speed = f", {task.speed:,.0f} tokens/s" if task.speed else ""
@@ -145,7 +145,10 @@ def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
 
 @contextmanager
 def bytes_bar(verb: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """A progress bar over bytes; call it with the bytes there so far, and the size once known."""
+    """Give a progress bar over bytes.
+
+    Call it with the bytes there so far, and the size once known.
+    """
     from rich.filesize import decimal
 
     def text(task: Task) -> str:
@@ -294,7 +297,7 @@ def _column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
 
 
 def sentences(text: str, markdown: bool = False) -> str:
-    """A text in lines of COLUMNS columns, its words whole, for paths are copied.
+    """Return a text in lines of COLUMNS columns, its words whole, for paths are copied.
 
     In Markdown it is one line. No sign of either is obeyed.
     """
@@ -317,7 +320,10 @@ def print_table(
 
 
 def line_of(text: str, markdown: bool = False) -> str:
-    """A text as one line beside tables, or a cell of them: names and answers make no markup."""
+    """Return a text as one line beside tables, or a cell of them.
+
+    Names and answers make no markup.
+    """
     line = "\\n".join(text.splitlines())
     return markdown_text(line) if markdown else plain(line)
 

@@ -24,7 +24,7 @@ _PASSWORD = re.compile(r"(?<=://)[^/\s@]*@")
 
 
 def plain(text: object) -> str:
-    """A text as a terminal is to show it, line by line.
+    """Return a text as a terminal is to show it, line by line.
 
     Signs that it would obey are written out (colours, the direction of writing, halves of signs).
     """
@@ -32,7 +32,7 @@ def plain(text: object) -> str:
 
 
 def printable(text: str) -> str:
-    """A text in one line, every sign that is not printable written out."""
+    """Return a text in one line, every sign that is not printable written out."""
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
 
 
@@ -42,22 +42,25 @@ def number_of(count: int, noun: str) -> str:
 
 
 def one_line(error: object, most: int = 300) -> str:
-    """What an error says, in one short line without its full stop."""
+    """Return what an error says, in one short line without its full stop."""
     return " ".join(str(error).split())[:most].rstrip(".")
 
 
 def markdown_text(text: object) -> str:
-    """A text as a line or table cell of Markdown is to show it: nothing in it makes markup."""
+    """Return a text as a line or table cell of Markdown is to show it.
+
+    Nothing in it makes markup.
+    """
     return _MARKUP.sub(r"\\\g<0>", plain(" ".join(str(text).split())))
 
 
 def without_passwords(text: object) -> str:
-    """A text without the user name and password of any address in it."""
+    """Return a text without the user name and password of any address in it."""
     return _PASSWORD.sub("", str(text))
 
 
 def visible(text: str) -> str:
-    """The text with every character shown; tabs and line ends stay.
+    """Return the text with every character shown; tabs and line ends stay.
 
     Control characters become the pictures of Unicode's own block, characters that turn the
     direction of the text after them their code, and half characters the replacement character.
@@ -66,7 +69,7 @@ def visible(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A visible text of at most about `most` characters; the rest is counted."""
+    """Return a visible text of at most about `most` characters; the rest is counted."""
     if len(text) <= most:
         return visible(text)
     return f"{visible(text[:most])} … ({len(text):,} characters)"

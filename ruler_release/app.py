@@ -147,7 +147,10 @@ class _SafeFormatter(logging.Formatter):
 
 
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-    """A message of the log without the passwords in addresses; huggingface_hub prints its own."""
+    """Return a message of the log without the passwords in addresses.
+
+    Huggingface_hub prints its own.
+    """
     record = logging.LogRecord(*args, **kwargs)
     text = record.getMessage()
     if (clean := without_passwords(text)) != text:
@@ -164,19 +167,22 @@ def _stop(*_: object) -> None:
 
 
 def _safe(text: str) -> str:
-    """A text without keys, and without characters that a terminal obeys."""
+    """Return a text without keys, and without characters that a terminal obeys."""
     from ruler_eval.run.backends.secrets import hide_keys
 
     return plain(hide_keys(text))
 
 
 def _sentence(text: object) -> str:
-    """What an error says, in one line."""
+    """Return what an error says, in one line."""
     return _safe("\\n".join(str(text).splitlines()))
 
 
 def _usage(error: click.UsageError) -> str:
-    """The sentence for a wrong command line: it repeats the user's words, whatever they hold."""
+    """Return the sentence for a wrong command line.
+
+    It repeats the user's words, whatever they hold.
+    """
     path = error.ctx.command_path if error.ctx else "ruler"
     message = error.format_message().rstrip(". ")
     if isinstance(error, click.NoSuchOption) and error.option_name in ("--dataset", "-d"):

@@ -145,7 +145,7 @@ def _task(
     direct: bool,
     thinking: int,
 ) -> Task:
-    """The task of either benchmark. Raises RulerError for what cannot be run."""
+    """Return the task of either benchmark. Raises RulerError for what cannot be run."""
     check_name("mode", mode, MODES)
     if limit is not None and limit < 1:
         raise RulerError(f"-T limit={limit} leaves no rows: give a number above 0.")
@@ -173,7 +173,7 @@ def _task(
 def _settings(
     release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
 ) -> dict[str, Any]:
-    """What `ruler score` reads in the log, as it does in the run.json of a RUN folder."""
+    """Return what `ruler score` reads in the log, as it does in the run.json of a RUN folder."""
     return {
         **prompter.settings(),
         "backend": "inspect",
@@ -195,7 +195,10 @@ def _settings(
 def _samples(
     release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
 ) -> list[Sample]:
-    """A sample a row. They are grouped by task, or by configuration where a task comes twice."""
+    """Return a sample a row.
+
+    They are grouped by task, or by configuration where a task comes twice.
+    """
     alone = set(Counter(config.task for config in configs).values()) == {1}
     samples = []
     for config in configs:
@@ -216,7 +219,7 @@ def _samples(
 
 
 def _turns(prompter: Prompter, row: dict[str, Any]) -> list[ChatMessage]:
-    """The turns of a row; in mode completion one, the whole raw text."""
+    """Return the turns of a row; in mode completion one, the whole raw text."""
     if prompter.mode == "completion":
         return [ChatMessageUser(content=str(prompter.text(row)))]
     kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
@@ -256,7 +259,10 @@ def check_provider(mode: str, model: Model, prefix: bool) -> None:
 
 @metric
 def all_stderr() -> Metric:
-    """The standard error of `all`, a plain mean over groups of rows: sqrt(sum of se²) / groups."""
+    """Return the standard error of `all`, a plain mean over groups of rows.
+
+    Sqrt(sum of se²) / groups.
+    """
 
     def compute(scores: list[SampleScore]) -> float:
         groups: dict[str, list[float]] = defaultdict(list)
@@ -268,7 +274,7 @@ def all_stderr() -> Metric:
 
 
 def _squared_error(values: Sequence[float]) -> float:
-    """The squared standard error of a mean; 0 of a single value, as Inspect's own has it."""
+    """Return the squared standard error of a mean; 0 of a single value, as Inspect's own has it."""
     return statistics.variance(values) / len(values) if len(values) > 1 else 0.0
 
 
@@ -280,7 +286,7 @@ def _squared_error(values: Sequence[float]) -> float:
     ]
 )
 def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Scorer:
-    """The benchmark's rule for each row, 0 … 1, as `ruler score` has it by default.
+    """Return the benchmark's rule for each row, 0 … 1, as `ruler score` has it by default.
 
     A score's metadata has the strict score, and how the answer ended. `languages` are the tables
     of a release's languages that are none of the 26.

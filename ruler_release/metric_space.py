@@ -60,7 +60,7 @@ def push_metric(
 
 
 def _card(repo: str, folder: Path) -> str:
-    """The Space's card: its template around the metric's own README."""
+    """Return the Space's card: its template around the metric's own README."""
     from ruler_score.ruler_score import _DESCRIPTION, SCORE_VERSION
 
     readme = (folder / "README.md").read_text(encoding="utf-8")

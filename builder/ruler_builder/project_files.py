@@ -20,7 +20,10 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 def project_file(name: str) -> Path:
-    """The path of a file or folder, named as in a checkout; RulerError if it is not installed."""
+    """Return the path of a file or folder, named as in a checkout.
+
+    RulerError if it is not installed.
+    """
     if (_ROOT.parent / "pyproject.toml").is_file() and _ROOT.name == "builder":
         return _ROOT.parent / name
     for share in _shares():

@@ -81,20 +81,20 @@ class Release:
         return int(self.manifest["files"][self.configs[config]]["rows"])
 
     def order(self, config: str) -> list[int]:
-        """The indices of a configuration in the frozen random order."""
+        """Return the indices of a configuration in the frozen random order."""
         return indices_of(self.manifest, self.manifest["files"][self.configs[config]])
 
     def rows_sha256(self, config: str) -> str:
-        """The digest of a configuration's rows: their identity, whatever wrote the file."""
+        """Return the digest of a configuration's rows: their identity, whatever wrote the file."""
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
     def family(self, task: str) -> str | None:
-        """The task family that a custom suite gave a task; None if the manifest has none."""
+        """Return the task family that a custom suite gave a task; None if the manifest has none."""
         known = self.manifest["tasks"]
         return known[task].get("family") if isinstance(known, Mapping) else None
 
     def rows(self, config: str, columns: Sequence[str]) -> Iterator[PartialRow]:
-        """The rows of a configuration in file order. Raises RulerError on a wrong digest."""
+        """Yield the rows of a configuration in file order. Raises RulerError on a wrong digest."""
         import pyarrow.parquet as pq
 
         path = self.path(config)
@@ -119,7 +119,9 @@ class Release:
         indices: Collection[int],
         most_groups: int | None = None,
     ) -> Iterator[PartialRow]:
-        """The rows with these indices, in file order; only the row groups that hold them are read.
+        """Yield the rows with these indices, in file order.
+
+        Only the row groups that hold them are read.
 
         Of no more than `most_groups` groups, if given. Raises RulerError on a wrong digest.
         """
@@ -142,7 +144,7 @@ class Release:
                     yield from table.slice(place, 1).to_pylist()
 
     def path(self, config: str) -> Path:
-        """The file of a configuration, its digest checked once. Raises RulerError."""
+        """Return the file of a configuration, its digest checked once. Raises RulerError."""
         if config not in self.configs:
             raise RulerError(
                 f"The release '{self.source}' holds no '{config}'. "
@@ -157,7 +159,10 @@ class Release:
 
 
 def place_of(source: str) -> str:
-    """A release as it is opened from any folder: its whole path, or the Hub repository's name."""
+    """Return a release as it is opened from any folder.
+
+    Its whole path, or the Hub repository's name.
+    """
     return str(Path(source).absolute()) if Path(source).is_dir() else source
 
 
@@ -167,7 +172,7 @@ def chosen_files(
     tokenizer: str | None = None,
     skip_missing: bool = False,
 ) -> list[str]:
-    """The files of configurations as users name them, each once, for `ruler run` and `export`.
+    """Return the files of configurations as users name them, each once.
 
     Beside the names that ruler_dataset.files_of knows: `all` for everything, and shell wildcards
     (`*_4k`, `niah_*_pl`), in oneruler also without a language (`niah_*_8k`): all that is there,
@@ -198,7 +203,7 @@ def chosen_files(
 def _in_every_language(
     wanted: Collection[tuple[str, str]], files: Mapping[str, FileEntry], tokenizer: str | None
 ) -> list[str]:
-    """The files of tasks at lengths, of the default tokenizer where it has any."""
+    """Return the files of tasks at lengths, of the default tokenizer where it has any."""
     there = [(p, f) for p, f in files.items() if (f["task"], f["length"]) in wanted]
     same = {path: file["tokenizer"] for path, file in there}
     chosen = tokenizer or DEFAULT_TOKENIZER

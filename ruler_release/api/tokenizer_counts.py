@@ -94,7 +94,7 @@ def tokens_by_tokenizer(
 def _files(
     release: Release, configs: tuple[str, ...], lengths: tuple[str, ...]
 ) -> tuple[list[str], str]:
-    """The files that are asked for, and the one tokenizer that their rows were fitted under."""
+    """Return the files that are asked for, and the one tokenizer of their rows."""
     from ruler_common.names import DEFAULT_TOKENIZER, length_name, parse_length
     from ruler_eval.frozen_release import chosen_files
 

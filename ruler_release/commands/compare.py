@@ -233,7 +233,7 @@ def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[st
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of `ruler errors --out`; RulerError for another file."""
+    """Return the lines of `ruler errors --out`; RulerError for another file."""
     if not path.exists():
         raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
     try:
@@ -246,7 +246,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
-    """The results by the name given with --name, else the model's, else the file's.
+    """Return the results by the name given with --name, else the model's, else the file's.
 
     Of models with one name each says its file too: names that are alike do not tell them apart.
     """

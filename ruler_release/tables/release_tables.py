@@ -23,7 +23,7 @@ _WORTH_A_WORD = 1000  # rows
 
 
 def show_files(manifest: Manifest) -> None:
-    """The files of a release, those of a tokenizer from the shortest rows to the longest."""
+    """Print the files of a release by tokenizer, from the shortest rows to the longest."""
     rows = [
         (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
         for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"]))
@@ -44,7 +44,7 @@ def _show_lengths(manifest: Manifest) -> None:
 
 
 def show_size(size: BuildSize) -> None:
-    """What a build is about to make, on stderr; nothing of a small one."""
+    """Print to stderr what a build is about to make, unless it is small."""
     if size.rows < _WORTH_A_WORD:
         return
     minutes = size.cpu_seconds / 60
@@ -59,7 +59,7 @@ def show_size(size: BuildSize) -> None:
 
 
 def show_built(root: Path, built: Built) -> None:
-    """What a build made, and what it could not."""
+    """Print what a build made, and what it could not make."""
     for name, why in built.left_out.items():
         out.print(f"Left out {name}: {why}", highlight=False)
     if not built.manifest["files"]:

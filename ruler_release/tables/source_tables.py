@@ -42,7 +42,7 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
 
 
 def _below(text: str) -> str:
-    """A text in lines below a row."""
+    """Return a text in lines below a row."""
     return fill(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -54,7 +54,7 @@ def _state(files: list[tuple[Source, State]]) -> str:
 
 
 def show_rights() -> None:
-    """What is known of the books that may not be free everywhere."""
+    """Print what is known about books that may not be free everywhere."""
     out.print("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
     for code, status in restricted().items():
         out.print(f"  {code}  {status}", highlight=False)
@@ -62,7 +62,7 @@ def show_rights() -> None:
 
 
 def show_remedy() -> None:
-    """What to do about missing sources."""
+    """Print what to do about missing sources."""
     out.print(
         sentences(
             "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the "
@@ -72,7 +72,7 @@ def show_remedy() -> None:
 
 
 def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
-    """The named tokenizers, and families of models that have them."""
+    """Print the named tokenizers, and the families of models that have them."""
     rows = [
         (name, entry["library"], ", ".join(entry["models"]) or entry["title"])
         for name, entry in named.items()

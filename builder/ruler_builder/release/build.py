@@ -184,7 +184,7 @@ class FileBuilder:
         self._tasks: dict[str, Task[Any]] = {}
 
     def task(self, job: FileJob) -> Task[Any]:
-        """The task of a job, made once for its check and its building.
+        """Return the task of a job, made once for its check and its building.
 
         It holds the counted sources of the job's tokenizer, which all its jobs share.
         """
@@ -266,7 +266,7 @@ class FileBuilder:
         return row
 
     def _settings(self, job: FileJob) -> Manifest:
-        """The manifest of the job's file, without the file."""
+        """Return the manifest of the job's file, without the file."""
         config, task = job.config, self.task(job)
         counted_sources = task.counted_sources
         settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
@@ -298,7 +298,7 @@ def entry_of(
     size: int,
     sha256: str,
 ) -> FileEntry:
-    """What the manifest says of a file of `size` bytes."""
+    """Return what the manifest says of a file of `size` bytes."""
     config = job.config
     lengths = [row.length for row in figures]
     units = [row.next_unit_tokens for row in figures if row.next_unit_tokens is not None]

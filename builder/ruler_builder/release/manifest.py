@@ -83,14 +83,17 @@ def _join(old: Manifest, new: Manifest, root: Path) -> Manifest:
 
 
 def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
-    """A manifest that lists these files, everything in its written order."""
+    """Return a manifest that lists these files, everything in its written order."""
     known: dict[str, Any] = {**shared}
     sorted_keys = {key: dict(sorted(known.get(key, {}).items())) for key in SORTED}
     return cast(Manifest, {**known, **sorted_keys, "files": dict(sorted(files.items()))})
 
 
 def _identity(value: Any) -> Any:
-    """What makes two manifest entries the same: digests and settings, not titles and versions."""
+    """Return what makes two manifest entries the same.
+
+    Digests and settings, not titles and versions.
+    """
     if not isinstance(value, dict):
         return value
     described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION
@@ -151,7 +154,7 @@ def write_finished(root: Path, manifest: Manifest) -> None:
 
 
 def read_finished(root: Path) -> dict[str, Manifest]:
-    """The manifests of the finished files, by path.
+    """Return the manifests of the finished files, by path.
 
     A damaged one is left out, and one whose file is missing or has another size: that file is
     built again.

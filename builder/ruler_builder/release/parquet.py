@@ -42,7 +42,7 @@ class Digest(Protocol):
         """Feed bytes."""
 
     def hexdigest(self) -> str:
-        """The digest of all that was fed, in hex."""
+        """Return the digest of all that was fed, in hex."""
         ...
 
 
@@ -72,26 +72,26 @@ class RowsDigest:
             self.broken = True
 
     def hexdigest(self) -> str:
-        """The digest in hex."""
+        """Return the digest in hex."""
         return "" if self.broken else self.digest.hexdigest()
 
 
 def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a row, depths as the offsets have them, equal for a row made and read."""
+    """Return the columns of a row, with depths computed from the offsets."""
     start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
     depths = [{**span, "depth": (span["start"] - start) / width} for span in row["evidence"]]
     return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
+    """Yield the rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
     with open_parquet(path) as file:
         for group in range(file.num_row_groups):
             yield from rows_of(file.read_row_group(group))
 
 
 def rows_of(table: pa.Table) -> Iterator[Row]:
-    """The rows of a table, one at a time: as objects of Python they take twice its memory."""
+    """Yield the rows of a table, one at a time: as objects of Python they take twice its memory."""
     for batch in table.to_batches(max_chunksize=1):
         yield from cast(list[Row], batch.to_pylist())
 
@@ -136,7 +136,7 @@ class RowWriter:
 
 @contextmanager
 def parquet_file(path: Path, group: int, level: int) -> Iterator[RowWriter]:
-    """What writes a Parquet file of `group` rows a row group; zstd at the given level.
+    """Give what writes a Parquet file of `group` rows a row group; zstd at the given level.
 
     The file has a temporary name until the block ends well; if it does not, nothing stays.
     """

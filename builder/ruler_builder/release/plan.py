@@ -149,7 +149,7 @@ def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
 
 
 def existing_release(root: Path) -> Manifest | None:
-    """The manifest of the release in a folder; None if there is none.
+    """Return the manifest of the release in a folder; None if there is none.
 
     Raises RulerError for a folder with other files.
     """
@@ -189,7 +189,7 @@ class BuildSize:
 
 
 def size_of(order: BuildOrder) -> BuildSize:
-    """The size of what is to be made. Raises RulerError as `build` does."""
+    """Return the size of what is to be made. Raises RulerError as `build` does."""
     suite = read_suite(order.suite)
     jobs = file_jobs(order, suite)
     release = existing_release(order.root)
@@ -198,7 +198,7 @@ def size_of(order: BuildOrder) -> BuildSize:
 
 
 def build_size(dataset: str, jobs: list[FileJob]) -> BuildSize:
-    """The size of what these jobs make."""
+    """Return the size of what these jobs make."""
     rows, tokens = sum(job.rows for job in jobs), sum(job.tokens for job in jobs)
     return BuildSize(dataset, len(jobs), rows, tokens)
 

@@ -60,7 +60,7 @@ class Suite:
         return Names(self.dataset, tuple(self.params), self.groups)
 
     def task(self, key: TaskKey, counted_sources: CountedSources) -> Task[Any]:
-        """The task of a key."""
+        """Return the task of a key."""
         family = self.family_of[key.task]
         make = FAMILIES[family].task
         return make(key, self.params[key.task], self.families[family], counted_sources)
@@ -170,7 +170,9 @@ def _make_suite(
 
 
 def suite_in(manifest: Manifest) -> Suite:
-    """The suite that a release was built with: one of the project's, or what its manifest says.
+    """Return the suite that a release was built with.
+
+    One of the project's, or what its manifest says.
 
     Raises RulerError for parameters that no task can have, and for wording that no family can have.
     """

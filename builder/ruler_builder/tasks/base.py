@@ -62,7 +62,7 @@ class TaskParams:
 
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
-        """The right answers to a row as its prompt asks for them, which ends with `prompt_end`.
+        """Return the right answers to a row, as its prompt, ending in `prompt_end`, asks for them.
 
         Here one, that goes on in the sentence of the answer prefix.
         """
@@ -71,7 +71,7 @@ class TaskParams:
 
 
 def between_tags(references: Sequence[str], prompt_end: str) -> list[str]:
-    """A right answer of ONERULER: between the tags with which its prompt ends."""
+    """Return a right answer of ONERULER: between the tags with which its prompt ends."""
     opening, closing = (re.findall(tag, prompt_end) for tag in (r"<[^<>/]+>", r"</[^<>]+>"))
     return [" ".join([*opening[-1:], ", ".join(references), *closing[-1:]])]
 
@@ -98,14 +98,17 @@ class TaskKey:
     instruction_language: str = "en"
 
     def draw_asked(self, index: int, same_as: str | None = None) -> np.random.Generator:
-        """A generator for what is asked: the same at every length, language and tokenizer.
+        """Return a generator for what is asked: the same at every length, language and tokenizer.
 
         `same_as` names a task whose rows ask the same.
         """
         return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
     def draw_filling(self, *key: str | int) -> np.random.Generator:
-        """A generator for the filling: another for each length and language, not tokenizer."""
+        """Return a generator for the filling.
+
+        Another for each length and language, not tokenizer.
+        """
         return rng(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
         )
@@ -133,7 +136,7 @@ class NewRow:
     """How many times a finite haystack began again."""
 
     def columns(self) -> dict[str, Any]:
-        """The row as ruler_dataset.COLUMNS has it."""
+        """Return the row as ruler_dataset.COLUMNS has it."""
         start, end = self.context
         found = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
         found["canary"] = canary_of(self.key.dataset, DATA_VERSION)
@@ -191,7 +194,7 @@ class Task(ABC, Generic[P]):
 
     @abstractmethod
     def references(self, index: int) -> list[str]:
-        """The references of row `index`, drawn without making the row."""
+        """Return the references of row `index`, drawn without making the row."""
 
     def check(self, rows: int) -> None:
         """Refuse a window that cannot hold the task, before any work. Raises Impossible.
@@ -234,7 +237,7 @@ class Task(ABC, Generic[P]):
         max_units: int | None = None,
         min_units: int = 0,
     ) -> Fitted[PromptBuilder]:
-        """The fullest draft that the window holds, or, if rows are not filled, the shortest."""
+        """Return the fullest draft that fits the window; the shortest if rows are not filled."""
         if not self.fills:
             shortest = draft(min_units)
             refuse_if_over(shortest.tokens, self.budget)
@@ -277,7 +280,7 @@ class Task(ABC, Generic[P]):
         repeats: int = 0,
         none_word: str = "",
     ) -> NewRow:
-        """The row of a finished prompt, which ends with the answer prefix."""
+        """Return the row of a finished prompt, which ends with the answer prefix."""
         text, tokens = prompt.text, prompt.tokens
         if not text.endswith(frame.prefix) or tokens > self.budget:
             raise AssertionError(

@@ -67,7 +67,7 @@ class ListParams(TaskParams):
         return max_length <= cls.longest_short
 
     def counts(self, max_length: int) -> ListCounts:
-        """The counts in a window of `max_length` tokens."""
+        """Return the counts in a window of `max_length` tokens."""
         if self.is_short(max_length):
             return ListCounts(self.short_freq_cw, self.short_freq_ucw)
         return ListCounts(self.freq_cw, self.freq_ucw)
@@ -94,7 +94,7 @@ class CommonParams(ListParams):
 
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
-        """The words, as in the solved example."""
+        """Return the words, as in the solved example."""
         return ["".join(f" {number}. {word}" for number, word in enumerate(references, 1))]
 
 
@@ -154,7 +154,7 @@ class NumberedWords(Task[P]):
 
     @abstractmethod
     def safe(self) -> np.ndarray:
-        """The places in `words` of those that no other contains."""
+        """Return the places in `words` of those that no other contains."""
 
     @property
     def unfit(self) -> frozenset[int]:
@@ -163,7 +163,7 @@ class NumberedWords(Task[P]):
 
     @abstractmethod
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
-        """The text around the list; `extra` are words that it may use.
+        """Return the text around the list; `extra` are words that it may use.
 
         The list's first number, or the space before it, begins where `head` ends.
         """
@@ -216,13 +216,16 @@ class NumberedWords(Task[P]):
         return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
-        """The common words."""
+        """Return the common words."""
         picked = self._picked(self.key.draw_asked(index))[: self.params.num_cw]
         found: list[str] = self.words.texts[picked].tolist()
         return found
 
     def _picked(self, draw: np.random.Generator) -> np.ndarray:
-        """The common words, and those for an example: none is part of another word or `unfit`."""
+        """Return the common words, and those for an example.
+
+        None is part of another word or `unfit`.
+        """
         safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.extra_words
         if len(safe) < count:
             raise RulerError(
@@ -236,7 +239,7 @@ class NumberedWords(Task[P]):
         return more[[place not in unfit for place in more.tolist()]][:count]
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
-        """The other words in random order; none that has a common word in it."""
+        """Return the other words in random order; none that has a common word in it."""
         draw, further = self.key.draw_filling(index, "words"), self.further
         vocabulary = len(self.words.texts) - len(further)
         near, far = all_but(vocabulary, picked), np.arange(0)
@@ -246,7 +249,7 @@ class NumberedWords(Task[P]):
         return np.concatenate([draw.permutation(near), draw.permutation(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
-        """A function: the tokens of a list with n uncommon words, whatever its order."""
+        """Return a function: the tokens of a list with n uncommon words, whatever its order."""
         of_word, of_label = self.words.tokens, self._label_tokens
         fixed = self.times.common * int(of_word[common].sum()) + first
         sums = self.times.uncommon * np.cumsum(np.concatenate([[0], of_word[uncommon]]))
@@ -258,12 +261,12 @@ class NumberedWords(Task[P]):
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 
     def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:
-        """The numbered list, in random order."""
+        """Return the numbered list, in random order."""
         draw.shuffle(items)
         return self.numbered(items)
 
     def numbered(self, items: np.ndarray) -> str:
-        """The numbered list, in this order."""
+        """Return the numbered list, in this order."""
         parts = np.empty(2 * len(items), dtype=object)
         parts[0::2] = self._labels.texts[: len(items)]
         parts[1::2] = self.words.texts[items]
@@ -301,7 +304,7 @@ class CommonWords(NumberedWords[CommonParams]):
         return self.counted_sources.counted(word_lists.vocabulary() + self.further, before=" ")
 
     def safe(self) -> np.ndarray:
-        """The places of the words that no other contains."""
+        """Return the places of the words that no other contains."""
         return word_lists.maximal_places()
 
     @cached_property
@@ -312,7 +315,7 @@ class CommonWords(NumberedWords[CommonParams]):
         return frozenset(place for place in safe if words[place].casefold() in wording)
 
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
-        """The solved example, then the instruction; the list's own question after it."""
+        """Return the solved example, then the instruction; the list's own question after it."""
         frame = filled(self.templates, n=self.params.num_cw)
         each = self._example_most
         drawn = [extra[i * each : (i + 1) * each] for i in range(self.params.examples)]
@@ -320,7 +323,7 @@ class CommonWords(NumberedWords[CommonParams]):
         return frame._replace(head=examples + frame.head)
 
     def _example(self, draw: np.random.Generator, extra: np.ndarray, frame: Frame) -> str:
-        """A solved list of 40 words (below 4096 tokens 20) of its own, some of them common."""
+        """Return a solved list of 40 new words (20 below 4,096 tokens), some of them common."""
         num, times = self.params.num_cw, ListCounts(10, 3)
         count = example_words(num, self.key.max_length)
         if self.params.is_short(self.key.max_length):

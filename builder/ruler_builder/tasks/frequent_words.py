@@ -60,7 +60,7 @@ class FrequentParams(TaskParams):
 
 
 def zeta(alpha: float) -> float:
-    """The sum of `rank ** -alpha` over all ranks; at 2, the usual alpha, without scipy.
+    """Return the sum of `rank ** -alpha` over all ranks; at 2, the usual alpha, without scipy.
 
     That takes a fifth of a second to import. Euler's value is the same number to the last bit.
     """
@@ -159,11 +159,11 @@ class FrequentWords(Task[FrequentParams]):
         return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
 
     def references(self, index: int) -> list[str]:
-        """The asked words, the most frequent first."""
+        """Return the asked words, the most frequent first."""
         return letters(self.key.draw_asked(index), self.params.word_letters, self.params.words)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The words by rank and the tokens of each with a space before it."""
+        """Return the words by rank and the tokens of each with a space before it."""
         others = len(self._weights) - 1 - len(asked)
         draw, length = self.key.draw_filling(index, "vocabulary"), self.params.word_letters
         drawn = letters(draw, length, others + len(asked))

@@ -74,12 +74,12 @@ class NiahParams(TaskParams):
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """The essays, if they are the haystack."""
+        """Return the essays, if they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
 
 def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str) -> Frame:
-    """The frame of a prompt that asks for values of the type `types` of the keys in `query`."""
+    """Return the frame of a prompt that asks for values of `types` of the keys in `query`."""
     return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)
 
 
@@ -153,7 +153,7 @@ class Niah(Task[NiahParams]):
         return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
-        """The values of the asked keys, in their order."""
+        """Return the values of the asked keys, in their order."""
         return self._references(self._asked(index))
 
     def _references(self, asked: NiahQuestion) -> list[str]:
@@ -233,7 +233,7 @@ class Niah(Task[NiahParams]):
         return self._needle_form.replace(_KEY, key).replace(_VALUE, value)
 
     def _frame(self, keys: list[str]) -> Frame:
-        """The text before and after the context, the answer prefix and the question."""
+        """Return the text before and after the context, the answer prefix and the question."""
         many = len(keys) * self.params.values > 1
         query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
         return niah_frame(self.templates, self.params.value_type, many, query)

@@ -79,7 +79,7 @@ class MultilingualNiahParams(TaskParams):
 def needle_frame(
     parts: Mapping[str, str], separator: str, none_sentence: bool, keys: Sequence[str]
 ) -> Frame:
-    """The text before and after the context, and the question."""
+    """Return the text before and after the context, and the question."""
     head, tail = split_at_context(parts["task"])
     names = {f"query{i}": key for i, key in enumerate(keys, 1)}
     asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
@@ -184,7 +184,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
                 self.row(index)
 
     def references(self, index: int) -> list[str]:
-        """The values of the asked keys, or the word for none."""
+        """Return the values of the asked keys, or the word for none."""
         return self._references(self._asked(index))
 
     def _references(self, asked: MultilingualQuestion) -> list[str]:

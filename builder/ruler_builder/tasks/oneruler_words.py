@@ -49,7 +49,7 @@ class MultilingualWordsParams(ListParams):
 
 
 def list_frame(template: str) -> Frame:
-    """The frame of a prompt; its question is between the first tags after the list."""
+    """Return the frame of a prompt; its question is between the first tags after the list."""
     head, tail = split_at_context(template)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
@@ -86,7 +86,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return self.counted_sources.dictionary(self.key.language).words
 
     def safe(self) -> np.ndarray:
-        """The places of the words that no other contains."""
+        """Return the places of the words that no other contains."""
         return self.counted_sources.dictionary(self.key.language).alone
 
     @property
@@ -99,7 +99,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
 
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
-        """The published prompt around the list."""
+        """Return the published prompt around the list."""
         return self._frame
 
 

@@ -60,7 +60,7 @@ class QaParams(TaskParams):
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """The corpus."""
+        """Return the corpus."""
         return (self.dataset,)
 
     @staticmethod
@@ -174,7 +174,9 @@ class QuestionAnswering(Task[QaParams]):
         return list(self._questions[index].answers)
 
     def _required(self, question: Question) -> list[int]:
-        """The documents that must be in: the gold ones, and in HotpotQA all of the question's.
+        """Return the documents that must be in.
+
+        The gold ones, and in HotpotQA all of the question's.
 
         At `0k` the gold ones alone.
         """
@@ -185,7 +187,9 @@ class QuestionAnswering(Task[QaParams]):
         ]
 
     def _pools(self, index: int) -> Iterator[Pool]:
-        """The other documents, in random order: the rest of the own article's, then any others.
+        """Yield the other documents, in random order.
+
+        The rest of the own article's, then any others.
 
         Then all of them again, but the gold ones, as often as the window takes them. With a number
         of documents given, no more than that.
@@ -236,7 +240,7 @@ class QuestionAnswering(Task[QaParams]):
         )
 
     def _lay(self, index: int, documents: Documents, frame: Frame) -> PromptBuilder:
-        """The prompt with these documents in an order of the row's own.
+        """Return the prompt with these documents in an order of the row's own.
 
         The gold ones, which are the first of them, are at their relative depths.
         """
@@ -261,7 +265,7 @@ class QuestionAnswering(Task[QaParams]):
         return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
     def _carrying(self, question: Question) -> list[int]:
-        """The gold documents that hold an answer; all of them if none does (yes or no)."""
+        """Return the gold documents that hold an answer; all of them if none does (yes or no)."""
         answers = [answer.casefold() for answer in question.answers]
         texts = {gold: self._documents.texts[gold].casefold() for gold in question.gold}
         holding = [gold for gold, text in texts.items() if any(a in text for a in answers)]

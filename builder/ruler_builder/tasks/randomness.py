@@ -17,7 +17,7 @@ import numpy as np
 
 
 def rng(*key: str | int) -> np.random.Generator:
-    """A PCG64 generator seeded by a blake2b hash of the key's parts."""
+    """Return a PCG64 generator seeded by a blake2b hash of the key's parts."""
     text = "\x1f".join(str(part) for part in key)
     seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
@@ -30,7 +30,7 @@ def distinct(generator: np.random.Generator, population: int, count: int) -> lis
 
 
 def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
-    """The integers below `population` that are not in `taken`, ascending."""
+    """Return the integers below `population` that are not in `taken`, ascending."""
     free = np.ones(population, dtype=bool)
     free[np.array(taken, dtype=int)] = False
     return np.flatnonzero(free)

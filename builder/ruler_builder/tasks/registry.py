@@ -86,7 +86,7 @@ _KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool":
 
 
 def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
-    """A task's parameters from its table, `family` and `max_new_tokens` among them.
+    """Return a task's parameters from its table, `family` and `max_new_tokens` among them.
 
     Raises RulerError for what is unknown, of a wrong type or impossible.
     """
@@ -106,7 +106,7 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
 
 
 def usual_of(family: str) -> dict[str, Any]:
-    """A family's optional parameters, as they are if neither suite nor manifest names them."""
+    """Return a family's optional parameters with their usual values."""
     if family not in FAMILIES:
         return {}
     params = FAMILIES[family].params
@@ -114,7 +114,10 @@ def usual_of(family: str) -> dict[str, Any]:
 
 
 def listed(family: str, params: TaskParams) -> dict[str, Any]:
-    """A task's family and parameters as a manifest lists them: optional ones unless as usual."""
+    """Return a task's family and parameters as a manifest lists them.
+
+    Optional ones unless as usual.
+    """
     usual = usual_of(family)
     named = {name: v for name, v in vars(params).items() if name not in usual or v != usual[name]}
     return {"family": family, **named}

@@ -27,19 +27,19 @@ class Frame(NamedTuple):
 
 
 def split_at_context(template: str) -> tuple[str, str]:
-    """What a template has before its context, and after it."""
+    """Return what a template has before its context, and after it."""
     head, _, tail = template.partition(CONTEXT)
     return head, tail
 
 
 def frame_of(template: str, question: str, prefix: str, **names: Any) -> Frame:
-    """The frame of a template whose other placeholders are `question` and `names`."""
+    """Return the frame of a template whose other placeholders are `question` and `names`."""
     head, tail = split_at_context(template)
     return Frame(head.format(**names), tail.format(question=question, **names), prefix, question)
 
 
 def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
-    """The frame of a family's templates `input`, `question` and `prefix` with these `names`."""
+    """Return the frame of a family's `input`, `question` and `prefix`, with these `names`."""
     question, prefix = (templates[part].format(**names) for part in ("question", "prefix"))
     return frame_of(templates["input"], question, prefix, **names)
 

@@ -72,12 +72,12 @@ class ChainParams(TaskParams):
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """The essays, if they are the haystack."""
+        """Return the essays, if they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
-        """The names, as in the solved example."""
+        """Return the names, as in the solved example."""
         return [f" {' '.join(references)}"]
 
 
@@ -93,7 +93,7 @@ class ExampleFrame(NamedTuple):
 def chain_example_frame(
     templates: Mapping[str, str], layout: str, names: int, value: str
 ) -> ExampleFrame:
-    """The frame of a solved example of vt, whose answer is `names` names.
+    """Return the frame of a solved example of vt, whose answer is `names` names.
 
     The paper's own code (layout 2024) joined the words of the example's template by single spaces,
     and put a space before the example and two more newlines after it.
@@ -131,7 +131,7 @@ _EVERY_ROW = -1  # the index by which an example is drawn that all rows share
 
 
 def _parts(name: str) -> set[str]:
-    """The pieces of a name that are as long as an example's name."""
+    """Return the pieces of a name that are as long as an example's name."""
     return {name[at : at + _EXAMPLE_NAME] for at in range(len(name) - _EXAMPLE_NAME + 1)}
 
 
@@ -144,7 +144,7 @@ class Chain:
     depths: list[float]
 
     def assignments(self) -> list[str]:
-        """The chain's lines; a line that assigns a name to another ends with a space.
+        """Return the chain's lines; a line that assigns a name to another ends with a space.
 
         So it does in the reference code.
         """
@@ -157,7 +157,7 @@ class Chain:
         ]
 
     def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
-        """The assignments, each with the line of noise, of `lines`, before which it goes.
+        """Return the assignments, each with the line of noise, of `lines`, before which it goes.
 
         At least one line is between two of them and one after the last, as in the reference code.
         Without noise they are in the order of their depths.
@@ -170,7 +170,7 @@ class Chain:
         ]
 
     def sentences(self, answer: bool) -> list[Needle]:
-        """The assignments as sentences between those of an essay."""
+        """Return the assignments as sentences between those of an essay."""
         texts = [f"{text.strip()}." for text in self.assignments()]
         return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
 
@@ -221,11 +221,11 @@ class VariableTracking(Task[ChainParams]):
         )
 
     def references(self, index: int) -> list[str]:
-        """The names of the asked chain, in its order."""
+        """Return the names of the asked chain, in its order."""
         return self._asked(index)[0][0].names
 
     def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
-        """The chains of the task, the asked one first, and those of each solved example."""
+        """Return the chains of the task, the asked one first, and those of each solved example."""
         draw, count = self.key.draw_asked(index), self.params.chains
         needed = self._links * count
         if self.params.layout == "2024":
@@ -260,7 +260,7 @@ class VariableTracking(Task[ChainParams]):
         return letters(draw, length, count, string.ascii_uppercase, taken)
 
     def _example_names(self, draw: np.random.Generator, parts: Collection[str] = ()) -> list[str]:
-        """The names of an example's chains; none is one of the `parts` of references."""
+        """Return the names of an example's chains; none is one of the `parts` of references."""
         count = self._links * self.params.chains
         names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase)
         if not set(names).isdisjoint(parts):
@@ -270,7 +270,7 @@ class VariableTracking(Task[ChainParams]):
     def _chains(
         self, draw: np.random.Generator, values: list[str], names: list[str]
     ) -> list[Chain]:
-        """The chains of these values, whose names are `names` in order, at depths drawn here."""
+        """Return the chains of these values at random depths; `names` are in order."""
         size, count = self._links, len(values)
         if self.params.haystack == "essay":
             depths = self._depths_in_essays(draw, count)
@@ -311,7 +311,7 @@ class VariableTracking(Task[ChainParams]):
         return self._haystack.lay_at(prompt, units, placed, tail)
 
     def _example(self, chains: Sequence[Chain]) -> str:
-        """A solved example of 500 tokens at the most, or as few as its chains need."""
+        """Return a solved example of 500 tokens at the most, or as few as its chains need."""
         names = " ".join(chains[0].names)
         layout, value = self.params.layout, chains[0].value
         frame = chain_example_frame(self.templates, layout, self._links, value)

@@ -92,7 +92,7 @@ def applied(code: str) -> list[Erratum]:
 
 
 def wording(code: str | None = None) -> list[Wording]:
-    """The errors of wording that are left as published, in one language or in all."""
+    """Return the errors of wording that are left as published, in one language or in all."""
     found = []
     for table in _tables()["wording"]:
         about = {key: table[key] for key in ("file", "what", "check") if key in table}
@@ -102,7 +102,7 @@ def wording(code: str | None = None) -> list[Wording]:
 
 
 def fix(file: str, code: str, items: Sequence[str], part: str = "") -> list[str]:
-    """The texts or words of a file, or of one part of it, with its errata applied in order."""
+    """Return the texts or words of a file, or a part of it, with its errata applied in order."""
     fixed = list(items)
     for erratum in errata():
         if (erratum.file, erratum.part) == (file, part) and erratum.holds_for(code):
@@ -130,7 +130,7 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
 
 
 def identity(word: str) -> str:
-    """The form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
+    """Return the form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
     if word.isascii():
         return word.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
@@ -154,7 +154,7 @@ def scripts(text: str) -> Counter[str]:
 
 @cache
 def _script(char: str) -> str:
-    """The script of a letter; an empty text for any other character."""
+    """Return the script of a letter; an empty text for any other character."""
     if unicodedata.category(char) not in _LETTERS:
         return ""
     name = unicodedata.name(char, "UNNAMED").split(" ")[0]
@@ -162,7 +162,10 @@ def _script(char: str) -> str:
 
 
 def kept_rows(columns: Mapping[str, Sequence[str]]) -> list[int]:
-    """The rows of the noun list that keys are drawn from: unique everywhere, not ambiguous."""
+    """Return the rows of the noun list that keys are drawn from.
+
+    Unique everywhere, not ambiguous.
+    """
     ambiguous = [erratum.pattern for erratum in errata() if erratum.rule == "drop-rows"]
     return [
         row
@@ -172,7 +175,7 @@ def kept_rows(columns: Mapping[str, Sequence[str]]) -> list[int]:
 
 
 def unique_rows(columns: Sequence[Sequence[str]]) -> list[int]:
-    """The rows whose item is unique in every one of the parallel columns, ascending."""
+    """Return the rows whose item is unique in every one of the parallel columns, ascending."""
     rows = set(range(len(columns[0])))
     for column in columns:
         count = Counter(map(identity, column))

@@ -52,7 +52,10 @@ class LanguageChoice:
 
 
 def pairs(dataset: str, chosen: LanguageChoice | None) -> list[Pair]:
-    """The asked pairs in their order, each once. Raises RulerError for an unknown language."""
+    """Return the asked pairs in their order, each once.
+
+    Raises RulerError for an unknown language.
+    """
     if dataset == "ruler":
         if chosen not in (None, LanguageChoice()):
             raise RulerError("RULER is in English: languages belong to --suite oneruler.")

@@ -66,7 +66,10 @@ class LanguageDescription(NamedTuple):
 
 
 def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
-    """The sources in the folders of languages, by name. Raises RulerError for what is wrong."""
+    """Return the sources in the folders of languages, by name.
+
+    Raises RulerError for what is wrong.
+    """
     found: dict[str, SourceFile] = {}
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
@@ -78,7 +81,7 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
 
 
 def restrictions(given: Mapping[str, SourceFile]) -> dict[str, bool]:
-    """The languages whose sources these are, and whether the book of each may not be free."""
+    """Return the languages of these sources, and whether the book of each may not be free."""
     return {
         name.removeprefix("book-"): one.book["restricted"]
         for name, one in given.items()
@@ -134,7 +137,7 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
 
 
 def _text(data: bytes, path: Path) -> str:
-    """The text of a file, in UTF-8. Raises RulerError for other bytes."""
+    """Return the text of a file, in UTF-8. Raises RulerError for other bytes."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

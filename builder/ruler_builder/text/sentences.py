@@ -90,7 +90,7 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
 
 
 def _folded(text: str) -> tuple[str, frozenset[int]]:
-    """A text with its white space folded, and the offsets in it at which its lines begin."""
+    """Return a text with its white space folded, and the offsets in it at which its lines begin."""
     lines = [line for line in map(str.split, text.split("\n")) if line]
     folded = [" ".join(words) for words in lines]
     return " ".join(folded), frozenset(accumulate((len(line) + 1 for line in folded), initial=0))
@@ -130,7 +130,10 @@ def _is_reported(text: str, at: int, about: SentenceFacts, new_paragraph: bool) 
 
 
 def _to_a_space(text: str, at: int) -> int:
-    """The offset after the nearest space with no letter or digit between; 0 if there is none."""
+    """Return the offset after the nearest space with no letter or digit between.
+
+    0 if there is none.
+    """
     before = text.rfind(" ", 0, at) + 1
     if before and not _has_word(text[before:at]):
         return before
@@ -139,7 +142,7 @@ def _to_a_space(text: str, at: int) -> int:
 
 
 def _to_a_sign(text: str, at: int) -> int:
-    """The offset after closing and before opening signs; 0 inside a word or number."""
+    """Return the offset after closing and before opening signs; 0 inside a word or number."""
     while at < len(text) and unicodedata.category(text[at]) in ("Pe", "Pf", "Po"):
         at += 1
     while at and unicodedata.category(text[at - 1]) in ("Ps", "Pi"):

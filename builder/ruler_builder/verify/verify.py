@@ -390,7 +390,10 @@ def is_ignored(name: str) -> bool:
 
 
 def unlisted_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """The files that should not be in the folder: unlisted below data/, or read by `datasets`."""
+    """Yield the files that should not be in the folder.
+
+    Unlisted below data/, or read by `datasets`.
+    """
     for folder, _, names in os.walk(root / _DATA):
         for name in sorted(names):
             path = (Path(folder) / name).relative_to(root).as_posix()

@@ -61,7 +61,7 @@ class CountedSources:
         return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
 
     def _corpus(self, name: str) -> CountedCorpus:
-        """A question-answering corpus, its documents counted with the blank line after each."""
+        """Return a question-answering corpus, documents counted with the blank line after each."""
         corpus = corpora.questions(name, self.sources.read(name))
         documents = self.counted(corpus.documents, after="\n\n")
         return CountedCorpus(documents, corpus.questions, corpus.own_required)
@@ -72,7 +72,7 @@ class CountedSources:
         return CountedTexts(np.array(texts, dtype=object), np.array(counts))
 
     def labels(self, count: int) -> CountedTexts:
-        """The numbers of a list's items, " 1. " and so on.
+        """Return the numbers of a list's items, " 1. " and so on.
 
         The last space is not counted: it belongs to the word's tokens.
         """
@@ -90,12 +90,12 @@ class CountedSources:
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
     def _dictionary(self, code: str) -> Dictionary:
-        """The words of a language's dictionary."""
+        """Return the words of a language's dictionary."""
         words = self.language(code).words()
         return Dictionary(self.counted(words, before=" "), places_alone(words))
 
     def book(self, code: str, tokens: int) -> BookHaystack:
-        """The book of a language, as much of it as windows of `tokens` tokens can hold."""
+        """Return the book of a language, as much of it as windows of `tokens` tokens can hold."""
         held = self._book
         if held is None or held[0] != code or held[1] < tokens:
             language = self.language(code)
@@ -104,7 +104,7 @@ class CountedSources:
         return held[2]
 
     def _language(self, code: str) -> Language:
-        """The prompts and nouns of a language of ONERULER."""
+        """Return the prompts and nouns of a language of ONERULER."""
         return read_language(code, self.sources)
 
     def _noun_clashes(self, text: str, instruction: str) -> np.ndarray:

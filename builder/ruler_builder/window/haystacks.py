@@ -63,7 +63,7 @@ class Haystack(ABC):
     def lay_at(
         self, prompt: PromptBuilder, units: int, placed: Iterable[tuple[int, Needle]], tail: str
     ) -> PromptBuilder:
-        """The same with each needle before the unit whose number is given with it.
+        """Return the same with each needle before the unit whose number is given with it.
 
         Of needles before the same unit that of the lesser depth comes first.
         """
@@ -77,7 +77,7 @@ class Haystack(ABC):
         return self._end(prompt, tail)
 
     def place(self, units: int, depth: float) -> int:
-        """The unit, of `units`, before which a needle of a relative depth goes, or the end."""
+        """Return the unit, of `units`, before which a needle of a relative depth goes."""
         return min(units, int((units + 1) * depth))
 
     @abstractmethod
@@ -139,7 +139,7 @@ class EssayHaystack(Haystack):
         return max(0, units - 1) // self._words
 
     def step(self, units: int, tokens: int) -> int:
-        """The number of words that hold `tokens` more than the first `units` words do."""
+        """Return the number of words that hold `tokens` more than the first `units` words do."""
         target = max(0, self._tokens_before(units) + tokens)
         passes, rest = divmod(target, int(self._tokens[-1]))
         return passes * self._words + int(np.searchsorted(self._tokens, rest, "right")) - 1
@@ -157,7 +157,7 @@ class EssayHaystack(Haystack):
         return (self._text[self._starts[i] :] + middle + self._text[: self._starts[j]])[:-1]
 
     def place(self, units: int, depth: float) -> int:
-        """The first word of the sentence at a relative depth of the first `units` words."""
+        """Return the first word of the sentence at a relative depth of the first `units` words."""
         passes, rest = divmod(units, self._words)
         a_pass = len(self._sentences)
         sentences = passes * a_pass + bisect_right(self._sentences, rest - 1)
@@ -208,7 +208,7 @@ class LineHaystack(Haystack):
         return self._tokens[line]
 
     def step(self, units: int, tokens: int) -> int:
-        """The number of lines that hold `tokens` more than the first `units` lines do."""
+        """Return the number of lines that hold `tokens` more than the first `units` lines do."""
         target = max(0, self._tokens_before(units) + tokens)
         while self._tokens[-1] <= target and len(self._tokens) <= self.max_units:
             counted = len(self._tokens) - 1
@@ -246,7 +246,7 @@ class RunOnHaystack(Haystack):
         self.max_units: int = count
 
     def step(self, units: int, tokens: int) -> int:
-        """The number of lines that hold about `tokens` more than `units` lines do."""
+        """Return the number of lines that hold about `tokens` more than `units` lines do."""
         return units + tokens // self._tokens
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
@@ -321,7 +321,7 @@ class BookHaystack(Haystack):
         return min(self.max_units, int(np.searchsorted(self._about, target, "right")) - 1)
 
     def place(self, units: int, depth: float) -> int:
-        """The sentence that begins nearest to a relative depth of the first `units` sentences."""
+        """Return the sentence that begins nearest to a relative depth of the first `units` ones."""
         target = depth * int(self._starts[units])
         after = bisect_left(self._starts, target, 0, units)
         if after and target - self._starts[after - 1] <= self._starts[after] - target:

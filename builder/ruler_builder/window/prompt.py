@@ -72,12 +72,12 @@ class PromptBuilder:
         return self
 
     def begin_context(self, lead: int = 0) -> PromptBuilder:
-        """The context starts here, or `lead` characters on."""
+        """Return the context starts here, or `lead` characters on."""
         self.context_start = self._length + lead
         return self
 
     def end_context(self, trail: int = 0) -> PromptBuilder:
-        """The context ended `trail` characters ago."""
+        """Return the context ended `trail` characters ago."""
         self.context_end = self._length - trail
         return self
 

@@ -59,7 +59,7 @@ class Panel:
 
 
 def panels(results: Results) -> list[Panel]:
-    """A panel for each parameter in which scored tasks of one family differ, and in nothing else.
+    """Return a panel for each parameter that alone differs between scored tasks of a family.
 
     None where the results do not know the tasks' parameters, or no two tasks differ so; a task
     without those of its family is in no panel.
@@ -182,7 +182,7 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
 
 
 def by_chance(count: int) -> float:
-    """The correlation that two unrelated tasks exceed, either way, in one case of twenty."""
+    """Return the correlation that two unrelated tasks exceed, either way, in one case of twenty."""
     from scipy.special import stdtrit
 
     t = float(stdtrit(count - 2, 0.975))
@@ -201,7 +201,7 @@ def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, 
 
 
 def cluster(correlation: np.ndarray, tasks: list[str]) -> tuple[list[int], list[dict[str, Any]]]:
-    """The leaves' order and the merges of the average-linkage clustering of 1 − r."""
+    """Return the leaves' order and the merges of the average-linkage clustering of 1 − r."""
     from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
     from scipy.spatial.distance import squareform
 

@@ -255,7 +255,7 @@ def _budget(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Pattern | N
 
 
 def _fall_at_length(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
-    """A length at which the scores of all tasks fall at once."""
+    """Return a length at which the scores of all tasks fall at once."""
     lengths = sorted({row.length for row in rows if row.length})
     tasks = sorted({row.task for row in rows})
     if len(tasks) < 3:

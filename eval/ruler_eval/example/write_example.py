@@ -38,7 +38,7 @@ def write_example(folder: Path) -> None:
 
 
 def _first_line(line: str) -> str:
-    """A record whose answer ends at the first line end after some other text."""
+    """Return a record whose answer ends at the first line end after some other text."""
     record = json.loads(line)
     text = record["prediction"]
     start = len(text) - len(text.lstrip())

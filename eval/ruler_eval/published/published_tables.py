@@ -75,7 +75,9 @@ class PublishedTable:
 def newest_tables(
     dataset: str, models_are: ModelKind = "aligned", of_tasks: bool = False
 ) -> list[PublishedTable]:
-    """The latest table for each group and language of `ruler` or `oneruler`; none for another.
+    """Return the latest table for each group and language of `ruler` or `oneruler`.
+
+    None for another.
 
     With `of_tasks` those for each task.
 
@@ -101,7 +103,7 @@ def published_tables() -> tuple[PublishedTable, ...]:
 
 
 def _tables(common: dict[str, Any]) -> Iterator[PublishedTable]:
-    """The tables of one file: what stands above them holds for all."""
+    """Yield the tables of one file: what stands above them holds for all."""
     for table in common.pop("tables"):
         models = tuple(PublishedModel(**model) for model in table["models"])
         yield PublishedTable(**{**common, **table, "models": models})

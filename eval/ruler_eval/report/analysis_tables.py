@@ -15,7 +15,10 @@ _SHOWN = 60  # characters of a reference or an answer in an example
 
 
 def errors(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
-    """A row for each configuration and kind: rows, share of the wrong ones; below it an example."""
+    """Return a row for each configuration and kind.
+
+    Rows, share of the wrong ones; below it an example.
+    """
     if not found:
         return "No wrong answers."
     rows = []
@@ -39,7 +42,10 @@ def errors(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
 
 
 def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
-    """The share of wrong answers that are the model's own without documents; "" where not known."""
+    """Return the share of wrong answers that are the model's own without documents.
+
+    "" where not known.
+    """
     known = [error for error in found if "memory" in error]
     rows = []
     for config in dict.fromkeys(error["config"] for error in known):
@@ -72,7 +78,10 @@ def _example(error: dict[str, Any]) -> str:
 
 
 def _indented(example: str) -> str:
-    """An example below its row; what does not fit the line is left out, and a sign says so."""
+    """Return an example below its row.
+
+    What does not fit the line is left out, and a sign says so.
+    """
     line = "  " + line_of(example)
     if width(line) <= COLUMNS:
         return line
@@ -87,7 +96,9 @@ def _short(text: str) -> str:
 
 
 def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """The tables of `ruler analyze`: the matrix in leaf order, then the clusters as they join.
+    """Return the tables of `ruler analyze`.
+
+    The matrix in leaf order, then the clusters as they join.
 
     A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch stand together.
     """
@@ -124,7 +135,7 @@ def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
 
 
 def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
-    """A table for each panel of Figures 2 and 3: the parameter's values by lengths."""
+    """Return a table for each panel of Figures 2 and 3: the parameter's values by lengths."""
     parts = []
     for panel in found:
         rows = [

@@ -77,7 +77,7 @@ def comparison_verdict(found: Mapping[str, Any], markdown: bool = False) -> str:
 
 
 def unanswered(found: Mapping[str, Any]) -> list[str]:
-    """What became of the rows of both models, and the verdict without those that lack an answer."""
+    """Return how the rows of both models ended, and the verdict without unanswered ones."""
     sides = {side: counts_line(found[side]["counts"]) for side in ("a", "b")}
     if not any(sides.values()):
         return []
@@ -97,7 +97,7 @@ def unanswered(found: Mapping[str, Any]) -> list[str]:
 
 
 def counts_line(counts: RowCounts) -> str:
-    """The rows without a whole answer: `3 failed, 1 truncated`; empty if there are none."""
+    """Return the rows without a whole answer: `3 failed, 1 truncated`; empty if there are none."""
     parts = []
     if counts["failed"]:
         parts.append(f"{counts['failed']:,} failed")
@@ -111,7 +111,7 @@ def counts_line(counts: RowCounts) -> str:
 
 
 def decision(found: Decision) -> str:
-    """The sentence of `ruler compare --max-drop`."""
+    """Return the sentence of `ruler compare --max-drop`."""
     limit, drop = f"{found['max_drop']:g} points", f"{found['drop']:.1f} points"
     text = f"--max-drop {found['max_drop']:g}: over these rows B lost {drop}; over other rows like "
     text += f"these {bounds(found['interval'])} (95 % interval), "
@@ -125,7 +125,7 @@ def decision(found: Decision) -> str:
 
 
 def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """The difference between the results of two seeds in a sentence, and the table behind it."""
+    """Return the difference between two seeds in a sentence, and the table behind it."""
     cells, every = found["configurations"], found["all"]
     a, b = found["seeds"]["a"], found["seeds"]["b"]
     first = "No configuration asks something else under the other seed."
@@ -173,7 +173,10 @@ def ranking(found: Ranking, markdown: bool = False) -> str:
 
 
 def _sides(found: Mapping[str, Any], markdown: bool) -> str:
-    """A line for each side: the model, the seed of two, its rows; then the settings that differ."""
+    """Return a line for each side.
+
+    The model, the seed of two, its rows; then the settings that differ.
+    """
     shown = []
     for side in ("a", "b"):
         model, seed = found[side], found.get("seeds", {}).get(side)
@@ -194,7 +197,7 @@ def _settings(differ: Mapping[str, Sequence[str]]) -> str:
 
 
 def _whose(model: ComparedModel) -> str:
-    """The model, its rows, and what keeps its scores from being sure."""
+    """Return the model, its rows, and what keeps its scores from being sure."""
     return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
 
 

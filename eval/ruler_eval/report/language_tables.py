@@ -36,14 +36,14 @@ class LanguageTable(NamedTuple):
         ]
 
     def rows(self, items: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-        """The rows of text."""
+        """Return the rows of text."""
         columns = [_column(column) for column in self.columns]
         return [
             [text for _, key, form in columns for text in _shown(item, key, form)] for item in items
         ]
 
     def drawn(self, items: Iterable[Mapping[str, Any]], markdown: bool) -> str:
-        """The table as `ruler analyze` prints it; nothing without items."""
+        """Return the table as `ruler analyze` prints it; nothing without items."""
         left = [i for i in range(self.names) if self.header[i] != "rank"]
         return titled(self.title, self.header, self.rows(items), markdown, left)
 
@@ -64,7 +64,7 @@ def _column(column: str) -> tuple[str, str, str]:
 
 
 def _shown(item: Mapping[str, Any], key: str, form: str) -> list[str]:
-    """The cells of a column, or of several where it is a mean."""
+    """Return the cells of a column, or of several where it is a mean."""
     value = item[key] if key else item
     if form in _MEANS:
         return [_text(value[name]) for name in ("score", *_MEANS[form].values())]
@@ -176,7 +176,7 @@ def report(found: Mapping[str, Any], markdown: bool = False) -> str:
 
 
 def instructions(matrix: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The columns of a matrix by the text's and the instruction's language."""
+    """Return the columns of a matrix by the text's and the instruction's language."""
     return sorted({code for row in matrix.values() for code in row})
 
 
@@ -210,7 +210,7 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
 
 
 def text_tokens(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """What `ruler_release.api.tokens_by_tokenizer` counted: a column for each tokenizer."""
+    """Return what `ruler_release.api.tokens_by_tokenizer` counted: a column for each tokenizer."""
     title = (
         f"Mean prompt tokens of the same {found['rows']:,} rows by tokenizer, fitted under "
         f"{found['fitted_under']}"

@@ -30,7 +30,9 @@ _OF_GROUPS = "The tables of the groups of tasks, and of single ones: --all."
 def beside_published(
     results: Results, baseline: Baseline = "chat", markdown: bool = False, every: bool = True
 ) -> str:
-    """A table for each group, language and task with published results; one sentence without any.
+    """Return a table for each group, language and task with published results.
+
+    One sentence without any.
 
     The models are the aligned ones, or with the threshold `base` the base ones. Without `every`
     the table of all tasks stands for those of their groups and of single ones.
@@ -78,7 +80,7 @@ def beside_published(
 def _task_table(
     own: Mapping[str, float | None], label: str, published: PublishedTable, markdown: bool
 ) -> str:
-    """A task's scores by length, and their mean where every length of the table was scored."""
+    """Return a task's scores by length, and their mean if every length was scored."""
     lengths = published.lengths
     scores = [score for name in lengths if (score := own.get(name)) is not None]
     mean = sum(scores) / len(scores) if len(scores) == len(lengths) else None

@@ -27,19 +27,19 @@ _LONGEST_PART = 1200
 
 
 def short_text(view: RowView) -> str:
-    """The instruction, the text around each piece of evidence, question, references, answers."""
+    """Return instruction, text around the evidence, question, references and answers."""
     return "\n".join(_sections(view)) + "\n"
 
 
 def whole_text(view: RowView) -> str:
-    """The row's whole text with every piece of evidence marked, then references and answers."""
+    """Return the row's whole text with the evidence marked, then references and answers."""
     parts = (visible(text) if piece is None else _marked(piece) for text, piece in view.marked())
     lines = [_title(view), "", "".join(parts), "", *_prefix(view), *_end(view)]
     return "\n".join(lines) + "\n"
 
 
 def row_page(view: RowView) -> str:
-    """The row as one HTML page."""
+    """Return the row as one HTML page."""
     page = template(
         Path(__file__).with_name("row_page.html.j2"),
         visible=visible,
@@ -87,7 +87,7 @@ def _evidence(piece: Piece, view: RowView) -> Iterator[str]:
 
 
 def _marked(piece: Piece, most: int | None = None) -> str:
-    """A piece of evidence between its marks."""
+    """Return a piece of evidence between its marks."""
     left, right = GOLD if piece.answer else DISTRACTOR
     return left + (visible(piece.text) if most is None else shortened(piece.text, most)) + right
 
@@ -107,7 +107,7 @@ def _end(view: RowView) -> Iterator[str]:
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a long text."""
+    """Return the beginning and the end of a long text."""
     if len(text) <= _LONGEST_PART:
         return text
     half = _LONGEST_PART // 2
@@ -115,7 +115,7 @@ def _ends(text: str) -> str:
 
 
 def _indented(text: str, by: str = "  ") -> str:
-    """A text in lines of COLUMNS columns, every one indented; its own line ends stay."""
+    """Return a text in lines of COLUMNS columns, every one indented; its own line ends stay."""
     lines = [
         part for line in visible(text).split("\n") for part in _in_columns(line, COLUMNS - len(by))
     ]
@@ -123,7 +123,7 @@ def _indented(text: str, by: str = "  ") -> str:
 
 
 def _in_columns(line: str, columns: int) -> list[str]:
-    """A line in lines of so many columns: a sign of Chinese takes two, an accent none."""
+    """Return a line in lines of so many columns: a sign of Chinese takes two, an accent none."""
     from rich.text import Text
 
     return [part.plain for part in Text(line).wrap(out.console, columns)] or [""]

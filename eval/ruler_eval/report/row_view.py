@@ -109,7 +109,7 @@ class RowView:
         return self.input[self.context[1] :]
 
     def marked(self, start: int = 0, end: int | None = None) -> list[tuple[str, Piece | None]]:
-        """The text of `input` from start to end in parts, those of the evidence with their piece.
+        """Return the text of `input` from start to end in parts; evidence has its piece.
 
         A piece within another is marked with it.
         """
@@ -125,7 +125,10 @@ class RowView:
 
 
 def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = ()) -> RowView:
-    """A row of a release with the answers of runs. Raises RulerError for what is not there."""
+    """Return a row of a release with the answers of runs.
+
+    Raises RulerError for what is not there.
+    """
     name = _single(release, config)
     row = _row(release, name, index)
     return view_of(release, name, row, [_answer(release, name, row, run) for run in runs])
@@ -134,7 +137,7 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
 def view_of(
     release: Release, config: str, row: PartialRow, answers: Sequence[RunAnswer]
 ) -> RowView:
-    """The view of a row that was read with COLUMNS."""
+    """Return the view of a row that was read with COLUMNS."""
     return RowView(
         config=config,
         rows=release.size(config),
@@ -146,7 +149,7 @@ def view_of(
 
 
 def _single(release: Release, config: str) -> str:
-    """The name of a configuration of one task, as the release has it."""
+    """Return the name of a configuration of one task, as the release has it."""
     if config in release.configs:
         return config
     parsed = release.parse(config)

@@ -11,17 +11,17 @@ from ruler_common.terminal import narrow_table, sentences
 
 
 def number(value: float | None) -> str:
-    """A score with one decimal, as the papers print it."""
+    """Return a score with one decimal, as the papers print it."""
     return "-" if value is None else f"{value:.1f}"
 
 
 def bounds(interval: Sequence[float] | None) -> str:
-    """An interval with one decimal."""
+    """Return an interval with one decimal."""
     return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
 def p_value(value: float | None) -> str:
-    """A p with three decimals, and never 0.000."""
+    """Return a p with three decimals, and never 0.000."""
     if value is None:
         return "-"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
@@ -34,7 +34,7 @@ def titled(
     markdown: bool = False,
     left: Sequence[int] = (0,),
 ) -> str:
-    """A table that narrow_table draws under its title; nothing where there are no rows."""
+    """Return a table that narrow_table draws under its title; nothing where there are no rows."""
     text = narrow_table(header, rows, markdown, left)
     return f"{sentences(title, markdown)}\n\n{text}" if rows else ""
 

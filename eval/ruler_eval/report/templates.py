@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 
 def dress() -> Markup:
-    """The style that all pages wear."""
+    """Return the style that all pages wear."""
     return Markup(Path(__file__).with_name("dress.css").read_text(encoding="utf-8"))
 
 
 def template(path: Path, **filters: Callable[..., str]) -> Template:
-    """The template in a file, with these filters."""
+    """Return the template in a file, with these filters."""
     environment = Environment(
         loader=FileSystemLoader(path.parent), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,

@@ -81,7 +81,7 @@ class Estimate:
     cached_tokens: int | None = None
 
     def lines(self, price: tuple[float, float] | None = None) -> list[str]:
-        """The estimate in words; `price` of a million tokens of prompts and of answers."""
+        """Return the estimate in words; `price` of a million tokens of prompts and of answers."""
         samples = f"{self.samples} samples of " if self.samples > 1 else ""
         lines = [
             f"To do: {samples}{number_of(self.rows, 'row')} of "
@@ -112,7 +112,9 @@ class Waves(NamedTuple):
 
     @classmethod
     def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
-        """The waves of a run; None where it has too many configurations to go round in waves.
+        """Return the waves of a run.
+
+        None where it has too many configurations to go round in waves.
 
         They grow, unless the caller looks at the rows between them: `look_every` is the most rows
         of one.
@@ -123,7 +125,7 @@ class Waves(NamedTuple):
         return cls(min(first, look_every or first), growing=look_every is None)
 
     def number(self, place: int) -> int:
-        """The wave of the row at a place of the frozen order."""
+        """Return the wave of the row at a place of the frozen order."""
         before = place // self.first
         return before.bit_length() if self.growing else before
 
@@ -289,7 +291,7 @@ class Beginning(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Beginning:
-        """The beginnings of a text."""
+        """Return the beginnings of a text."""
         digest = hashlib.blake2b(digest_size=_DIGEST)
         data = text.encode()
         found = bytearray()

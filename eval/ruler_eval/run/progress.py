@@ -60,7 +60,7 @@ class Progress:
         self._bar.update(self._task, advance=row_tokens, **self._fields())
 
     def _fields(self) -> dict[str, Any]:
-        """What the columns show."""
+        """Return what the columns show."""
         seconds = max(time.monotonic() - self._started, 1e-9)
         return {
             "rows": self._states.total(),
@@ -161,7 +161,7 @@ class RunSummary:
         session["prompt_token_differences"] = self.differences
 
     def lines(self) -> list[str]:
-        """The summary in words, failures first."""
+        """Return the summary in words, failures first."""
         total, rows = self.total, self.total.total()
         lines = []
         if total["error"]:

@@ -87,7 +87,7 @@ class Prompt:
 
 
 def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """A model's tokenizer from a folder or the Hub; a RulerError says what is missing."""
+    """Return a model's tokenizer from a folder or the Hub; a RulerError says what is missing."""
     if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
         raise RulerError(f"There is no tokenizer folder '{name}'.")
     try:
@@ -97,7 +97,7 @@ def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bo
 
 
 def template_arguments(thinks: bool) -> dict[str, Any]:
-    """What is passed into a chat template beside the messages."""
+    """Return what is passed into a chat template beside the messages."""
     return {"enable_thinking": thinks, "thinking": thinks, "date_string": TEMPLATE_DATE}
 
 
@@ -234,7 +234,7 @@ class Prompter:
         return template_arguments(self.reasoning.on)
 
     def settings(self) -> dict[str, Any]:
-        """What can move a score, for run.json."""
+        """Return what can move a score, for run.json."""
         used = self.template if self.mode != "completion" else None
         digest = hashlib.sha256(used.encode()).hexdigest() if used else None
         return {
@@ -264,7 +264,7 @@ class Prompter:
         )
 
     def messages(self, row: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The turns, for a chat endpoint or template; none in completion mode."""
+        """Return the turns, for a chat endpoint or template; none in completion mode."""
         if self.mode == "completion":
             return []
         prefix = row["answer_prefix"]
@@ -275,7 +275,7 @@ class Prompter:
         return turns
 
     def text(self, row: Mapping[str, Any]) -> str | None:
-        """The whole prompt as the model sees it; None in a chat mode without a tokenizer."""
+        """Return the whole prompt as the model sees it; None in a chat mode without a tokenizer."""
         if self.mode == "completion":
             return str(row["input"] + row["answer_prefix"])
         if self.tokenizer is None:

@@ -52,7 +52,7 @@ class Reasoning:
 
 
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
-    """The text of generated tokens without special tokens, except the marks of reasoning.
+    """Return the text of generated tokens without special tokens, except the marks of reasoning.
 
     A character of which truncation left only a part is dropped, as servers do.
     """
@@ -78,7 +78,7 @@ def count_tokens(tokenizer: Any, text: str) -> int:
 
 
 def truncate(tokenizer: Any, answer: str, max_new_tokens: int) -> tuple[str, bool]:
-    """The first `max_new_tokens` tokens of an answer, and whether anything was left out.
+    """Return the first `max_new_tokens` tokens of an answer, and whether anything was left out.
 
     After a short reasoning the rest of its room must not lengthen the answer.
     """

@@ -79,7 +79,7 @@ def _record_of_answer(completion: Completion, limit: int | None, tokenizer: Any)
 
 
 def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:
-    """The reasoning, the answer, and whether the reasoning ended (None: there was none).
+    """Return the reasoning, the answer, and whether the reasoning ended (None: there was none).
 
     A server's own parser may have set reasoning apart already; what it left is read all the same.
     """

@@ -72,7 +72,7 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
 
 
 def dataset_of(name: str) -> str:
-    """The data set a configuration name belongs to: those of ONERULER name a language.
+    """Return the data set a configuration name belongs to: those of ONERULER name a language.
 
     `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are ONERULER's, `vt_4k_qwen2.5` is RULER's.
     """
@@ -97,7 +97,9 @@ class Naming:
     def of(
         self, task: str, length: str | int | None, where: Path, languages: str | None = None
     ) -> str:
-        """The name of a task's configuration; a RulerError where length or language is unknown.
+        """Return the name of a task's configuration.
+
+        A RulerError where length or language is unknown.
 
         Also where the file says otherwise than the caller: answers of all tasks would be of one.
         """
@@ -139,7 +141,7 @@ class Naming:
         return known is not None and known != parse_length(asked, self.names.dataset)
 
     def _guess(self, task: str, length: str, languages: str | None) -> str:
-        """The only tokenizer under which the release has such rows."""
+        """Return the only tokenizer under which the release has such rows."""
         these = [c for c in self.held if (c.task, c.length) == (task, length)]
         same = {c.tokenizer for c in these if languages in (None, c.languages)}
         found = sorted(same or {config.tokenizer for config in self.held})
@@ -151,7 +153,7 @@ class Naming:
 
 
 def tokens_name(tokens: int, dataset: str) -> str:
-    """A number of tokens as a length: its name in the data set's thousands, else the number.
+    """Return a number of tokens as a length: its name in the data set's thousands, else the number.
 
     In ruler 4096 is `4k` and 128000 stays 128000, though it is 125 times 1024.
     """
@@ -170,7 +172,10 @@ def _is_length(name: str, dataset: str) -> bool:
 
 
 def config_at_end(names: Names, text: str) -> str | None:
-    """The longest configuration name that a text is or ends in: `vt_4k` of `general_qa_vt_4k`."""
+    """Return the longest configuration name that a text is or ends in.
+
+    `vt_4k` of `general_qa_vt_4k`.
+    """
     words = text.split("_")
     for start in range(len(words) - 1):
         try:
@@ -203,7 +208,7 @@ def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | 
 
 
 def _task_in(part: str, names: Names) -> str | None:
-    """The longest task name that a part of a path has as whole words."""
+    """Return the longest task name that a part of a path has as whole words."""
     known = sorted((*names.tasks, ABLATION), key=len, reverse=True)
     return next((t for t in known if re.search(rf"(?<![a-z]){t}(?![a-z_]*[a-z])", part)), None)
 

@@ -72,7 +72,7 @@ def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
 
 
 def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Prediction:
-    """The answer that a model's output gives to the row of a sample's metadata."""
+    """Return the answer that a model's output gives to the row of a sample's metadata."""
     usage = output.usage
     stop = output.stop_reason if output.choices else "unknown"
     content = output.choices[0].message.content if output.choices else ""

@@ -112,7 +112,10 @@ def moments(
     clusters: Sequence[np.ndarray | None] | None = None,
     uneven: Sequence[Uneven | None] | None = None,
 ) -> Moments:
-    """The weighted mean of the strata's means; the rows are Kish's, by the design effect fewer."""
+    """Return the weighted mean of the strata's means.
+
+    The rows are Kish's, by the design effect fewer.
+    """
     shares = np.ones(len(strata)) if weights is None else np.asarray(weights, dtype=float)
     shares = shares / shares.sum()
     means = [float(np.mean(values)) for values in strata]
@@ -164,7 +167,7 @@ def interval(
     *,
     confidence: float = CONFIDENCE,
 ) -> tuple[float, float] | None:
-    """The interval of the weighted mean of the strata's means; scores and bounds are 0 … 1.
+    """Return the interval of the weighted mean of the strata's means; scores and bounds are 0 … 1.
 
     `strata` holds each independent cell's row scores; `weights` default to equal, `clusters` to
     rows that share nothing, `uneven` to rows that count alike. None without rows.
@@ -181,7 +184,7 @@ def interval(
 def clopper_pearson(
     mean: float, rows: float, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """The exact interval of a proportion; `rows` may be a fraction (an effective number)."""
+    """Return the exact interval of a proportion; `rows` may be a fraction (an effective number)."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence) / 2
@@ -197,7 +200,7 @@ def percent(
     clusters: Sequence[np.ndarray | None] | None = None,
     uneven: Sequence[Uneven | None] | None = None,
 ) -> list[float] | None:
-    """The interval as a results.json has it: [low, high], 0 … 100."""
+    """Return the interval as a results.json has it: [low, high], 0 … 100."""
     bounds = interval(strata, weights, clusters, uneven)
     return [100 * bound for bound in bounds] if bounds else None
 

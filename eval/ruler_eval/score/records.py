@@ -38,7 +38,7 @@ def records_of(file: Path, damaged: list[str]) -> Records:
 def parquet_records(
     file: Path, chosen: Callable[[Collection[str]], Iterable[str]]
 ) -> Iterator[tuple[str, Any]]:
-    """The rows of a Parquet file; `chosen` says which of its columns, `doc.id` and so on."""
+    """Yield the rows of a Parquet file; `chosen` says which of its columns, `doc.id` and so on."""
     columns = leaf_columns(file)
     _each_once(file, columns)
     for number, row in enumerate(rows_of(file, list(chosen(columns))), 1):
@@ -73,7 +73,7 @@ def _lines(file: Path, damaged: list[str]) -> Records:
 
 
 def _decoded(data: bytes, encoding: str = "utf-8-sig") -> tuple[str, bool]:
-    """The text of bytes, with � for those that are none, and whether all are."""
+    """Return the text of bytes, with � for those that are none, and whether all are."""
     try:
         return data.decode(encoding), True
     except UnicodeDecodeError:

@@ -97,7 +97,7 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
 def _read(
     folder: Path, predictions: Predictions, keep_prompts: bool
 ) -> dict[str, list[ReferenceLine]]:
-    """The lines of the data files below a folder, by the predictions' configurations."""
+    """Return the lines of the data files below a folder, by the predictions' configurations."""
     if not folder.is_dir():
         raise RulerError(f"There is no folder '{folder}': --references names one of data files.")
     wanted = {row.config for row in predictions.rows}
@@ -120,7 +120,7 @@ def _read(
 
 @lru_cache(maxsize=128)  # the runs of one page are of the same rows
 def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list[ReferenceLine]:
-    """The lines of a data file as it was `changed`; none where it is something else."""
+    """Return the lines of a data file as it was `changed`; none where it is something else."""
     lines = _lines(file)
     if not all({"index", "outputs"} <= line.keys() for line in lines):
         return []
@@ -144,7 +144,7 @@ def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceL
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
-    """The objects of a file, or none where it holds anything else."""
+    """Return the objects of a file, or none where it holds anything else."""
     try:
         lines = (line.removeprefix(codecs.BOM_UTF8) for _, line in lines_of(file))
         found = [json_value(line) for line in lines if line.strip()]

@@ -248,7 +248,7 @@ def documents_of(results: Results) -> dict[str, dict[int, str]]:
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
-    """The names of the cells' lengths, shortest first."""
+    """Return the names of the cells' lengths, shortest first."""
     tokens = {cell["length"]: cell["max_length"] for cell in cells}
     return sorted(tokens, key=tokens.__getitem__)
 

@@ -28,7 +28,10 @@ _SCORED_BY = ("task", "outputs", "instruction_language", "none_word")
 
 
 def prompt(line: dict[str, Any], task_name: str | None = None, direct: str = "") -> Doc:
-    """A row as lighteval asks it; `direct` stands between the input and the answer prefix."""
+    """Return a row as lighteval asks it.
+
+    `direct` stands between the input and the answer prefix.
+    """
     return Doc(
         query=line["input"] + direct + line["answer_prefix"],
         choices=list(line["outputs"]),

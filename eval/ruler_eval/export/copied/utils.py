@@ -20,7 +20,7 @@ _HERE = Path(__file__).resolve().parent
 
 @functools.cache
 def _scoring() -> tuple[Any, dict[str, Any]]:
-    """The metric of this folder, by its path, and scoring.json."""
+    """Return the metric of this folder, by its path, and scoring.json."""
     name, path = "frozen_ruler_score", _HERE / "ruler_score.py"
     spec = importlib.util.spec_from_file_location(
         name, path, submodule_search_locations=[str(_HERE)]
@@ -33,7 +33,10 @@ def _scoring() -> tuple[Any, dict[str, Any]]:
 
 
 def release_folder() -> str:
-    """The release's folder: RULER_RELEASE, or where scoring.json says, seen from this folder."""
+    """Return the release's folder.
+
+    RULER_RELEASE, or where scoring.json says, seen from this folder.
+    """
     known = os.environ.get("RULER_RELEASE") or _HERE / _scoring()[1]["release"]
     folder = Path(known).resolve()
     if not (folder / "manifest.json").is_file():
@@ -44,7 +47,7 @@ def release_folder() -> str:
 
 
 def rows(file: str, **_: Any) -> Any:
-    """The rows of one of the release's files, as lm-evaluation-harness takes them."""
+    """Return the rows of one of the release's files, as lm-evaluation-harness takes them."""
     import datasets
 
     # not by the folder: its card would be read and parsed again for every task
@@ -53,7 +56,7 @@ def rows(file: str, **_: Any) -> Any:
 
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """The score and the strict score, 0 … 1, of the one answer to a row."""
+    """Return the score and the strict score, 0 … 1, of the one answer to a row."""
     rules, scoring = _scoring()
     language = doc["instruction_language"] if scoring["dataset"] == "oneruler" else None
     if table := scoring["languages"].get(language):  # it is none of the metric's 26

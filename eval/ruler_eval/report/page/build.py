@@ -134,7 +134,7 @@ def _facts(run: ReportedRun) -> RunFacts:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Custom rows, and what else `ruler score` says first of a run that is not sure."""
+    """Return custom rows, and what else `ruler score` says first of a run that is not sure."""
     rows = rows_of(results)
     return [rows] * (not are_frozen(rows)) + warnings_of(results)
 

@@ -46,28 +46,31 @@ class Figure:
 
 
 def full_width(title: str, chart: Any, description: str = "", **properties: Any) -> Figure:
-    """A figure as wide as its place."""
+    """Return a figure as wide as its place."""
     properties |= {"width": "container", "description": description or title}
     return Figure(title, chart.properties(**properties))
 
 
 def chart_of(data: Iterable[Datum]) -> Any:
-    """A chart of these data, to be given marks."""
+    """Return a chart of these data, to be given marks."""
     return alt.Chart(alt.Data(values=list(data)))
 
 
 def of_series(series: Series) -> Datum:
-    """The fields of a datum by which the page's script knows the models."""
+    """Return the fields of a datum by which the page's script knows the models."""
     return {"model": series["label"], "series": series["id"]}
 
 
 def first_series(page: PageData) -> dict[int, Series]:
-    """The first series of each run."""
+    """Return the first series of each run."""
     return {one["run"]: one for one in reversed(page["series"])}
 
 
 def with_intervals(base: Any, scale: Any, size: int, **point: Any) -> list[Any]:
-    """The layers of points with their intervals beside them; `point` has more of their encoding."""
+    """Return the layers of points with their intervals beside them.
+
+    `point` has more of their encoding.
+    """
     rules, points = (
         base.mark_rule(strokeWidth=2),
         base.mark_point(filled=True, size=size, opacity=1),
@@ -99,7 +102,7 @@ def dots(
 
 
 def lines(base: Any, shape: Any, tooltip: Sequence[Any]) -> list[Any]:
-    """The layers of lines with a point at each score."""
+    """Return the layers of lines with a point at each score."""
     points = base.mark_point(filled=True, size=56, opacity=1)
     return [base.mark_line(strokeWidth=2), points.encode(shape=shape, tooltip=tooltip)]
 
@@ -120,7 +123,10 @@ def _of_models(series: Sequence[Series], shown_as: list[str]) -> dict[str, Any]:
 
 
 def windows(lengths: Sequence[Length]) -> list[Length]:
-    """The lengths that have a window: the control `0k` has none, nor a place on such an axis."""
+    """Return the lengths that have a window.
+
+    The control `0k` has none, nor a place on such an axis.
+    """
     return [item for item in lengths if item["tokens"]]
 
 
@@ -140,7 +146,7 @@ def length_axis(lengths: Sequence[Length]) -> Any:
 
 
 def bounds(score: float, interval: Sequence[float] | None) -> Datum:
-    """A score (or a difference) with its interval, as the fields of a datum."""
+    """Return a score (or a difference) with its interval, as the fields of a datum."""
     low, high = interval or (score, score)
     return {
         "score": round(score, 2),
@@ -151,13 +157,13 @@ def bounds(score: float, interval: Sequence[float] | None) -> Datum:
 
 
 def difference_domain(data: Sequence[Datum]) -> list[float]:
-    """An axis around zero that holds all intervals of differences."""
+    """Return an axis around zero that holds all intervals of differences."""
     edge = max([5.0, *(abs(one[end]) for one in data for end in ("low", "high"))])
     return [-edge, edge]
 
 
 def colour(score: float) -> str:
-    """The colour of a score of 0 … 100, as #rrggbb."""
+    """Return the colour of a score of 0 … 100, as #rrggbb."""
     return "#" + "".join(f"{part:02x}" for part in _parts(score))
 
 

@@ -105,12 +105,15 @@ def error_kinds(page: PageData) -> list[ErrorKind]:
 
 
 def group_name(group: Group) -> str:
-    """A group in words."""
+    """Return a group in words."""
     return "all tasks" if group["name"] == "all" else group["name"]
 
 
 def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
-    """A curve by length for all tasks and each category; dots where there is one length alone."""
+    """Yield a curve by length for all tasks and each category.
+
+    Dots where there is one length alone.
+    """
     shown = charts.windows(page["lengths"])
     if len(shown) == 1:
         yield "average", _one_length(page, shown[0])
@@ -166,7 +169,7 @@ def _curve(page: PageData, group: Group, of_all: bool) -> Figure:
 
 
 def _thresholds(group: Group) -> list[Any]:
-    """A dashed line at the threshold of the effective length, with its value."""
+    """Return a dashed line at the threshold of the effective length, with its value."""
     levels = {row["threshold"] for row in group["rows"]} - {None}
     data = [{"score": level, "text": f"threshold {level:.1f}"} for level in levels if level]
     if not data:
@@ -180,7 +183,7 @@ def _thresholds(group: Group) -> list[Any]:
 
 
 def _at_line_ends(page: PageData, data: Sequence[Datum]) -> Any:
-    """The models' names beside the ends of their lines, kept from each other."""
+    """Return the models' names beside the ends of their lines, kept from each other."""
     ends = {one["series"]: one for one in sorted(data, key=lambda one: float(one["tokens"]))}
     ranked = sorted(ends.values(), key=lambda one: -one["score"])
     places: list[float] = []
@@ -342,7 +345,7 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
 
 
 def _with_choice(chart: Any, languages: Sequence[str]) -> Any:
-    """The chart of one choice of languages, and a list to choose from beneath it."""
+    """Return the chart of one choice of languages, and a list to choose from beneath it."""
     choice = alt.param(
         name="languages",
         value=languages[0],
@@ -360,7 +363,7 @@ def _in_words(languages: Sequence[str]) -> list[str]:
 
 
 def complexity_figures(page: PageData) -> Iterator[tuple[str, Figure]]:
-    """A chart for each panel, by name: the parameter along it, a line for each length."""
+    """Yield a chart for each panel, by name: the parameter along it, a line for each length."""
     for number, panel in enumerate(page["complexity"]):
         yield f"complexity-{number}", _panel(page, panel)
 
@@ -436,7 +439,7 @@ def correlation_figure(found: Mapping[str, Any]) -> Figure:
 
 
 def language_figures(page: PageData, languages: Languages) -> Iterator[tuple[str, Figure]]:
-    """The charts of ONERULER that have data, by name."""
+    """Yield the charts of ONERULER that have data, by name."""
     shown = charts.first_series(page)
     series = [shown[run] for run in sorted(shown)]
     models = [(charts.of_series(shown[model["run"]]), model) for model in languages["models"]]

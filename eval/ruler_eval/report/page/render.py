@@ -63,7 +63,7 @@ def write_report(
 
 
 def render(page: PageData, figures: Mapping[str, charts.Figure]) -> str:
-    """The whole HTML file."""
+    """Return the whole HTML file."""
     cells: list[dict[str, Any]] = []
 
     def remember(
@@ -77,7 +77,7 @@ def render(page: PageData, figures: Mapping[str, charts.Figure]) -> str:
     specs = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
-        """What the script reads; asked for when every cell is drawn."""
+        """Return what the script reads; asked for when every cell is drawn."""
         kinds = page["errors"]["kinds"]
         known = {
             **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
@@ -133,14 +133,14 @@ def _score(value: float | None) -> str:
 
 
 def _tokens_of(name: str) -> int:
-    """A printed length (`>128K`, `<4K`, `32K`) as a number to sort by."""
+    """Return a printed length (`>128K`, `<4K`, `32K`) as a number to sort by."""
     digits = "".join(character for character in name if character.isdigit())
     tokens = 1024 * int(digits or 0)
     return tokens + 1 if ">" in name else tokens - 1 if "<" in name else tokens
 
 
 def _warnings(page: PageData) -> dict[str, list[str]]:
-    """What a reader must know first, and the runs of which it holds."""
+    """Return what a reader must know first, and the runs of which it holds."""
     found: dict[str, list[str]] = {}
     for run in page["runs"]:
         for warning in run["warnings"]:
@@ -149,7 +149,7 @@ def _warnings(page: PageData) -> dict[str, list[str]]:
 
 
 def _scale_css() -> str:
-    """A rule for each whole score, and the legend's ramp."""
+    """Return a rule for each whole score, and the legend's ramp."""
     rules = [
         f".s{n}{{background:{charts.colour(n)};color:{charts.text_colour(n)}}}" for n in range(101)
     ]

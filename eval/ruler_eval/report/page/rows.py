@@ -141,7 +141,7 @@ class ConfigRows:
         return (*how, *ended, answer.text, answer.outputs, id(row["input"]), row.get("memory"))
 
     def on_page(self) -> ShownRows:
-        """What the page holds of them; a row that was not found is its answer alone."""
+        """Return what the page holds of them; a row that was not found is its answer alone."""
         rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
         return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
 
@@ -203,7 +203,7 @@ def _prefer_what_differs(every: Sequence[ConfigRows]) -> None:
 
 
 def _groups(file: Sequence[ConfigRows]) -> set[int]:
-    """The row groups of a release's file that hold rows wanted."""
+    """Return the row groups of a release's file that hold rows wanted."""
     return {index // BATCH_ROWS for rows in file for index in rows.wanted}
 
 
@@ -250,7 +250,10 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
 
 
 def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:
-    """A row as far as the file of its answer holds it; without a prompt its text is empty."""
+    """Return a row as far as the file of its answer holds it.
+
+    Without a prompt its text is empty.
+    """
     if not answer.outputs:
         return None
     if (prompt := answer.known_prompt) is not None:
@@ -263,7 +266,7 @@ def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:
 def shown_row(
     index: int, score: float, kind: str | None, row: PartialRow | None, answer: Prediction | None
 ) -> ShownRow:
-    """A row's place on the page; `row` and `answer` are None where they are not known."""
+    """Return a row's place on the page; `row` and `answer` are None where they are not known."""
     known: Mapping[str, Any] = row or {}
     question = str(known.get("question") or (answer.question if answer else None) or "")
     references = list(known.get("outputs") or (answer.outputs if answer else None) or ())
@@ -322,7 +325,7 @@ def fitted(rows: Rows, most_bytes: int) -> FittedRows:
 
 
 def packed(text: str) -> str:
-    """A text, compressed, in base64."""
+    """Return a text, compressed, in base64."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
@@ -347,7 +350,7 @@ def _short(row: ShownRow, most: int) -> ShownRow:
 
 
 def show_command(run: ReportedRun) -> ShowCommand | None:
-    """The arguments by which `ruler show` shows a row of the run's release, and its answer."""
+    """Return the arguments by which `ruler show` shows a row of the run and its answer."""
     if (release := run.release) is None:
         return None
     at = f" --revision {release.revision}" if release.revision else ""
@@ -359,7 +362,10 @@ def show_command(run: ReportedRun) -> ShowCommand | None:
 
 
 def _place(path: Path) -> str:
-    """A path as a shell takes it, from this folder or the user's own: a page may be published."""
+    """Return a path as a shell takes it, from this folder or the user's own.
+
+    A page may be published.
+    """
     whole = path.absolute()
     for root, before in ((Path.cwd(), ""), (Path.home(), "~/")):
         if whole != root and whole.is_relative_to(root):

@@ -123,7 +123,7 @@ def open_runs(
 
 
 def _labels(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """The names as text; equal ones with what was given for their run."""
+    """Return the names as text; equal ones with what was given for their run."""
     shown = [shortened(name, _LONGEST_NAME).replace("\n", " ") for name in names]
     labels = [
         f"{name} ({shortened(str(path), _LONGEST_NAME)})" if shown.count(name) > 1 else name
@@ -162,12 +162,12 @@ def _with_answers(
 
 
 def _here(name: str, folder: Path) -> Path | None:
-    """A scored file where it was, or beside the results that name it."""
+    """Return a scored file where it was, or beside the results that name it."""
     return next(filter(Path.is_file, (folder / Path(name).name, Path(name))), None)
 
 
 def _together(files: Sequence[Path]) -> list[Path]:
-    """The folder of a run's files, so that its run.json is read once; else the files."""
+    """Return the folder of a run's files, so that its run.json is read once; else the files."""
     folder, *others = {file.parent for file in files}
     return list(files) if others or not (folder / "run.json").is_file() else [folder]
 

@@ -48,7 +48,7 @@ _MOST_FOR_ALL_PAIRS = 3  # runs: of more, each is paired with the first alone
 
 
 def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
-    """A series for each run and tokenizer, with the languages that stand for the whole run."""
+    """Return a series for each run and tokenizer, with the languages that its means are over."""
     named = [
         (number, run.label, tokenizer, run.results["summary"])
         for number, run in enumerate(runs)
@@ -69,12 +69,12 @@ def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
 
 
 def cells_of(series: Series, run: ReportedRun) -> dict[str, Cell]:
-    """The configurations that a series' means are over."""
+    """Return the configurations that a series' means are over."""
     return chosen(run.results, series["tokenizer"], series["languages"])
 
 
 def all_lengths(runs: Sequence[ReportedRun]) -> list[Length]:
-    """The lengths of all runs, shortest first."""
+    """Return the lengths of all runs, shortest first."""
     tokens = {
         cell["length"]: cell["max_length"]
         for run in runs
@@ -87,14 +87,14 @@ def all_lengths(runs: Sequence[ReportedRun]) -> list[Length]:
 
 
 def all_tasks(runs: Sequence[ReportedRun]) -> list[str]:
-    """The scored tasks, in the order of the papers' tables."""
+    """Return the scored tasks, in the order of the papers' tables."""
     scored = {cell["task"] for run in runs for cell in run.results["configurations"].values()}
     order = dict.fromkeys(task for run in runs for task in run.results["dataset"]["tasks"])
     return [task for task in order if task in scored] + sorted(scored - set(order))
 
 
 def groups(lines: Sequence[Line]) -> list[Group]:
-    """A table for all tasks, which comes first, and one for each category that any run has."""
+    """Return a table for all tasks, then one for each category that any run has."""
     summaries = [run.results["summary"][s["tokenizer"]][s["languages"]] for s, run in lines]
     known = dict.fromkeys(name for summary in summaries for name in summary)
     names = sorted(known, key=lambda name: name != "all")
@@ -119,13 +119,13 @@ def groups(lines: Sequence[Line]) -> list[Group]:
 
 
 def _rank(row: GroupRow) -> tuple[float, float]:
-    """The highest mean that weighs longer lengths more comes first, means that are none last."""
+    """Return the key by which rows are sorted: the highest wAvg (inc) first, none last."""
     inc, average = row["weighted_inc"]["score"], row["average"]["score"]
     return 1.0 if inc is None else -inc, 1.0 if average is None else -average
 
 
 def _published(group: str, lines: Sequence[Line]) -> list[PublishedRow]:
-    """The papers' models in this group, aligned ones first, in the series' languages."""
+    """Return the papers' models in this group, aligned ones first, in the series' languages."""
     if any(run.results["dataset"]["standard"] is False for _, run in lines):
         return []
     dataset = lines[0][1].results["dataset"]["name"]
@@ -180,7 +180,7 @@ def heat_map(
     rows: Mapping[str, Sequence[str]],
     lengths: Sequence[Length],
 ) -> HeatMap:
-    """A series' heat map; `rows` maps each row's name to its configurations."""
+    """Return a series' heat map; `rows` maps each row's name to its configurations."""
     return {
         "series": series["id"],
         "rows": list(rows),
@@ -229,7 +229,10 @@ def depth_maps(lines: Sequence[Line], tasks: Sequence[str]) -> list[DepthMap]:
 
 
 def needle_maps(lines: Sequence[Line], tasks: Sequence[str]) -> list[DepthMap]:
-    """The tasks that hide needles, together: a map a series, where a needle's depth is known."""
+    """Return the tasks that hide needles, together.
+
+    A map a series, where a needle's depth is known.
+    """
     maps = (_depth_map(*line, NEEDLES, _of_needles(line[1], tasks)) for line in lines)
     return [found for found in maps if found["lengths"]]
 
@@ -298,7 +301,10 @@ def pairs(runs: Sequence[ReportedRun]) -> list[Pair]:
 
 
 def shown_languages(pair: Pair) -> list[str]:
-    """The languages that a pair's differences are of: the mean over them first, pairs last."""
+    """Return the languages that a pair's differences are of.
+
+    The mean over them first, pairs last.
+    """
     known = {item["language"] for item in pair["differences"]} - {""}
     return sorted(known, key=lambda name: (name != EVERY_LANGUAGE, "-" in name, name))
 

@@ -21,7 +21,7 @@ _COUNTED = {"missing": "missing", "failed": "failed", "cut": "truncated"}
 
 
 def verdict(page: PageData) -> list[str]:
-    """The sentences, the most important first."""
+    """Return the sentences, the most important first."""
     group = page["groups"][0]
     ranked = sorted(group["rows"], key=_mean, reverse=True)
     found = list(_leads(page, ranked)) or list(_alone(page, group))
@@ -29,7 +29,7 @@ def verdict(page: PageData) -> list[str]:
 
 
 def _mean(row: GroupRow) -> float:
-    """A row's average; where no length has all tasks, that of the means that there are."""
+    """Return a row's average; where no length has all tasks, that of the means that there are."""
     if row["average"]["score"] is not None:
         return row["average"]["score"]
     known = [mean["score"] for mean in row["lengths"].values() if mean["score"] is not None]
@@ -63,7 +63,7 @@ def _alone(page: PageData, group: Group) -> Iterator[str]:
 
 
 def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
-    """The first two by their average, and where each other model loses most against the first."""
+    """Yield the first two by average, and where each other model loses most to the first."""
     if len(ranked) < 2:
         return
     first, second = ranked[:2]
@@ -97,7 +97,10 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
 
 
 def _against(page: PageData, first: GroupRow, other: GroupRow) -> list[Difference]:
-    """The first's differences to the other, whichever is A in their pair; none if not paired."""
+    """Return the first's differences to the other, whichever is A in their pair.
+
+    None if not paired.
+    """
     runs = [page["series"][row["series"]]["run"] for row in (first, other)]
     for pair in page["pairs"]:
         if [pair["a"], pair["b"]] == runs:
@@ -116,7 +119,7 @@ def _turned(item: Difference) -> Difference:
 
 
 def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """The configuration in which a model's loss is largest, of those shown to be losses."""
+    """Return the configuration in which a model's loss is largest, of those shown to be losses."""
     cells = [
         item
         for item in differences
@@ -140,7 +143,7 @@ def _sure(item: Difference, tests: int) -> bool:
 
 
 def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
-    """The longest length at or above the threshold, or at 85 % of the model's own shortest."""
+    """Yield the longest length that passes the threshold, or 85 % of the own shortest."""
     scored = [item["label"] for item in page["lengths"] if item["tokens"]]
     if len(scored) < 2:
         return
@@ -165,7 +168,7 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
 
 
 def _between(row: GroupRow, end: str) -> str:
-    """The effective lengths of the ends of a row's intervals, where they are not the mean's."""
+    """Return the effective lengths of the ends of the intervals, if they differ from the mean's."""
     found = row["effective_between"]
     same = row["threshold"] is None or found in ("-", end.removeprefix(">"))
     return "" if same else f" [{found} by the ends of the intervals]"

@@ -111,7 +111,7 @@ class Transformers(Backend):
             yield Completion(prompt, text, reason, prompt_tokens=read, completion_tokens=len(ids))
 
     def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
-        """The generated tokens of each prompt, up to and with its end token."""
+        """Return the generated tokens of each prompt, up to and with its end token."""
         import torch
         from transformers import GenerationConfig
 
@@ -157,7 +157,7 @@ class Transformers(Backend):
         return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
 
     def _truncate(self, row: list[int], most: int) -> list[int]:
-        """A row of the batch up to its own end token or its own maximum."""
+        """Return a row of the batch up to its own end token or its own maximum."""
         ends = self._end_tokens()
         places = (place for place, token in enumerate(row[:most], 1) if token in ends)
         return row[: next(places, most)]

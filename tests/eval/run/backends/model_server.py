@@ -89,6 +89,7 @@ def model_server(
                 return self.send(found)
             known = self.path in (paths or {})
             self.send(Reply(200, (paths or {})[self.path]) if known else Reply(404))
+            return None
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

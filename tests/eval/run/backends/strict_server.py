@@ -126,6 +126,7 @@ def strict_server(rules: Rules) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             if rules.repeats and last["role"] == "assistant":  # it answers with the whole turn
                 message["content"] = last["content"] + "an answer"
             self._send(200, {"choices": [{"finish_reason": "stop", "message": message}]})
+            return None
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()
