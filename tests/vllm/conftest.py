@@ -61,32 +61,39 @@ def transformers_answers(
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Callable[[str, Any], Any]]:
-    """`start`, but a model stays for the next run with the same options: one model at a time."""
+    """Start backends, but keep a model for the next run with the same options: one at a time."""
     from ruler_eval.run import runner
 
-    start = runner.start
-    asked: Any = None
+    start = runner.start_backend
+    kept_for: Any = None
     backend: Any = None
     close: Callable[[], None] | None = None
 
-    def once(name: str, options: Any, *release: Any) -> Any:
-        nonlocal asked, backend, close
-        if name not in ("hf", "vllm"):
-            return start(name, options, *release)
-        if asked != (name, options):
+    def once(options: Any, release: Any, window: int | None = None) -> Any:
+        nonlocal kept_for, backend, close
+        if options.backend not in ("hf", "vllm"):
+            return start(options, release, window)
+        asked = options_of_the_model(options), window
+        if kept_for != asked:
             if close:
                 close()
-            asked = close = backend = None
-            backend = start(name, options, *release)
-            asked, close = (name, options), backend.close
+            kept_for = close = backend = None
+            backend = start(options, release, window)
+            kept_for, close = asked, backend.close
             backend.close = lambda: None
         return backend
 
-    runner.start = once
+    runner.start_backend = once
     yield once
-    runner.start = start
+    runner.start_backend = start
     if close:
         close()
+
+
+def options_of_the_model(options: Any) -> Any:
+    """The options without those that say which rows are run, and where they are written."""
+    rows = {"dataset": "-", "configs": ("-",), "limit": None, "skip_missing": False}
+    return replace(options, out="-", mode=None, retry_failed=False, progress=False, **rows)
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
     order: RunOptions, long_run: Any, kept: Any
 ) -> None:
     _, summary = long_run
-    prompter = Prompter("prefill", kept("vllm", order).tokenizer)
+    prompter = Prompter("prefill", kept(order, None).tokenizer)
     part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
     release = Release.open(order.dataset)
     rows = read_rows(release, plan_rows(release, [part], order)[0])
