@@ -252,6 +252,12 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/formats.md", "Other harnesses", "bash"),  # tests/eval/score/test_forms.py
         ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py
         ("docs/score.md", "The metric alone", "python"),
+        ("docs/score.md", "The loss from one length to another", "python"),
+        ("docs/score.md", "All rows in one table", "python"),
+        ("docs/doctor.md", "A finished run", "bash"),  # tests/eval/doctor/test_observe.py
+        ("docs/languages.md", "Nouns", "text"),  # tests/release/test_own_language.py
+        ("docs/publish.md", "Register with Inspect Evals", "toml"),  # tests/eval/publish
+        ("docs/publish.md", "Register with Inspect Evals", "python"),
         ("docs/publish.md", "Commands", "bash"),  # tests/builder/hub/test_readme_publishing.py
         ("README.md", "Tests", "bash"),  # .ci/run
     }
