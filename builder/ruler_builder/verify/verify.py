@@ -1,12 +1,13 @@
-"""Verify a release: its files are those of its manifest, and a build makes the same again.
+"""Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
 report = verify(Path("ruler"), workers=2)
 report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
-Three steps: the digests of every file; its rows against the lock of their data version or against
-the same rows built again (file_check.py); and the manifest, the card, eval.yaml and croissant.json
-made again and compared. What cannot be built again on this machine is listed with the command that
-gets it. With `audit` every row is also checked without the code that makes rows (audit.py).
+There are three steps: check the digests of every file; compare its rows with the lock of their data
+version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
+croissant.json and compare them. What cannot be rebuilt on this machine is listed with the command
+that downloads what is missing. With `audit`, every row is also checked by code that shares nothing
+with the code that makes rows (audit.py).
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ from ruler_common.work import processes_for
 
 @dataclass
 class VerifyReport:
-    """What verification found in a release, and whether it is still being built."""
+    """The result of verifying a release."""
 
     files: dict[str, FileReport]
-    unfinished: bool
+    unfinished: bool  # the release is still being built
     _: KW_ONLY
-    # What the user should know about how it was verified: sentences.
+    # Sentences that the user should read about what was not compared.
     notes: list[str] = field(default_factory=list)
-    # Paths of the files that were built again and are the same.
+    # Paths of the files whose rows were rebuilt and are equal.
     rebuilt: list[str] = field(default_factory=list)
     # Paths of the files whose rows are in the lock of their data version.
     frozen: list[str] = field(default_factory=list)
@@ -97,22 +98,22 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong and nothing is missing."""
+        """Whether the release is complete and no file has a problem."""
         return not self.unfinished and not any(file.count for file in self.files.values())
 
     @property
     def proved(self) -> bool:
-        """Whether every row is known to be the one that a build makes."""
+        """Whether every row is proved, by the lock or by rebuilding it."""
         return self.ok and not self.not_rebuilt
 
     @property
     def sentence(self) -> str:
-        """How many files were checked in which way, in one sentence."""
-        paths = {path for several in self.not_rebuilt.values() for path in several}
+        """A sentence that says how many files were checked in which way."""
+        not_checked = {path for paths in self.not_rebuilt.values() for path in paths}
         parts = [
             f"{len(self.frozen)} with frozen rows" if self.frozen else "",
             f"{len(self.rebuilt)} rebuilt and equal" if self.rebuilt else "",
-            f"{len(paths)} not checked fully" if paths else "",
+            f"{len(not_checked)} not checked fully" if not_checked else "",
         ]
         return f"Files: {', '.join(part for part in parts if part) or 'none'}."
 
@@ -130,12 +131,12 @@ def verify(
 
     Args:
         root: The release's folder.
-        workers: Processes that work at a time; None: as many as the rows repay.
-        mirror: A folder that holds the sources.
-        tokenizers: Where tokenizers are now, `NAME=FOLDER`.
-        audit: Check every row without the code that makes rows, too.
-        language_folders: Folders of languages that are none of the 26.
-        bar: Shows which part of the files is checked.
+        workers: Number of worker processes; None: as many as are worth starting.
+        mirror: A folder with the sources.
+        tokenizers: The folders of custom tokenizers, `NAME=FOLDER`.
+        audit: Also check every row by code that shares nothing with the code that makes rows.
+        language_folders: The folders of custom languages.
+        bar: A progress bar.
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
@@ -381,56 +382,56 @@ _OF_THE_HUB = {".gitattributes", ".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
-_NAMED = 20  # files named in a note
+_MAX_LISTED = 20  # files that a note names
 _REMEDY = "run the same `ruler build` again"
 _ROW_UNREADABLE = f"{CARD} cannot be compared: the row that it shows cannot be read."
 
 
 def is_ignored(name: str) -> bool:
-    """Whether a file is one that macOS writes into any folder."""
+    """Return whether macOS writes a file of this name into folders."""
     return name == ".DS_Store" or name.startswith("._")
 
 
 def unlisted_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the files that should not be in the folder.
+    """Yield the files that should not be in the folder, with a sentence for each.
 
-    Unlisted below data/, or read by `datasets`.
+    They are files below data/ that the manifest does not list, and files at the top that `datasets`
+    would read.
     """
     for folder, _, names in os.walk(root / _DATA):
         for name in sorted(names):
             path = (Path(folder) / name).relative_to(root).as_posix()
             if path not in manifest["files"] and not is_ignored(name):
                 yield path, "the file is not in the manifest: move it out of the folder"
-    for place in sorted(root.iterdir()):
-        if place.name in _OF_THE_RELEASE or is_ignored(place.name):
+    for entry in sorted(root.iterdir()):
+        if entry.name in _OF_THE_RELEASE or is_ignored(entry.name):
             continue
-        if place.suffix.lower() in _LOADED_SUFFIXES or place.name in _LOADED_NAMES:
-            what = "it changes how `datasets` loads the folder: move it out"
-            yield place.name, what
+        if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
+            yield entry.name, "it changes how `datasets` loads the folder: move it out"
 
 
 def other_files(root: Path) -> str:
     """Return a sentence that names the files at the top that are not checked; "" if none."""
-    known = _OF_THE_RELEASE | _OF_THE_HUB
-    found = [place for place in root.iterdir() if place.name not in known]
-    names = sorted(
-        f"{place.name}/" if place.is_dir() else place.name
-        for place in found
-        if not is_ignored(place.name) and place.suffix.lower() not in _LOADED_SUFFIXES
-    )
+    names = []
+    for entry in root.iterdir():
+        if entry.name in _OF_THE_RELEASE | _OF_THE_HUB or is_ignored(entry.name):
+            continue
+        if entry.suffix.lower() not in _LOADED_SUFFIXES:
+            names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
+    names.sort()
     if not names:
         return ""
-    shown = ", ".join(printable(name) for name in names[:_NAMED])
-    more = ", …" if len(names) > _NAMED else ""
+    shown = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    more = ", …" if len(names) > _MAX_LISTED else ""
     return f"Not part of the release, and not checked: {shown}{more}."
 
 
 def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with README.md, eval.yaml and croissant.json: file name, sentence.
+    """Yield what is wrong with README.md, eval.yaml and croissant.json: file name and sentence.
 
-    They are rendered again from the manifest and compared, line ends aside. eval.yaml may be
-    missing. croissant.json may describe the folder or a repository of the Hub. Of a card that
-    another version of the builder wrote, only the metadata's configurations are compared.
+    They are rendered from the manifest and compared, ignoring line ends. eval.yaml may be missing.
+    croissant.json may describe the folder or a repository of the Hub. If another version of the
+    builder wrote the card, only the configurations in its metadata are compared.
     """
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
@@ -444,24 +445,24 @@ def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]
             yield name, f"the file is missing: {_REMEDY}"
             continue
         try:
-            found = read_text(root / name).replace("\r\n", "\n")
+            stored = read_text(root / name).replace("\r\n", "\n")
         except RulerError as error:
             yield name, str(error)
             continue
         if not same_builder:
-            if name == CARD and _configs(found) != _configs(text):
+            if name == CARD and _configs(stored) != _configs(text):
                 yield name, f"its configurations are not those of the manifest: {_REMEDY}"
-        elif found != text:
-            yield name, f"{_first_difference(found, text)}: {_REMEDY}"
+        elif stored != text:
+            yield name, f"{_first_difference(stored, text)}: {_REMEDY}"
 
 
 def card_note(root: Path, manifest: Manifest) -> str:
-    """Return a sentence that says why the card is not compared whole; "" if it is."""
-    mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
-    if mine != theirs:
+    """Return a sentence that says why only parts of the card are compared; "" if all of it is."""
+    installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
+    if installed != written_by:
         return (
-            f"The card was written by {DISTRIBUTION} {theirs}, this is {mine}: of {CARD} only the "
-            "configurations are compared. `ruler build` writes it again."
+            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
+            "only the configurations are compared. `ruler build` writes it again."
         )
     if first_row(root, manifest) is None:
         return _ROW_UNREADABLE
@@ -477,15 +478,15 @@ def _configs(card: str) -> Any:
         return None
 
 
-def _first_difference(found: str, right: str) -> str:
-    """Say which line of a text is the first that differs, and how."""
-    lines, right_lines = found.split("\n"), right.split("\n")
-    for number, (line, right_line) in enumerate(zip(lines, right_lines, strict=False), 1):
-        if line != right_line:
-            column = common_length(line, right_line)
-            shown, expected = line[column : column + 40], right_line[column : column + 40]
+def _first_difference(stored: str, expected: str) -> str:
+    """Describe the first line in which a text differs from the expected one."""
+    lines, expected_lines = stored.split("\n"), expected.split("\n")
+    for number, (line, expected_line) in enumerate(zip(lines, expected_lines, strict=False), 1):
+        if line != expected_line:
+            column = common_length(line, expected_line)
+            excerpt, expected_excerpt = line[column:][:40], expected_line[column:][:40]
             return (
                 f"line {number} differs from the manifest's at character {column}: "
-                f"{shown!r}, should be {expected!r}"
+                f"{excerpt!r}, should be {expected_excerpt!r}"
             )
-    return f"it has {len(lines)} lines, should have {len(right_lines)}"
+    return f"it has {len(lines)} lines, should have {len(expected_lines)}"
