@@ -1,26 +1,24 @@
 """Score ONERULER's answers (arXiv:2503.01996, section 3) by ten rules, the same in all languages.
 
-1. The answer is what is in the last pair of the language's answer tags, or of `<answer>`,
-   else the whole text; reasoning is taken out first.
-2. Case, width, zero-width characters and the script of digits make no difference, nor do
-   letters that are equal in the language, such as ß and ss or Arabic and Persian kaf and yeh.
-3. Numbers are right if those of two digits or more, grouped or not, are exactly the
-   references and the prompt's own word for "none" is not in the answer.
-4. None is right if a form of that word is in the answer, and no digit.
-5. For cwe a lead-in is left out: what comes before the last colon that all ten words follow,
-   unless a number alone is on either side of it, or before the first line of a numbered or
-   bulleted list; the rest is split at commas of any script, semicolons, line breaks and tags,
-   at "&" and at the language's word for "and".
-6. It is right if there are exactly ten items with a letter, each holds exactly one of the ten
-   words, and all are different; what else is in an item, such as a number or a count, is
-   ignored.
-7. It is also right if there are no commas, semicolons and line breaks, and the answer has
-   each of the ten words once and no other word but "and".
-8. Only whole words count: no letter touches them, nor does a hyphen or a following apostrophe
-   that joins them to one.
-9. In a script without spaces one of the ten words may touch "and" or a particle of the
-   language, and a form of "none" is at the beginning or the end of a stretch of letters, or
-   touches a particle.
+1. Reasoning is removed first. The answer is the content of the last pair of the language's
+   answer tags or `<answer>` tags; without tags it is the whole text.
+2. Case, width, zero-width characters and the script of digits make no difference. Neither do
+   letters that the language treats as equal, such as ß and ss or Arabic and Persian kaf and yeh.
+3. Numbers: all numbers of two digits or more in the answer, with or without separators between
+   thousands, must be exactly the references. The prompt's word for "none" must not occur.
+4. None (`niah_none`): a form of the word for "none" must occur, and no digit.
+5. Words (`cwe`): an introduction is skipped. It ends at the last colon that all ten words follow
+   (a colon with only a number before or after it does not count) or before the first line of a
+   numbered or bulleted list. The rest is split into items at commas of any script, semicolons,
+   line breaks and tags, at "&" and at the language's word for "and".
+6. The words are right if exactly ten items have a letter, and each has one of the ten
+   words, a different one each. Anything else in an item, such as a number or a count, is ignored.
+7. They are also right if the answer has no commas, semicolons or line breaks, has each of the
+   ten words once, and has no other word but "and".
+8. Only whole words count: no letter may touch a word, and no hyphen or following apostrophe may
+   join it to a letter.
+9. In a script without spaces, one of the ten words may touch "and" or a particle of the
+   language. A form of "none" must begin or end a run of letters, or touch a particle.
 10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
    exception and does not count.
 
