@@ -86,9 +86,9 @@ class JoinedConfig:
             index = int(row["index"])
             for sample in self.samples.get(index, ()):
                 check_references(row, sample)
-            answer = self.answers.get(index)
-            if answer is not None or self.asked is None or index in self.asked:
-                yield row, answer
+            scored_answer = self.answers.get(index)
+            if scored_answer is not None or self.asked is None or index in self.asked:
+                yield row, scored_answer
 
 
 def check_references(row: PartialRow, answer: Prediction | None) -> None:
