@@ -15,7 +15,7 @@ ROOMS = (4096, 8192, 16384, 32768, 65536, 131072, 262144, 4_000_000)
 FEW_ROOMS = {"report": (65536, 4_000_000)}  # a page takes a second
 MAKE = ("--sources", "embedded", "--lengths", "1k", "--samples", "8", "--workers", "1")
 ANSWERING = ("--dataset", "base/ruler", "--configs", "all", "--backend", "oracle")
-API = ("--api", "openai", "--model", "m")
+API = ("--provider", "openai", "--model", "m")
 COMMANDS = {
     "build": ("build", "case/out", *MAKE, "--tasks", "niah_multikey_3"),
     "run": ("run", *ANSWERING, "--out", "case/out"),

@@ -86,14 +86,18 @@ class _SuiteFile(TypedDict, total=False):
 
 
 @cache
+def _read_project_suite(name: str) -> Suite:
+    return _read_suite(name, FOLDER / f"{name}.toml")
+
+
 def read_suite(path: str | Path = "ruler") -> Suite:
-    """One of the project's suites by its name, or that of a TOML file, given by its path.
+    """Return one of the project's suites by its name, or that of a TOML file, given by its path.
 
     A name of the project's is never a file of that name: write `./ruler` for one. A file names its
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.
     """
     if path in suite_names():
-        return _read_suite(str(path), FOLDER / f"{path}.toml")
+        return _read_project_suite(str(path))
     if isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
     return _read_suite(OWN_SUITE, Path(path))

@@ -56,8 +56,8 @@ from ruler_builder.verify.file_check import (
     FileReport,
     ReleaseToVerify,
     common_length,
-    places,
-    reference,
+    load_release_tokenizer,
+    parse_tokenizer_folders,
     short,
 )
 from ruler_common.errors import RulerError
@@ -143,46 +143,46 @@ def verify(
     if unfinished and not (root / MANIFEST).exists():
         return VerifyReport({}, unfinished)
     manifest = read_manifest(root)
-    here = ReleaseToVerify(
+    release = ReleaseToVerify(
         root,
         manifest,
         mirror=str(mirror.resolve()) if mirror else None,
-        places=places(manifest, tokenizers),
+        tokenizer_folders=parse_tokenizer_folders(manifest, tokenizers),
         given=read_folders(language_folders),
     )
-    for name in here.places:  # raises if one is missing or another tokenizer
-        reference(name, here)
+    for name in release.tokenizer_folders:  # raises if a tokenizer is missing or differs
+        load_release_tokenizer(name, release)
     tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
     if bar:
         bar.planned(len(tokens), sum(tokens.values()))
     checked: dict[str, CheckedFile] = {}
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (here, audit)) as run:
-        for found in run(FileChecker.check, _longest_first(manifest)):
-            checked[found.path] = found
+    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, audit)) as run:
+        for file in run(FileChecker.check, _longest_first(manifest)):
+            checked[file.path] = file
             if bar:
-                bar.finished(tokens[found.path])
+                bar.finished(tokens[file.path])
     report = _report_of(manifest, checked, unfinished)
     if audit:
         _report_unpaired(manifest, checked, report)
-    for place, what in manifest_differences(manifest, checked, here):
-        _report_difference(report, manifest, place, what)
+    for field_path, what in manifest_differences(manifest, checked, release):
+        _report_difference(report, manifest, field_path, what)
     if not unfinished:
         problems, note = list(unlisted_files(root, manifest)), card_note(root, manifest)
         if manifest["files"] and note != _ROW_UNREADABLE:
             problems += check_card_files(root, manifest)
         for name, what in problems:
             report.files.setdefault(name, FileReport(name)).add(what)
-        report.notes = [each for each in (note, other_files(root)) if each]
+        report.notes = [text for text in (note, other_files(root)) if text]
     return report
 
 
 def _workers_for(manifest: Manifest) -> int:
-    """Return how many processes the rows of a release repay."""
+    """Return how many worker processes are worth starting for the rows of a release."""
     return processes_for(sum(e["rows"] * e["max_length"] for e in manifest["files"].values()))
 
 
 def _longest_first(manifest: Manifest) -> list[str]:
-    """Return the paths of the files, those of a tokenizer together, the longest rows first."""
+    """Return the paths of the files, grouped by tokenizer, the longest rows first."""
     tokenizers, entries = list(manifest["tokenizers"]), manifest["files"]
 
     def order(path: str) -> tuple[int, int]:
@@ -194,16 +194,16 @@ def _longest_first(manifest: Manifest) -> list[str]:
 def _report_of(
     manifest: Manifest, checked: Mapping[str, CheckedFile], unfinished: bool
 ) -> VerifyReport:
-    """Return what the checks of all files found, and what proves each."""
+    """Sum up the checks of all files: their problems, and what proves each file."""
     report = VerifyReport({path: checked[path].report for path in manifest["files"]}, unfinished)
     for path in manifest["files"]:
-        found = checked[path]
-        if found.proved_by == "frozen":
+        file = checked[path]
+        if file.proved_by == "frozen":
             report.frozen.append(path)
-        elif found.proved_by == "rebuilt":
+        elif file.proved_by == "rebuilt":
             report.rebuilt.append(path)
-        if found.not_checked:
-            report.not_rebuilt.setdefault(found.not_checked, []).append(path)
+        if file.not_checked:
+            report.not_rebuilt.setdefault(file.not_checked, []).append(path)
     lock = frozen_for(manifest)
     for path in unexplained(manifest, lock) if lock else ():
         report.files[path].add(
@@ -214,12 +214,12 @@ def _report_of(
 
 
 def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = None) -> VerifyReport:
-    """Check every row of a release without the code that makes rows; compare it with nothing."""
+    """Audit every row of a release, without rebuilding any or comparing digests."""
     manifest = read_manifest(root)
-    here = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
+    release = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
     paths = _longest_first(manifest)
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (here, True)) as run:
-        checked = {found.path: found for found in run(FileChecker.audit_file, paths)}
+    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, True)) as run:
+        checked = {file.path: file for file in run(FileChecker.audit_file, paths)}
     report = VerifyReport({path: checked[path].report for path in paths}, is_unfinished(root))
     _report_unpaired(manifest, checked, report)
     return report
@@ -228,7 +228,7 @@ def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = Non
 def _report_unpaired(
     manifest: Manifest, checked: Mapping[str, CheckedFile], report: VerifyReport
 ) -> None:
-    """Report the rows that do not ask what row i of their task asks in other files."""
+    """Report each row that asks something else than the row of that index in other files."""
     asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
     for path, entry in manifest["files"].items():
         key = entry["task"], entry["language"], entry["instruction_language"]
@@ -238,58 +238,59 @@ def _report_unpaired(
 
 
 def _report_difference(
-    report: VerifyReport, manifest: Manifest, place: tuple[str, ...], what: str
+    report: VerifyReport, manifest: Manifest, field_path: tuple[str, ...], what: str
 ) -> None:
-    """Add a difference of the manifest to its file's report, or to the manifest's own."""
-    if place[0] == "files" and len(place) > 2 and place[1] in manifest["files"]:
-        report.files[place[1]].add(f"in the manifest, {'.'.join(place[2:])} {what}")
+    """Add a difference in the manifest to the report of the file it describes, or of itself."""
+    if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
+        report.files[field_path[1]].add(f"in the manifest, {'.'.join(field_path[2:])} {what}")
     else:
-        report.files.setdefault(MANIFEST, FileReport(MANIFEST)).add(f"{'.'.join(place)} {what}")
+        report.files.setdefault(MANIFEST, FileReport(MANIFEST)).add(
+            f"{'.'.join(field_path)} {what}"
+        )
 
 
 MAY_DIFFER = (
     "builder_version",
     "tokenizers.*.version",
     "tokenizers.*.backend_version",
-    "files.*.counted_by",  # which engine counted: the numbers are the reference's
+    "files.*.counted_by",  # which engine counted; the numbers are the same with either
 )
-"""The fields of a manifest that may differ from a rebuilt one's. `*` is any name."""
+"""The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
 MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
-"""What may also differ of a tokenizer that a user gave: it is known by its files' digests."""
+"""What may also differ of a custom tokenizer, which the digests of its files identify."""
 
 
 def manifest_differences(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], here: ReleaseToVerify
+    manifest: Manifest, checked: Mapping[str, CheckedFile], release: ReleaseToVerify
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield where the manifest is not the one that a build of these files writes, and how."""
+    """Yield the fields in which the manifest differs from the one that a build writes, and how."""
     files = {path: checked[path].entry or entry for path, entry in manifest["files"].items()}
     if manifest["data_version"] == DATA_VERSION:
-        rebuilt = rebuilt_manifest(manifest, files, checked, here)
-    else:  # what this builder would write is of another data version
+        rebuilt = rebuilt_manifest(manifest, files, checked, release)
+    else:  # this builder makes another data version, so only the files are compared
         rebuilt = cast(Manifest, {**manifest, "files": files})
-    written, right = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
-    for place, what in differences(written, right):
-        if not _may_differ(manifest, place):
-            yield place, what
+    stored, expected = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
+    for field_path, what in differences(stored, expected):
+        if not _may_differ(manifest, field_path):
+            yield field_path, what
 
 
 def rebuilt_manifest(
     manifest: Manifest,
     files: Mapping[str, FileEntry],
     checked: Mapping[str, CheckedFile],
-    here: ReleaseToVerify,
+    release: ReleaseToVerify,
 ) -> Manifest:
     """Return the manifest that a build of these files writes.
 
-    What is not known on this machine is taken from the manifest: the wording of a language whose
-    prompts are missing.
+    The wording of a language whose prompts are not on this machine is copied from the manifest.
     """
     lengths = {entry["length"] for entry in files.values()}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
         lengths.add("1m")  # a longer file was asked for, which its window left out
     suite = suite_in(manifest)
     rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
-    sources = Sources(Store(here.mirror), choice_in(manifest["sources"], here.given))
+    sources = Sources(Store(release.mirror), choice_in(manifest["sources"], release.given))
     rebuilt["sources"] = _source_entries(manifest, sources)
     if manifest["dataset"] == "oneruler":
         rebuilt["languages"] = _language_entries(manifest, sources)
@@ -298,79 +299,80 @@ def rebuilt_manifest(
 
 
 def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEntry]:
-    """Return what a manifest says of the sources that its files are made of."""
-    found: dict[str, SourceEntry] = {}
+    """Return the manifest entries of the sources that the files were built from."""
+    entries: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
         for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
             try:
-                found[name] = entry_of(sources.file(name))
+                entries[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given
                 if name in registry():
-                    found[name] = entry_of(registry()[name].canonical)
+                    entries[name] = entry_of(registry()[name].canonical)
                 elif name in manifest["sources"]:
-                    found[name] = manifest["sources"][name]
-    return found
+                    entries[name] = manifest["sources"][name]
+    return entries
 
 
 def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, LanguageEntry]:
     """Return the wording of the languages, from their prompts if they are on this machine."""
-    found: dict[str, LanguageEntry] = {}
+    entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
     for code in languages(manifest):
         try:
             names = language_sources(code, custom=code in custom).prompts
             if all(sources.file(name).is_here(sources.store) for name in names):
-                found[code] = read_language(code, sources).entry
+                entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
-        if code not in found and code in manifest["languages"]:
-            found[code] = manifest["languages"][code]
-    return found
+        if code not in entries and code in manifest["languages"]:
+            entries[code] = manifest["languages"][code]
+    return entries
 
 
 def _tokenizer_entries(
     manifest: Manifest, checked: Mapping[str, CheckedFile]
 ) -> dict[str, TokenizerEntry]:
-    """Return what a manifest says of the tokenizers, as they were loaded or as they are known."""
+    """Return the manifest entries of the tokenizers, as loaded here or as the manifest has them."""
     loaded: dict[str, TokenizerEntry] = {}
     for path, file in checked.items():
         name = manifest["files"][path]["tokenizer"]
         if file.tokenizer or name not in loaded:
             loaded[name] = file.tokenizer or manifest["tokenizers"][name]
-    found: dict[str, TokenizerEntry] = {}
-    for name, about in loaded.items():
-        fields = {key: part for key, part in about.items() if key in TokenizerEntry.__annotations__}
-        if known := named().get(name):
+    entries: dict[str, TokenizerEntry] = {}
+    for name, entry in loaded.items():
+        fields = {key: item for key, item in entry.items() if key in TokenizerEntry.__annotations__}
+        known = named().get(name)
+        if known:
             fields |= {"spec": name, "title": known["title"], "library": known["library"]}
             fields["sha256"] = known_digests(name)
-        found[name] = cast(TokenizerEntry, fields)
-    return found
+        entries[name] = cast(TokenizerEntry, fields)
+    return entries
 
 
 def differences(
-    mine: object, rebuilt: object, place: tuple[str, ...] = ()
+    stored: object, expected: object, field_path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield where two values of JSON differ, and how, from the outermost place on."""
-    if isinstance(mine, Mapping) and isinstance(rebuilt, Mapping):
-        for name in {**rebuilt, **mine}:
-            if name not in rebuilt:
-                yield (*place, name), "does not belong there"
-            elif name not in mine:
-                yield (*place, name), "is missing"
+    """Yield the fields, as paths of names, in which two JSON values differ, and how."""
+    if isinstance(stored, Mapping) and isinstance(expected, Mapping):
+        for name in {**expected, **stored}:
+            if name not in expected:
+                yield (*field_path, name), "does not belong there"
+            elif name not in stored:
+                yield (*field_path, name), "is missing"
             else:
-                yield from differences(mine[name], rebuilt[name], (*place, name))
-    elif type(mine) is not type(rebuilt) or mine != rebuilt:
-        yield place, f"is {short(mine)}, should be {short(rebuilt)}"
+                yield from differences(stored[name], expected[name], (*field_path, name))
+    elif type(stored) is not type(expected) or stored != expected:
+        yield field_path, f"is {short(stored)}, should be {short(expected)}"
 
 
-def _may_differ(manifest: Manifest, place: tuple[str, ...]) -> bool:
-    """Whether a field may differ from a rebuilt manifest's."""
-    if len(place) == 3 and place[0] in ("tokenizers", "files"):
-        name = place[1]
-        if place[0] == "tokenizers" and name not in named() and place[2] in MAY_DIFFER_IF_GIVEN:
+def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
+    """Return whether a field may differ from that of a rebuilt manifest."""
+    if len(field_path) == 3 and field_path[0] in ("tokenizers", "files"):
+        kind, name, key = field_path
+        if kind == "tokenizers" and name not in named() and key in MAY_DIFFER_IF_GIVEN:
             return name in manifest["tokenizers"]
-        return f"{place[0]}.*.{place[2]}" in MAY_DIFFER
-    return ".".join(place) in MAY_DIFFER
+        return f"{kind}.*.{key}" in MAY_DIFFER
+    return ".".join(field_path) in MAY_DIFFER
 
 
 _DATA = "data"

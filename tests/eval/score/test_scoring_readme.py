@@ -43,3 +43,19 @@ def test_the_python_of_the_page_runs(monkeypatch, capsys):
     monkeypatch.chdir(documents.ROOT)
     exec(code, {"__name__": "__main__"})
     assert "'score': 100.0" in capsys.readouterr().out
+
+
+def test_the_tables_and_losses_of_the_page_are_had_from_python(
+    write_run, tmp_path, monkeypatch, capsys
+):
+    write_run(right, "qwen").rename(tmp_path / "qwen")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "qwen").rename(tmp_path / "runs" / "qwen")
+    monkeypatch.chdir(tmp_path)
+    (loss,) = documents.blocks(PAGE, "The loss from one length to another", "python")
+    exec(loss.replace('"8k", "128k"', '"4k", "8k"'), {"__name__": "__main__"})
+    assert capsys.readouterr().out.startswith("0.0 [")
+    (table,) = documents.blocks(PAGE, "All rows in one table", "python")
+    assert in_process.ruler("score", "runs/qwen", cwd=tmp_path).code == 0
+    exec(table, {"__name__": "__main__"})
+    assert "task" in capsys.readouterr().out
