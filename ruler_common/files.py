@@ -1,16 +1,15 @@
 """Read and write files; an error is one sentence that names the file.
 
-    data = read_bytes(path)                    # a suite, a results.json
     suite = read_toml(path)
-    manifest = parse_json(text, Manifest, path, "Build it again.")    # its types are checked
-    for number, line in lines_of(path):        # predictions and records
+    manifest = parse_json(text, Manifest, path, "Build it again.")    # checks the fields' types
+    for number, line in lines_of(path):
         ...
     with open_parquet(path) as file:           # a pyarrow.parquet.ParquetFile
         file.read_row_group(0)
-    write_whole(path, text)                    # whole or not at all
+    write_whole(path, text)                    # a reader never sees a half-written file
 
 Functions raise RulerError, except `json_value`, `read_as` and `parse_yaml`, which raise ValueError.
-pydantic, pyarrow and yaml are imported at their first use, since they are slow to import.
+pydantic, pyarrow and yaml are slow to import, so they are imported when first used.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 UNREADABLE = (OSError, ValueError, TypeError, LookupError, MemoryError, NotImplementedError)
-"""What pyarrow raises for a file that is not Parquet, or is damaged."""
+"""The exceptions that pyarrow raises for a file that is damaged or not Parquet."""
 ONLY_FIELDS: ConfigDict = {"extra": "forbid"}
-"""The configuration of a dataclass whose unknown fields `read_as` refuses."""
+"""The pydantic configuration of a dataclass for which `read_as` refuses unknown fields."""
 
 
 # ---- Bytes and text ------------------------------------------------------------------------------
@@ -57,14 +56,14 @@ def sha256_of(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises RulerError for a folder."""
+    """Return the bytes of a file. Raises RulerError if it is a folder."""
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file.")
     return path.read_bytes()
 
 
 def read_text(path: Path) -> str:
-    """Return the UTF-8 text of a file without a byte order mark. Raises RulerError."""
+    """Return the text of a UTF-8 file without its byte order mark. Raises RulerError."""
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -72,15 +71,17 @@ def read_text(path: Path) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise RulerError if a file or folder cannot be made at a path; nothing is written."""
-    path = path.resolve()
-    parent = next(place for place in (path, *path.parents) if place.exists())
-    if not os.access(parent, os.W_OK) or parent.parts[1:2] in (("proc",), ("sys",)):
-        raise RulerError(f"'{parent}' cannot be written: name a place elsewhere.")
+    """Raise RulerError if a file or folder cannot be created at a path; write nothing."""
+    existing = path.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    is_virtual = existing.parts[1:2] in (("proc",), ("sys",))  # root may "write" to these
+    if is_virtual or not os.access(existing, os.W_OK):
+        raise RulerError(f"'{existing}' cannot be written: choose another folder.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers, from 1, and their line feeds."""
+    """Yield each line of a file, with its line feed, and its number from 1."""
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file.")
     with path.open("rb") as file:
@@ -89,10 +90,10 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def temporary_beside(path: Path) -> Iterator[Path]:
-    """Give a temporary path that is renamed to `path` if the block ends without an error.
+    """Yield a temporary path that is renamed to `path` if the block ends without an error.
 
-    A reader sees the old file or the new one, never a part; a killed process leaves no more than
-    `.NAME.PID.tmp` behind.
+    A reader sees the old file or the new one, never a part of one. A killed process leaves the
+    temporary file `.NAME.PID.tmp` behind.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -105,9 +106,10 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a UTF-8 text file with line feeds, whole or not at all; raises OSError.
+    r"""Write a UTF-8 text file so that it is never half-written; raises OSError.
 
-    Half of a surrogate pair, which has no UTF-8 form, is written as JSON escapes it.
+    Line feeds are written as they are. A lone surrogate, which UTF-8 cannot encode, is written as
+    the escape `\udXXX`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(path) as temporary:
@@ -118,7 +120,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def json_value(text: str | bytes) -> Any:
-    """Return the value of a JSON text; raise ValueError if it is not JSON."""
+    """Parse a JSON text; raise ValueError if it is not JSON."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -133,18 +135,18 @@ def parse_json(
     newest: int | None = None,
     wrong: str = "damaged",
 ) -> Any:
-    """Return the JSON object in a text, its fields checked by type.
+    """Parse a JSON object and check the types of its fields.
 
     Args:
-        text: The JSON.
-        kind: A TypedDict, which the object must be.
-        where: What an error calls the file.
-        remedy: The sentence with which an error ends.
-        newest: The newest `format` that this version reads.
-        wrong: What an error says of a file with a fault.
+        text: The JSON text.
+        kind: The TypedDict that describes the object.
+        where: The name of the file in an error.
+        remedy: The last sentence of an error: what the user should do.
+        newest: The newest `format` of the file that this version can read.
+        wrong: The word for a faulty file in an error.
 
     Raises:
-        RulerError: The text is not such an object, or its `format` is newer.
+        RulerError: The text is not such an object, or its `format` is newer than `newest`.
     """
     try:
         value = json_value(text)
@@ -162,51 +164,51 @@ def parse_json(
 def check_type(
     value: Any, kind: Any, where: str | Path, remedy: str, wrong: str = "damaged"
 ) -> None:
-    """Raise RulerError for a value that is not of a type, such as a TypedDict: its first fault."""
+    """Raise RulerError that names the first error if a value does not match a type."""
     from pydantic import ValidationError
 
     try:
         _checker(kind).validate_python(value, strict=True)
     except ValidationError as error:
-        raise RulerError(f"'{where}' is {wrong}: {_first_fault(error)}. {remedy}") from None
+        raise RulerError(f"'{where}' is {wrong}: {_first_error(error)}. {remedy}") from None
 
 
 def read_as(value: Any, kind: Any) -> Any:
-    """Return a plain value as a dataclass, whose tuples are lists there.
+    """Convert a plain value, such as a table of TOML, to a dataclass; lists become its tuples.
 
     Raises ValueError that names the first field that is unknown, missing or of a wrong type, and
-    TypeError for a value that JSON does not have.
+    TypeError for a value that cannot be written as JSON.
     """
     from pydantic import ValidationError
 
     try:
         return _checker(kind).validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        raise ValueError(_first_fault(error)) from None
+        raise ValueError(_first_error(error)) from None
 
 
 @cache
 def _checker(kind: Any) -> TypeAdapter[Any]:
-    """Return pydantic's check of a type; kept, since it takes a while to make."""
+    """Return pydantic's validator of a type; cached, since creating one is slow."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
 
 
-def _first_fault(error: ValidationError) -> str:
-    """Return the first field that is missing or of a wrong type, and what is wrong with it."""
+def _first_error(error: ValidationError) -> str:
+    """Describe the first field that is unknown, missing or of a wrong type."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+    field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "unexpected_keyword_argument":
         what = "is unknown"
     else:
         what = str(first["msg"])
         what = what.replace("Input should", "should").replace("Field", "the field is")
-    return f"{printable(place)} {printable(what)}"
+    return f"{printable(field)} {printable(what)}"
 
 
 def read_toml(path: Path | Traversable) -> dict[str, Any]:
-    """Return the contents of a TOML file. Raises RulerError if it is missing or malformed."""
+    """Read a TOML file. Raises RulerError if it is missing or malformed."""
     try:
         text = read_text(path) if isinstance(path, Path) else path.read_text(encoding="utf-8")
     except OSError as error:
@@ -217,17 +219,17 @@ def read_toml(path: Path | Traversable) -> dict[str, Any]:
 
 
 def parse_toml(text: str | bytes, path: str | Path | Traversable) -> dict[str, Any]:
-    """Return the contents of a TOML text. Raises RulerError that names its file."""
+    """Parse a TOML text. Raises RulerError that names its file."""
     try:
         return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except RecursionError as error:
         raise RulerError(f"'{path}' is not valid TOML: it is nested too deeply.") from error
-    except ValueError as error:  # tomllib's own errors too
+    except ValueError as error:  # includes TOMLDecodeError
         raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
 
 
 def parse_yaml(text: str) -> Any:
-    """Return the value of a YAML text, of plain values alone. Raises ValueError."""
+    """Parse a YAML text, which may hold only plain values. Raises ValueError."""
     import yaml  # type: ignore[import-untyped]
 
     try:
@@ -243,7 +245,7 @@ def parse_yaml(text: str) -> Any:
 def open_parquet(path: Path) -> Iterator[Any]:
     """Open a Parquet file as a pyarrow.parquet.ParquetFile.
 
-    Raises RulerError for a file that is not one, and if reading within the block shows damage.
+    Raises RulerError if the file is not Parquet, or if it cannot be read within the block.
     """
     import pyarrow.parquet as pq
 
@@ -260,13 +262,13 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def leaf_columns(path: Path) -> list[str]:
-    """Return the columns of a Parquet file, nested ones by their path: `doc.choices.list.item`."""
+    """Return the columns of a Parquet file; a nested one has a path: `doc.choices.list.item`."""
     with open_parquet(path) as file:
-        return [file.schema.column(place).path for place in range(len(file.schema))]
+        return [file.schema.column(index).path for index in range(len(file.schema))]
 
 
 def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a Parquet file with these leaf columns; none if there are no columns."""
+    """Yield the rows of a Parquet file with these leaf columns only; no columns, no rows."""
     if not columns:
         return
     with open_parquet(path) as file:

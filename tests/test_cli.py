@@ -85,7 +85,7 @@ def mistakes(release: Path, tmp_path: Path) -> Path:
         ("score run --out /proc/x/y.json", "cannot be written"),
         ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
         ("report run --out page.html", "is a folder"),
-        ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: name"),
+        ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("compare run", "Name two results, or more"),
     ],
 )

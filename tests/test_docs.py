@@ -21,6 +21,7 @@ SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", "
 TOPS = (
     ".ci",
     ".github",
+    "bench",
     "builder",
     "dataset_cards",
     "docs",

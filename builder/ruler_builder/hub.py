@@ -121,8 +121,8 @@ def _tag_of(order: PushOrder, version: str) -> str | None:
             )
         return None
     tag = order.revision or f"v{version}"
-    named = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
-    if named and named[1] != version:
+    in_tag = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
+    if in_tag and in_tag[1] != version:
         raise RulerError(
             f"--revision {tag} names another version than {version}, the release's: "
             f"leave it out for v{version}."
@@ -421,13 +421,14 @@ def _joined(
     }
     part["sources"] = card.used_sources(part)
     codes = card.languages(part)
-    spoken = published["languages"].items()
-    part["languages"] = {code: language for code, language in spoken if code in codes}
+    part["languages"] = {
+        code: language for code, language in published["languages"].items() if code in codes
+    }
     if existing is None:
         return join_manifests([part], root)
     for path, entry in files.items():
-        there = existing["files"].get(path, entry)
-        if there["rows_sha256"] != entry["rows_sha256"]:
+        existing_entry = existing["files"].get(path, entry)
+        if existing_entry["rows_sha256"] != entry["rows_sha256"]:
             raise RulerError(f"'{root}' holds other rows in {path}: give a new --to.")
     return join_manifests([existing, part], root)
 
@@ -436,8 +437,8 @@ def _download(repo: str, commit: str, entries: Mapping[str, FileEntry], folder: 
     """Download files of a commit into a folder, and compare each with its digest."""
     from huggingface_hub import snapshot_download
 
-    lacking = [path for path, entry in entries.items() if not _has_digest(folder / path, entry)]
-    if not lacking:
+    missing = [path for path, entry in entries.items() if not _has_digest(folder / path, entry)]
+    if not missing:
         return
     _hide_progress_unless_seen()
     try:
@@ -446,20 +447,20 @@ def _download(repo: str, commit: str, entries: Mapping[str, FileEntry], folder: 
                 repo,
                 repo_type="dataset",
                 revision=commit,
-                allow_patterns=lacking,
+                allow_patterns=missing,
                 local_dir=folder,
             )
     except OSError:  # a full disk; after a failure of the network the next fetch goes on
         shutil.rmtree(folder)
         raise
-    for path in lacking:
+    for path in missing:
         if not (folder / path).is_file():
             raise RulerError(f"'{repo}' has no {path}, which its manifest lists: tell its owner.")
-        found = sha256_of(folder / path)
-        if found != entries[path]["sha256"]:
+        sha256 = sha256_of(folder / path)
+        if sha256 != entries[path]["sha256"]:
             (folder / path).unlink()
             raise RulerError(
-                f"'{path}' of '{repo}' has sha256 {found}, its manifest says "
+                f"'{path}' of '{repo}' has sha256 {sha256}, its manifest says "
                 f"{entries[path]['sha256']}: it is not kept. Run the same command again."
             )
 

@@ -1,32 +1,30 @@
-"""ONERULER's rules (arXiv:2503.01996, section 3): ten sentences, the same in all languages.
+"""Score ONERULER's answers (arXiv:2503.01996, section 3) by ten rules, the same in all languages.
 
-1. The answer is what is in the last pair of the language's answer tags, or of `<answer>`,
-   else the whole text; reasoning is taken out first.
-2. Case, width, zero-width characters and the script of digits make no difference, nor do
-   letters that are equal in the language, such as ß and ss or Arabic and Persian kaf and yeh.
-3. Numbers are right if those of two digits or more, grouped or not, are exactly the
-   references and the prompt's own word for "none" is not in the answer.
-4. None is right if a form of that word is in the answer, and no digit.
-5. For cwe a lead-in is left out: what comes before the last colon that all ten words follow,
-   unless a number alone is on either side of it, or before the first line of a numbered or
-   bulleted list; the rest is split at commas of any script, semicolons, line breaks and tags,
-   at "&" and at the language's word for "and".
-6. It is right if there are exactly ten items with a letter, each holds exactly one of the ten
-   words, and all are different; what else is in an item, such as a number or a count, is
-   ignored.
-7. It is also right if there are no commas, semicolons and line breaks, and the answer has
-   each of the ten words once and no other word but "and".
-8. Only whole words count: no letter touches them, nor does a hyphen or a following apostrophe
-   that joins them to one.
-9. In a script without spaces one of the ten words may touch "and" or a particle of the
-   language, and a form of "none" is at the beginning or the end of a stretch of letters, or
-   touches a particle.
+1. Reasoning is removed first. The answer is the content of the last pair of the language's
+   answer tags or `<answer>` tags; without tags it is the whole text.
+2. Case, width, zero-width characters and the script of digits make no difference. Neither do
+   letters that the language treats as equal, such as ß and ss or Arabic and Persian kaf and yeh.
+3. Numbers: all numbers of two digits or more in the answer, with or without separators between
+   thousands, must be exactly the references. The prompt's word for "none" must not occur.
+4. None (`niah_none`): a form of the word for "none" must occur, and no digit.
+5. Words (`cwe`): an introduction is skipped. It ends at the last colon that all ten words follow
+   (a colon with only a number before or after it does not count) or before the first line of a
+   numbered or bulleted list. The rest is split into items at commas of any script, semicolons,
+   line breaks and tags, at "&" and at the language's word for "and".
+6. The words are right if exactly ten items have a letter, and each has one of the ten
+   words, a different one each. Anything else in an item, such as a number or a count, is ignored.
+7. They are also right if the answer has no commas, semicolons or line breaks, has each of the
+   ten words once, and has no other word but "and".
+8. Only whole words count: no letter may touch a word, and no hyphen or following apostrophe may
+   join it to a letter.
+9. In a script without spaces, one of the ten words may touch "and" or a particle of the
+   language. A form of "none" must begin or end a run of letters, or touch a particle.
 10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
    exception and does not count.
 
     exact_numbers("<Odpowiedź>1234567</Odpowiedź>", ["1234567"], "pl")      # 1.0
 
-`authors_numbers` and the functions after it score as the authors' own script does.
+`authors_numbers` and the functions after it reproduce the scores of the authors' script.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def answer_in(prediction: str, language: Language) -> str:
 def exact_numbers(
     prediction: str, references: Sequence[str], language: Language, none_word: str | None = None
 ) -> float:
-    """Return 1 if the answer's numbers are exactly the references, and it does not say none."""
+    """Return 1 if the answer's numbers are exactly the references and it does not say "none"."""
     answer = answer_in(prediction, language)
     wanted = {normalize(reference, language) for reference in references}
     if numbers(answer) != wanted:
@@ -77,30 +75,31 @@ def exact_numbers(
 
 
 def exact_none(prediction: str, language: Language, none_word: str | None = None) -> float:
-    """Return 1 if the answer says none and has no digit."""
+    """Return 1 if the answer says "none" and has no digit."""
     answer = answer_in(prediction, language)
     return float(says_none(answer, language, none_word) and not re.search(r"\d", answer))
 
 
-def _joined(text: str, at: int) -> bool:
-    """Return whether the characters before and after an offset belong to one word."""
-    if not 0 < at < len(text):
+def _is_inside_word(text: str, offset: int) -> bool:
+    """Return whether the characters before and after an offset belong to the same word."""
+    if not 0 < offset < len(text):
         return False
-    left, right = text[at - 1], text[at]
-    if left.isdigit() or right.isdigit():
-        return left.isdigit() and right.isdigit()
-    if is_letter(left):
-        joins = right == "'" or right in _HYPHENS
-        return is_letter(right) or (joins and text[at + 1 : at + 2].isalpha())
-    return left in _HYPHENS and is_letter(right) and text[max(0, at - 2) : at - 1].isalpha()
+    before, after = text[offset - 1], text[offset]
+    if before.isdigit() or after.isdigit():
+        return before.isdigit() and after.isdigit()
+    if is_letter(before):
+        joins = after == "'" or after in _HYPHENS
+        return is_letter(after) or (joins and text[offset + 1 : offset + 2].isalpha())
+    follows_letter = text[max(0, offset - 2) : offset - 1].isalpha()
+    return before in _HYPHENS and is_letter(after) and follows_letter
 
 
-def _places(text: str, words: str) -> Iterator[int]:
-    """Yield every offset at which a text has these words, whole or not."""
-    at = text.find(words)
-    while at >= 0:
-        yield at
-        at = text.find(words, at + 1)
+def _find_all(text: str, words: str) -> Iterator[int]:
+    """Yield every offset at which `words` occurs in the text, also inside a longer word."""
+    offset = text.find(words)
+    while offset >= 0:
+        yield offset
+        offset = text.find(words, offset + 1)
 
 
 # ---- None ------------------------------------------------------------------------------------
@@ -109,19 +108,19 @@ def _places(text: str, words: str) -> Iterator[int]:
 def says_none(
     text: str, language: Language, none_word: str | None = None, forms: bool = True
 ) -> bool:
-    """Return whether a normalized text says that there is none.
+    """Return whether an answer says "none".
 
     Args:
-        text: an answer, normalized.
+        text: the answer, normalized.
         language: the language of the instruction.
-        none_word: another word that the row's prompt asks for.
+        none_word: a further word for "none" that this row's prompt asks for.
         forms: whether other forms of the prompt's word count too.
     """
     text = " ".join(text.split())
     for word in _none_words(language, none_word or "", forms):
-        for start in _places(text, word):
-            whole = _is_form(text, start, start + len(word), language)
-            if whole and not _is_excepted(text, start, language):
+        for start in _find_all(text, word):
+            is_whole = _is_whole_none(text, start, start + len(word), language)
+            if is_whole and not _is_exception(text, start, language):
                 return True
     return False
 
@@ -135,15 +134,15 @@ def _none_words(language: Language, none_word: str, forms: bool) -> tuple[str, .
 
 @functools.cache
 def _normalized(words: tuple[str, ...], language: Language) -> tuple[str, ...]:
-    """Return words as a normalized text has them."""
+    """Return the words normalized as answers are, without duplicates and empty ones."""
     folded = [" ".join(normalize(word, language).split()) for word in words]
     return tuple(dict.fromkeys(word for word in folded if word))
 
 
-def _is_form(text: str, start: int, end: int, language: Language) -> bool:
-    """Return whether a form of none is a whole word."""
+def _is_whole_none(text: str, start: int, end: int, language: Language) -> bool:
+    """Return whether the form of "none" from `start` to `end` is a whole word (rules 8 and 9)."""
     rules = rules_for(language)
-    begins, ends = not _joined(text, start), not _joined(text, end)
+    begins, ends = not _is_inside_word(text, start), not _is_inside_word(text, end)
     if not rules.touching:
         return begins and ends
     return (
@@ -154,91 +153,134 @@ def _is_form(text: str, start: int, end: int, language: Language) -> bool:
     )
 
 
-def _is_excepted(text: str, start: int, language: Language) -> bool:
-    """Return whether what is at an offset belongs to an exception."""
+def _is_exception(text: str, start: int, language: Language) -> bool:
+    """Return whether a listed exception covers the offset `start` (rule 10)."""
     for exception in _normalized(rules_for(language).none_exceptions, language):
         if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
             return True
     return False
 
 
-def _particle_precedes(text: str, at: int, language: Language) -> bool:
-    """Return whether a particle that may touch the word after it, and ends a word, is before."""
-    particles = _normalized(rules_for(language).may_precede, language)
-    return any(text.endswith(one, 0, at) and _joined(text, at - len(one)) for one in particles)
+def _particle_precedes(text: str, offset: int, language: Language) -> bool:
+    """Return whether a particle ends at the offset, and belongs to the word before it."""
+    for particle in _normalized(rules_for(language).may_precede, language):
+        if text.endswith(particle, 0, offset) and _is_inside_word(text, offset - len(particle)):
+            return True
+    return False
 
 
-def _particle_follows(text: str, at: int, language: Language) -> bool:
-    """Return whether a particle that may touch the word before it is at an offset."""
-    particles = _normalized(rules_for(language).may_follow, language)
-    return any(text.startswith(one, at) and not _joined(text, at + len(one)) for one in particles)
+def _particle_follows(text: str, offset: int, language: Language) -> bool:
+    """Return whether a particle begins at the offset, and a word ends with it."""
+    for particle in _normalized(rules_for(language).may_follow, language):
+        end = offset + len(particle)
+        if text.startswith(particle, offset) and not _is_inside_word(text, end):
+            return True
+    return False
 
 
 # ---- Words -----------------------------------------------------------------------------------
 
 
 class WordList(NamedTuple):
-    """Which of the references an answer holds, and whether it is a list of exactly them."""
+    """An answer read as a list of words."""
 
     found: frozenset[str]
+    """The references that the answer has, normalized."""
     exact: bool
+    """Whether the answer is a list of exactly the references."""
 
 
 class _Span(NamedTuple):
-    """A place of a text, in characters; `word` is the reference there, or what divides items."""
+    """A span of the answer: one of the references, or a separator between two items."""
 
-    start: int
+    start: int  # characters
     end: int
-    word: str
+    word: str  # the normalized reference; of a separator its "and", or "" for a comma or break
 
 
 def read_list(text: str, references: Sequence[str], language: Language) -> WordList:
-    """Read a normalized answer as a list of words; `found` has them normalized."""
+    """Read a normalized answer as a list of words."""
     words = {normalize(reference, language).strip() for reference in references} - {""}
     spans = _find_words(text, words, language)
     found = frozenset(span.word for span in spans)
     if found != words:
         return WordList(found, False)
-    cuts = _find_cuts(text, spans, language)
-    exact = _is_divided(text, words, spans, cuts) or _is_spaced(text, words, spans, cuts)
+    separators = _find_separators(text, spans, language)
+    exact = _is_item_list(text, words, spans, separators) or _is_only_words(
+        text, words, spans, separators
+    )
     return WordList(found, exact)
 
 
 def _find_words(text: str, words: Collection[str], language: Language) -> list[_Span]:
-    """Return where the references are whole words, in order; the longest of those that overlap."""
-    either = tuple(words)
-    found = [
-        _Span(start, start + len(word), word)
-        for word in words
-        for start in _places(text, word)
-        if _is_whole(text, start, start + len(word), either, language)
-    ]
+    """Return the spans at which references are whole words, in the order of the text.
+
+    If spans overlap, the one that begins first counts, then the longest.
+    """
+    all_words = tuple(words)
+    candidates = []
+    for word in all_words:
+        for start in _find_all(text, word):
+            if _is_whole_word(text, start, start + len(word), all_words, language):
+                candidates.append(_Span(start, start + len(word), word))
     spans: list[_Span] = []
-    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+    for span in sorted(candidates, key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
     return spans
 
 
-def _is_whole(text: str, start: int, end: int, words: tuple[str, ...], language: Language) -> bool:
-    """Return whether a reference is a whole word."""
-    begins, ends = not _joined(text, start), not _joined(text, end)
+def _is_whole_word(
+    text: str, start: int, end: int, words: tuple[str, ...], language: Language
+) -> bool:
+    """Return whether the reference from `start` to `end` is a whole word (rules 8 and 9)."""
+    begins, ends = not _is_inside_word(text, start), not _is_inside_word(text, end)
     rules = rules_for(language)
     if not rules.touching:
         return begins and ends
     conjunctions = _normalized(rules.conjunctions, language)
-    if not begins and not _particle_precedes(text, start, language):
-        before = [start - len(one) for one in conjunctions if text.endswith(one, 0, start)]
-        if not any(not _joined(text, at) or text.endswith(words, 0, at) for at in before):
-            return False
-    if ends or _particle_follows(text, end, language):
-        return True
-    after = [end + len(one) for one in conjunctions if text.startswith(one, end)]
-    return any(text.startswith(words, at + text.startswith(" ", at)) for at in after)
+    may_begin = (
+        begins
+        or _particle_precedes(text, start, language)
+        or _conjunction_precedes(text, start, words, conjunctions)
+    )
+    if not may_begin:
+        return False
+    return (
+        ends
+        or _particle_follows(text, end, language)
+        or _conjunction_follows(text, end, words, conjunctions)
+    )
+
+
+def _conjunction_precedes(
+    text: str, offset: int, words: tuple[str, ...], conjunctions: Sequence[str]
+) -> bool:
+    """Return whether an "and" ends at the offset that begins a word or follows a reference."""
+    for conjunction in conjunctions:
+        if text.endswith(conjunction, 0, offset):
+            start = offset - len(conjunction)
+            if not _is_inside_word(text, start) or text.endswith(words, 0, start):
+                return True
+    return False
+
+
+def _conjunction_follows(
+    text: str, offset: int, words: tuple[str, ...], conjunctions: Sequence[str]
+) -> bool:
+    """Return whether an "and" begins at the offset and a reference follows it."""
+    for conjunction in conjunctions:
+        if text.startswith(conjunction, offset):
+            end = offset + len(conjunction)
+            if text.startswith(" ", end):
+                end += 1
+            if text.startswith(words, end):
+                return True
+    return False
 
 
 @functools.cache
-def _cut_pattern(language: Language) -> re.Pattern[str]:
+def _separator_pattern(language: Language) -> re.Pattern[str]:
     rules = rules_for(language)
     conjunctions = sorted(_normalized(rules.conjunctions, language), key=len, reverse=True)
     either = "|".join(map(re.escape, conjunctions))
@@ -247,123 +289,140 @@ def _cut_pattern(language: Language) -> re.Pattern[str]:
     return re.compile(rf"{_BREAKS}|(?P<and>&{'|' if either else ''}{either})")
 
 
-def _find_cuts(text: str, spans: Sequence[_Span], language: Language) -> list[_Span]:
-    """Return what divides the items of a list, in order; `word` is empty but for an "and"."""
-    starts, ends = {span.start for span in spans}, {span.end for span in spans}
+def _find_separators(text: str, spans: Sequence[_Span], language: Language) -> list[_Span]:
+    """Return the separators between the items of a list, in the order of the text."""
+    starts_in_order = [span.start for span in spans]
+    word_starts = set(starts_in_order)
+    word_ends = {span.end for span in spans}
     touching = rules_for(language).touching
-    first = [span.start for span in spans]
-    cuts = []
-    for match in _cut_pattern(language).finditer(text):
+    separators = []
+    for match in _separator_pattern(language).finditer(text):
         start, end = match.span()
-        place = bisect_right(first, start) - 1
-        if place >= 0 and start < spans[place].end:
+        previous = bisect_right(starts_in_order, start) - 1
+        if previous >= 0 and start < spans[previous].end:
             continue  # inside a reference
         if match["and"] and match["and"] != "&":
-            left = touching and start in ends
-            right = touching and (end in starts or end + 1 in starts)
-            if (_joined(text, start) and not left) or (_joined(text, end) and not right):
-                continue  # inside another word
-        cuts.append(_Span(start, end, match["and"] or ""))
-    return cuts
+            after_word = touching and start in word_ends
+            before_word = touching and (end in word_starts or end + 1 in word_starts)
+            if _is_inside_word(text, start) and not after_word:
+                continue  # the end of another word
+            if _is_inside_word(text, end) and not before_word:
+                continue  # the beginning of another word
+        separators.append(_Span(start, end, match["and"] or ""))
+    return separators
 
 
-def _is_divided(
-    text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
+def _is_item_list(
+    text: str, words: Collection[str], spans: Sequence[_Span], separators: Sequence[_Span]
 ) -> bool:
-    """Return whether cuts divide the text into items that each hold another reference."""
-    begin = _list_begins(text, min({span.word: span.start for span in spans}.values(), default=0))
-    cuts = [cut for cut in cuts if cut.start >= begin]
-    starts, ends = [begin, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), len(text)]
-    held: list[set[str]] = [set() for _ in starts]
+    """Return whether the text is a list in which each item has a different reference (rule 6)."""
+    last_starts = {span.word: span.start for span in spans}  # where each word occurs last
+    begin = _find_list_start(text, min(last_starts.values(), default=0))
+    separators = [separator for separator in separators if separator.start >= begin]
+    starts = [begin, *(separator.end for separator in separators)]
+    ends = [*(separator.start for separator in separators), len(text)]
+    words_of_item: list[set[str]] = [set() for _ in starts]
     for span in spans:
         if span.start >= begin:
-            held[bisect_right(starts, span.start) - 1].add(span.word)
+            words_of_item[bisect_right(starts, span.start) - 1].add(span.word)
     items = [
-        item
-        for item, start, end in zip(held, starts, ends, strict=True)
-        if item or any(map(str.isalpha, text[start:end]))
+        item_words
+        for item_words, start, end in zip(words_of_item, starts, ends, strict=True)
+        if item_words or _has_letter(text[start:end])
     ]
-    each_has_one = all(len(item) == 1 for item in items)
+    each_has_one = all(len(item_words) == 1 for item_words in items)
     return each_has_one and len(items) == len(words) == len(set().union(*items))
 
 
-def _list_begins(text: str, last: int) -> int:
-    """Return where a list begins after its lead-in; all its words are at `last` or later."""
-    begin = stretch = 0
-    for match in _BREAK_OR_COLON.finditer(text, 0, last):
-        has_words = any(map(str.isalpha, text[stretch : match.start()]))  # not a number, as in 1:
-        stretch = match.end()
-        if match[0] == ":" and has_words and not _COUNT.match(text, stretch):
-            begin = stretch
-    marked = _MARKED_LINE.search(text, 0, last + 1)
+def _has_letter(text: str) -> bool:
+    return any(character.isalpha() for character in text)
+
+
+def _find_list_start(text: str, latest: int) -> int:
+    """Return the offset at which a list begins after its introduction (rule 5).
+
+    Args:
+        text: the answer.
+        latest: the offset from which on every word of the list occurs.
+    """
+    begin = previous_end = 0
+    for match in _BREAK_OR_COLON.finditer(text, 0, latest):
+        has_words = _has_letter(text[previous_end : match.start()])  # "1:" has none
+        previous_end = match.end()
+        if match[0] == ":" and has_words and not _COUNT.match(text, previous_end):
+            begin = previous_end
+    marked = _MARKED_LINE.search(text, 0, latest + 1)
     if marked and not _BULLET.search(text, 0, marked.start()):
         begin = max(begin, marked.start())
     return begin
 
 
-def _is_spaced(
-    text: str, words: Collection[str], spans: Sequence[_Span], cuts: Sequence[_Span]
+def _is_only_words(
+    text: str, words: Collection[str], spans: Sequence[_Span], separators: Sequence[_Span]
 ) -> bool:
-    """Return whether the text has each reference once, and no other word and nothing between."""
+    """Return whether the text has each reference once and no other word but "and" (rule 7)."""
     if len(spans) != len(words):
         return False
-    between = [cut for cut in cuts if spans[0].end <= cut.start < spans[-1].start]
-    if not all(cut.word for cut in between):
-        return False
-    begin, rest = 0, ""
-    for span in sorted((*spans, *between)):
-        rest += text[begin : span.start]
-        begin = span.end
-    rest = re.sub(r"x?\d+x?", "", rest + text[begin:])  # 30x is a number
-    return not any(map(str.isalpha, rest))
+    conjunctions = []
+    for separator in separators:
+        if spans[0].end <= separator.start < spans[-1].start:
+            if not separator.word:
+                return False  # a comma or line break
+            conjunctions.append(separator)
+    position, rest = 0, ""
+    for span in sorted((*spans, *conjunctions)):
+        rest += text[position : span.start]
+        position = span.end
+    rest += text[position:]
+    return not _has_letter(re.sub(r"x?\d+x?", "", rest))  # 30x is a count, not a word
 
 
-# ---- As its authors scored it ----------------------------------------------------------------
+# ---- The scores of the authors' script -------------------------------------------------------
 
 
 def authors_answer(prediction: str, model: str = "") -> str:
-    """Return the text that their script reads: all of it, reasoning included.
+    """Return the part of a prediction that the authors' script scores.
 
-    Of a model named deepseek it reads the first `<Answer>…</Answer>` on one line, tags included, if
-    there is one.
+    It scores the whole text with its reasoning. If the model's name has "deepseek" in it, it
+    scores the first `<Answer>…</Answer>` within one line, with the tags, if there is one.
     """
     match = re.search(r"<Answer>.*?</Answer>", prediction) if "deepseek" in model else None
     return match[0] if match else prediction
 
 
 def authors_numbers(answer: str, references: Sequence[str], language: Language) -> float:
-    """Return 1 if the numbers are the references and no none word is anywhere, even in a word."""
+    """Return 1 if the numbers are the references and no word for "none" occurs, even in a word."""
     text = unicodedata.normalize("NFKC", answer)
     if any(word in text or _squeeze(word) in text for word in _authors_none_words(language)):
         return 0.0
-    in_text = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
+    digit_strings = {digits for digits in re.findall(r"\d+", text) if len(digits) > 1}
     try:
         wanted = [int(reference) for reference in references]
-        values = {int(number) for number in in_text}
+        values = {int(digits) for digits in digit_strings}
     except ValueError:  # a reference that is not a number, or a number of thousands of digits
         return 0.0
-    return float(len(in_text) == len(wanted) and values == set(wanted))
+    return float(len(digit_strings) == len(wanted) and values == set(wanted))
 
 
 def authors_none(answer: str, language: Language) -> float:
-    """Return 1 if a none word is anywhere in the text, whatever numbers it has."""
+    """Return 1 if a word for "none" occurs anywhere, whatever numbers the text has."""
     text = _squeeze(unicodedata.normalize("NFKC", answer))
     return float(any(_squeeze(word) in text for word in _authors_none_words(language)))
 
 
 def _authors_none_words(language: Language) -> tuple[str, ...]:
-    """Return what their script accepts; of a custom language, what the prompt asks for."""
+    """Return the words for "none" that the script accepts; in a custom language the prompt's."""
     return AUTHORS_NONE_WORDS[language] if isinstance(language, str) else language.none
 
 
 def authors_words(answer: str, references: Sequence[str]) -> float:
-    """Return 1 if the text contains every word, whatever else it lists."""
+    """Return 1 if the text contains every reference, whatever else it contains."""
     text = answer.strip().lower()
     return float(all(reference.strip().lower() in text for reference in references))
 
 
 def authors_leave_out(prediction: str | None, finish_reason: str | None, model: str = "") -> bool:
-    """Return whether they leave a row out: nothing came back, or o3 used up its tokens."""
+    """Return whether the authors leave a row out: no prediction, or o3 hit its token limit."""
     return prediction is None or ("o3-" in model and finish_reason == "length")
 
 

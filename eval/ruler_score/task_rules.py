@@ -1,4 +1,4 @@
-"""Score one row by the rule of its task, and find which of its references it has.
+"""Score one row by the rule of its task, and list which references its prediction has.
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
@@ -46,16 +46,16 @@ ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
 
 
 class TextScore(NamedTuple):
-    """What a text scores."""
+    """The score of one prediction."""
 
     score: float  # 0 … 1
-    strict: float  # 0 … 1
-    reasoning: ReasoningState  # whether the text has reasoning, and whether it ended
-    found: int  # references that are in the answer
+    strict: float  # 0 … 1, by the stricter rule: whole words, and nothing else in a list
+    reasoning: ReasoningState  # whether the prediction has reasoning, and whether it ended
+    found: int  # the number of references that are in the answer
 
 
 def is_oneruler(task: str | None, language: Language | None) -> bool:
-    """Return whether a task is ONERULER's; two names are in both, and then the language decides."""
+    """Return whether a task is ONERULER's. If RULER has the same name, a language decides."""
     return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
 
 
@@ -68,22 +68,22 @@ def score_row(
     compat: str | None = None,
     model: str = "",
 ) -> TextScore:
-    """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
+    """Score one row by the rule of its task; without a task, by RULER's `string_match_all`.
 
     Args:
         prediction: the model's text, with any reasoning.
         references: the row's `outputs`.
-        task: its name; None for RULER's `string_match_all`.
-        language: that of the instruction; it marks a row of ONERULER.
-        none_word: the row's own, if it has one.
-        compat: "authors" for the script of ONERULER's authors.
-        model: the model's name, for `compat`: they read the answers of deepseek differently.
+        task: the task's name, or None.
+        language: the language of the instruction, for rows of ONERULER; None for RULER.
+        none_word: the row's word for "none", if it has one.
+        compat: "authors" to score as the script of ONERULER's authors does; None for our rules.
+        model: the model's name; the authors' script reads answers of deepseek models differently.
 
     Raises:
         ValueError: for an unknown task, language or `compat`, and for a row without references.
     """
     _check_row(task, language, compat)
-    if not len(references):  # they may be an array
+    if not len(references):  # an array has no truth value
         raise ValueError("A row without references cannot be scored.")
     _, answer, reasoning = split_reasoning(prediction)
     if not is_oneruler(task, language):
@@ -91,33 +91,35 @@ def score_row(
     language = language or "en"
     authors_text = authors_answer(prediction, model)
     if str(task).startswith("cwe"):
-        listed = read_list(answer_in(answer, language), references, language)
-        found, strict = len(listed.found), float(listed.exact)
-        authors = authors_words(authors_text, references) if compat else strict
+        word_list = read_list(answer_in(answer, language), references, language)
+        found, strict = len(word_list.found), float(word_list.exact)
+        score = authors_words(authors_text, references) if compat else strict
     elif task == "niah_none":
         none_word = none_word or references[0]
         found = int(says_none(answer_in(answer, language), language, none_word))
         strict = exact_none(answer, language, none_word)
-        authors = authors_none(authors_text, language) if compat else strict
+        score = authors_none(authors_text, language) if compat else strict
     else:
         wanted = {normalize(reference, language) for reference in references}
         found = len(wanted & numbers(answer_in(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
-        authors = authors_numbers(authors_text, references, language) if compat else strict
-    return TextScore(authors, strict, reasoning, found)
+        score = authors_numbers(authors_text, references, language) if compat else strict
+    return TextScore(score, strict, reasoning, found)
 
 
 def _score_ruler(
     answer: str, references: Sequence[str], task: str, reasoning: ReasoningState
 ) -> TextScore:
+    """Score an answer as RULER's reference code does."""
     text = postprocess(answer).lower()
-    found = sum([reference.lower() in text for reference in references])
+    found = sum(reference.lower() in text for reference in references)
     if task in QA_TASKS:
-        score = float(found > 0)  # the reference code's string_match_part
-        return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
-    score = found / len(references)  # its string_match_all
-    strict = score == 1 and nothing_else(answer, references, task)
-    return TextScore(score, float(strict), reasoning, found)
+        score = float(found > 0)  # string_match_part in the reference code
+        strict = score * whole_word_match(answer, references)
+    else:
+        score = found / len(references)  # string_match_all
+        strict = float(score == 1 and nothing_else(answer, references, task))
+    return TextScore(score, strict, reasoning, found)
 
 
 @functools.lru_cache(maxsize=256)
@@ -134,8 +136,10 @@ def check_names(
         raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(all_tasks))}.")
     codes = {language for language in languages if isinstance(language, str)}
     for code in codes - ANSWER_TAGS.keys():
-        of = ", ".join(ANSWER_TAGS)
-        raise ValueError(f"Unknown language {code!r}; known: {of}; others by language_rules=.")
+        raise ValueError(
+            f"Unknown language {code!r}; known: {', '.join(ANSWER_TAGS)}. Pass the rules of "
+            "another language as language_rules=."
+        )
     if compat not in (None, "authors"):
         raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
 
@@ -143,7 +147,7 @@ def check_names(
 def references_found(
     prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
 ) -> list[bool]:
-    """Return for each reference whether the prediction has it, as its benchmark reads it."""
+    """Return for each reference whether the prediction has it, by the rules of its benchmark."""
     answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()

@@ -3,9 +3,8 @@
     render(manifest)                               # the card
     render(manifest, first_row(root, manifest))    # with a row of the release in it
 
-The card's text is in dataset_cards/ruler.md and oneruler.md, and in _parts.md what both say. Its
-facts come from the manifest, text/errata.toml, CHANGELOG.md and CITATION.cff; card_tables.py
-adds up the figures.
+The templates are dataset_cards/ruler.md and oneruler.md, which share _parts.md. The facts come from
+the manifest, text/errata.toml, CHANGELOG.md and CITATION.cff; card_tables.py makes the tables.
 """
 
 from __future__ import annotations
@@ -46,8 +45,10 @@ from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
 KINDS = ("niah", "cwe", "book", "words")
-"""ONERULER's sources of a language: two prompts, the book, the dictionary."""
-_LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
+"""The kinds of source that a language of ONERULER has: two prompts, a book, a dictionary."""
+# The example row shows a text of more than _LONG characters shortened: its first _HEAD characters,
+# the first needle with _NEAR characters on either side, and the last _TAIL characters.
+_LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
 
 
@@ -57,12 +58,13 @@ _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
 def render(
     manifest: Manifest, row: Mapping[str, Any] | None = None, repo: str | None = None
 ) -> str:
-    """Return the card of a release, or of a part of one.
+    """Return the text of a release's card.
 
     Args:
         manifest: The release's manifest.
-        row: A row to show, its long text shortened.
-        repo: The Hub's dataset ORG/NAME from which the examples load; None: `ORG` stands for it.
+        row: A row to show as an example; a long text is shortened.
+        repo: The dataset on the Hub, ORG/NAME, that the examples load; by default the placeholder
+            `ORG` and the name of the benchmark.
     """
     repo = repo or f"ORG/{manifest['dataset']}"
     configs = configurations(manifest)
@@ -119,7 +121,7 @@ def render(
             exhausted_tables=card_tables.exhausted_tables(manifest, length_sums),
             # sources and languages
             sources=sources,
-            embedded=[name for name, one in sources.items() if one["variant"] == EMBEDDED],
+            embedded=[name for name, source in sources.items() if source["variant"] == EMBEDDED],
             licences=licences(manifest),
             kinds=KINDS,
             languages=languages(manifest),
@@ -130,7 +132,7 @@ def render(
             restricted=[code for code, book in books.items() if book["restricted"]],
             corrected=_corrected(manifest, sources),
             wording=[
-                fault for fault in errata.wording() if _reads(fault.file, fault.language, sources)
+                error for error in errata.wording() if _reads(error.file, error.language, sources)
             ],
             # versions
             data_versions=data_versions(manifest, changes),
@@ -142,9 +144,9 @@ def render(
 
 @dataclass(frozen=True)
 class ListedConfig:
-    """A configuration that the card lists: a task's, or a group's."""
+    """A configuration that the card lists: one of a task, or of a group of tasks."""
 
-    task: str  # or group
+    task: str  # or the name of the group
     name: str
     paths: list[str]
 
@@ -155,24 +157,24 @@ def configurations(manifest: Manifest) -> list[ListedConfig]:
     Tasks come first, then groups, then ONERULER's groups of all languages.
     """
     names = Names.in_manifest(manifest)
-    order = {name: place for place, name in enumerate((*names.tasks, *names.groups))}
+    order = {name: index for index, name in enumerate((*names.tasks, *names.groups))}
     configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
     configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
-    found = [ListedConfig(config.task, config.name, [config.path]) for config in configs]
+    listed = [ListedConfig(config.task, config.name, [config.path]) for config in configs]
     groups = [(group.task, group.name, members) for group, members in names.whole_groups(configs)]
     groups.sort(key=lambda group: order[group[0]])
     for name, members in names.whole_languages(configs):
         groups.append(("all", name, members))
     for task, name, members in groups:
-        found.append(ListedConfig(task, name, [member.path for member in members]))
-    return found
+        listed.append(ListedConfig(task, name, [member.path for member in members]))
+    return listed
 
 
 def files_of_config(paths: Sequence[str]) -> str:
-    """Return a configuration's files as the card's metadata names them, in YAML.
+    """Return the YAML that lists a configuration's files in the card's metadata.
 
-    Every file is named, none by `*`. A group names the folder of its files once, as its
-    `data_dir`, which makes the metadata of thousands of configurations a seventh shorter.
+    Every file is named, without globs. A group names the common folder of its files only once, as
+    `data_dir`, which makes the metadata of a full release a seventh shorter.
     """
     if len(paths) == 1:
         return f"data_files: [{{split: {SPLIT}, path: {paths[0]}}}]"
@@ -182,13 +184,13 @@ def files_of_config(paths: Sequence[str]) -> str:
 
 
 def _example(configs: list[ListedConfig]) -> ListedConfig:
-    """Return the configuration that the card shows: the first one, in English if there is one."""
+    """Return the configuration for the card's example: the first in English, else the first."""
     tasks = [config for config in configs if len(config.paths) == 1]
     return next((config for config in tasks if "/en/" in config.paths[0]), tasks[0])
 
 
 def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
-    """Return the row that the card shows; None if its file cannot be read."""
+    """Return the row for the card's example; None if its file cannot be read."""
     import pyarrow as pa
 
     (path,) = _example(configurations(manifest)).paths
@@ -203,7 +205,7 @@ def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
 
 
 def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose text is shortened to its beginning, first needle and end."""
+    """Shorten the text of a row to its beginning, its first needle and its end."""
     text = row["input"]
     if len(text) <= _LONG:
         return dict(row)
@@ -213,7 +215,7 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
         spans.insert(1, (max(0, needle["start"] - _NEAR), needle["end"] + _NEAR))
     parts = [spans[0]]
     for start, end in spans[1:]:
-        if start <= parts[-1][1]:  # they touch
+        if start <= parts[-1][1]:  # the parts overlap: merge them
             parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
         else:
             parts.append((start, end))
@@ -221,7 +223,7 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _groups(manifest: Manifest, configs: list[ListedConfig]) -> dict[str, tuple[list[str], str]]:
-    """Return each group that has a configuration: its tasks, and the name of the first one."""
+    """Return, for each group with a configuration, its tasks and its first configuration."""
     first: dict[str, str] = {}
     for config in configs:
         first.setdefault(config.task, config.name)
@@ -235,17 +237,17 @@ def _groups(manifest: Manifest, configs: list[ListedConfig]) -> dict[str, tuple[
 def _tasks_by_family(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the parameters of each task that has files, by family."""
     tasks = {entry["task"] for entry in manifest["files"].values()}
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for task, described in manifest["tasks"].items():
+    families: dict[str, dict[str, dict[str, Any]]] = {}
+    for task, params in manifest["tasks"].items():
         if task in tasks:
-            found.setdefault(described["family"], {})[task] = described
-    return found
+            families.setdefault(params["family"], {})[task] = params
+    return families
 
 
 def _changed_tasks(
     manifest: Manifest, families: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> list[str]:
-    """Return the tasks whose parameters or wording are not the benchmark's own."""
+    """Return the tasks whose parameters or wording differ from the benchmark's."""
     standard = read_suite(manifest["dataset"])
     tasks, changed = standard.described(), []
     for family, params in families.items():
@@ -257,7 +259,7 @@ def _changed_tasks(
 
 
 def _size_category(rows: int) -> str:
-    """Return the Hub's category for a number of rows."""
+    """Return the Hub's `size_categories` value for a number of rows."""
     digits = len(str(rows))
     return "n<1K" if digits <= 3 else f"{_SIZES[digits - 4]}<n<{_SIZES[digits - 3]}"
 
@@ -278,33 +280,38 @@ def templates() -> jinja2.Environment:
     environment.filters |= {
         "files_of_config": files_of_config,
         "count": "{:,}".format,
-        "text": markdown_text,  # any text, which must not become markup
+        "text": markdown_text,  # untrusted text: its markup is escaped
         "code": code,
-        "cell": _cell,  # a text of the project's own, which may hold markup
+        "cell": _cell,  # text of this project, which may contain markup
     }
     return environment
 
 
 def code(text: object) -> str:
-    """Return a text as a span of Markdown code: one line between more backticks than it has."""
-    line = plain(" ".join(str(text).split())).replace("|", "\\|")  # as tables need it
-    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    """Return a text as a one-line code span of Markdown, which may be in a table."""
+    line = plain(" ".join(str(text).split())).replace("|", "\\|")
+    ticks = "`" * (_longest_backticks(line) + 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{space}{line}{space}{ticks}"
 
 
+def _longest_backticks(text: str) -> int:
+    """Return the length of the longest run of backticks in a text."""
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
 def _cell(text: object) -> str:
+    """Return a text as one line that can be a cell of a Markdown table."""
     return " ".join(str(text).replace("|", "\\|").split())
 
 
 def _fence(texts: object) -> str:
-    """Return the backticks around a block of code that holds these texts: more than they have."""
-    ticks = re.findall("`+", json.dumps(texts))
-    return "`" * max(3, 1 + max(map(len, ticks), default=0))
+    """Return a fence for a code block with these texts: longer than any backticks in them."""
+    return "`" * max(3, _longest_backticks(json.dumps(texts)) + 1)
 
 
 def column_meanings() -> dict[str, str]:
-    """Return what each column of a row means."""
+    """Return the description of each column of a row."""
     return read_toml(project_file("dataset_cards") / "columns.toml")
 
 
@@ -312,7 +319,7 @@ def column_meanings() -> dict[str, str]:
 
 
 def used_sources(manifest: Manifest) -> dict[str, SourceEntry]:
-    """Return the sources of which the files of a manifest are made."""
+    """Return the sources that the files of a release were built from."""
     used: set[str] = set()
     for entry in manifest["files"].values():
         used.update(sources_of(manifest, Config.of(manifest["dataset"], entry)))
@@ -328,12 +335,12 @@ def languages(manifest: Manifest) -> list[str]:
 
 
 def licences(manifest: Manifest) -> dict[str, list[str]]:
-    """Return each licence with the sources (in oneruler: the kinds of source) under it."""
-    found: dict[str, set[str]] = {}
+    """Return each licence and the sources under it; for ONERULER, the kinds of source."""
+    names: dict[str, set[str]] = {}
     for name, source in used_sources(manifest).items():
         kind = name.partition("-")[0]
-        found.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
-    return {licence: sorted(found[licence]) for licence in sorted(found)}
+        names.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
+    return {licence: sorted(names[licence]) for licence in sorted(names)}
 
 
 def _corrected(
@@ -341,63 +348,67 @@ def _corrected(
 ) -> list[tuple[errata.Erratum, list[str]]]:
     """Return the errata that were applied, and the languages whose published file has the error.
 
-    An error of the noun list matters to every language: a noun is used if it is unique in all.
+    An error in the noun list affects the rows of every language, because a noun is used only if it
+    is unique in all of them: so all languages with the error are listed, built or not.
     """
-    found = []
+    corrected = []
     for erratum in errata.errata():
-        named = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
-        using = [
+        with_error = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
+        built = [
             code
             for code, language in manifest.get("languages", {}).items()
             if erratum.id in language["errata"] and _reads(erratum.file, code, sources)
         ]
-        if using:
-            listed = named if erratum.file == "nouns" else sorted({*named} & {*using})
-            found.append((erratum, list(listed)))
-    return found
+        if not built:
+            continue
+        if erratum.file == "nouns":
+            corrected.append((erratum, list(with_error)))
+        else:
+            corrected.append((erratum, sorted(set(with_error) & set(built))))
+    return corrected
 
 
 def _reads(file: str, code: str, sources: Mapping[str, SourceEntry]) -> bool:
-    """Return whether a published file of a language was read; every niah task reads the nouns."""
+    """Return whether a published file of a language was read. The niah tasks read the nouns."""
     name = f"{file if file in KINDS else 'niah'}-{code}"
     return name in sources and sources[name]["variant"] != EMBEDDED
 
 
 class DataVersion(NamedTuple):
-    """A data version: what is frozen of it, the version after it, and what changed."""
+    """A data version, as a row of the card's table of versions."""
 
     version: str
-    frozen: str
-    superseded_by: str
+    frozen: str  # which rows its lock lists, in words
+    superseded_by: str  # the next version, or a dash
     changes: list[str]
 
 
 def changelog() -> dict[str, list[str]]:
-    """Return the changes of the data and of the score in CHANGELOG.md, by the title of a version.
+    """Return the changes of data and scores in CHANGELOG.md, by the heading of their version.
 
-    They are the lines that start with `- Data` or `- Score`.
+    They are the entries that start with `- Data` or `- Score`.
     """
     text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
         title, *entries = re.split("^- ", section, flags=re.MULTILINE)
-        changes = found.setdefault(re.sub(r"[\[\]]", "", title.partition("\n")[0]), [])
+        changes = versions.setdefault(re.sub(r"[\[\]]", "", title.partition("\n")[0]), [])
         for entry in entries:
             if entry.startswith(("Data", "Score")):
                 changes.append(" ".join(entry.partition("\n\n")[0].split()))
-    return found
+    return versions
 
 
 def data_versions(manifest: Manifest, changes: Mapping[str, list[str]]) -> list[DataVersion]:
-    """Return the frozen data versions and the manifest's own, the oldest first.
+    """Return the frozen data versions and that of the manifest, the oldest first.
 
     Args:
         manifest: The release's manifest.
-        changes: What `changelog` returns; `Data 1.1.0: …` is a change of that data version.
+        changes: The result of `changelog`; an entry `Data 1.1.0: …` belongs to that version.
     """
     names = {path.stem for path in frozen_rows.FROZEN.glob("*.toml")} | {manifest["data_version"]}
     ordered = sorted(names, key=lambda name: [int(part) for part in name.split(".")])
-    found = []
+    versions = []
     for version, next_version in zip(ordered, [*ordered[1:], "–"], strict=True):
         lock = frozen_rows.read_frozen(version)
         configs = lock.rows.get(manifest["dataset"], {}) if lock else {}
@@ -405,19 +416,20 @@ def data_versions(manifest: Manifest, changes: Mapping[str, list[str]]) -> list[
         if lock and configs:
             frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
         start = f"Data {version}: "
-        lines = [line for several in changes.values() for line in several]
-        what = [line.removeprefix(start) for line in lines if line.startswith(start)]
-        if not what and version == ordered[0]:
-            what = ["the first version"]
-        found.append(DataVersion(version, frozen, next_version, what))
-    return found
+        entries = [entry for section in changes.values() for entry in section]
+        changed = [entry.removeprefix(start) for entry in entries if entry.startswith(start)]
+        if not changed and version == ordered[0]:
+            changed = ["the first version"]
+        versions.append(DataVersion(version, frozen, next_version, changed))
+    return versions
 
 
 @cache
 def citation_file() -> dict[str, Any]:
-    """Return CITATION.cff: the project's authors, its version and its date, and the papers."""
-    found: dict[str, Any] = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
-    return found
+    """Read CITATION.cff: the project's authors, version and date, and the papers."""
+    text = project_file("CITATION.cff").read_text(encoding="utf-8")
+    citation: dict[str, Any] = yaml.safe_load(text)
+    return citation
 
 
 def citations(manifest: Manifest) -> str:

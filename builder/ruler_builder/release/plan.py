@@ -161,7 +161,7 @@ def existing_release(root: Path) -> Manifest | None:
     return None
 
 
-# Of the builds in tests/bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# Of the builds in bench/RELEASE.md, which had the extra `fast`; texts of other languages or
 # sources may differ by half.
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
 _SECONDS_OF_ROW = 0.004

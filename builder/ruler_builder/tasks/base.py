@@ -138,10 +138,10 @@ class NewRow:
     def columns(self) -> dict[str, Any]:
         """Return the row as ruler_dataset.COLUMNS has it."""
         start, end = self.context
-        found = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
-        found["canary"] = canary_of(self.key.dataset, DATA_VERSION)
-        found["evidence"] = [vars(evidence) for evidence in self.evidence]
-        return {name: found[name] for name in COLUMNS}
+        values = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
+        values["canary"] = canary_of(self.key.dataset, DATA_VERSION)
+        values["evidence"] = [vars(evidence) for evidence in self.evidence]
+        return {name: values[name] for name in COLUMNS}
 
 
 P = TypeVar("P", bound=TaskParams)
@@ -247,27 +247,27 @@ class Task(ABC, Generic[P]):
     def fit_counted(
         self,
         draft: Callable[[int, str], PromptBuilder],
-        stand_in: str,
+        placeholder: str,
         text: Callable[[int], str],
         step: Callable[[int, int], int],
         max_units: int | None = None,
         min_units: int = 0,
     ) -> Fitted[PromptBuilder]:
-        """Fit drafts with a stand-in for their text if tokens add up, else with the text.
+        """Fit drafts with a placeholder for their text if tokens add up, else with the text.
 
-        The stand-in begins and ends as any text does; a draft knows how many tokens its text has.
+        The placeholder begins and ends as every text does; `draft` knows the tokens of the text.
         """
 
         def whole(units: int) -> PromptBuilder:
             return draft(units, text(units))
 
-        if self.fills and self.counter.split_points.hold_in(draft(min_units, stand_in).text):
+        if self.fills and self.counter.split_points.hold_in(draft(min_units, placeholder).text):
             fitted = fit(
-                lambda units: draft(units, stand_in), self.budget, step, max_units, min_units
+                lambda units: draft(units, placeholder), self.budget, step, max_units, min_units
             )
-            found = whole(fitted.units)
-            if found.tokens == fitted.draft.tokens:
-                return Fitted(fitted.units, found, fitted.next_unit_tokens)
+            prompt = whole(fitted.units)
+            if prompt.tokens == fitted.draft.tokens:
+                return Fitted(fitted.units, prompt, fitted.next_unit_tokens)
         return self.fit(whole, step, max_units, min_units)
 
     def finish(

@@ -2,8 +2,8 @@
 
     ... qzjwkd ... xwlupe qzjwkd ... ...
 
-Of N words the k-th most frequent appears floor(N k^-alpha / zeta(alpha)) times (footnote 4). The
-first is the noise word `...`; the next `words` are asked for.
+In a text of N words, the word of rank k appears floor(N k^-alpha / zeta(alpha)) times (footnote 4).
+Rank 1 is the noise word `...`; the question asks for the `words` ranks after it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 
 @dataclass(frozen=True, kw_only=True)
 class FrequentParams(TaskParams):
-    """The distribution's exponent and how many words are asked for (Table 5); the words' letters.
+    """The exponent of the distribution and the number of words to name (Table 5).
 
-    `vocabulary` is the number of different words, the noise word too; 0 is a fiftieth of the
-    window's tokens.
+    `vocabulary` is the number of different words, including the noise word; 0 means one word for
+    every 50 tokens of the window. `word_letters` is the length of a coded word.
     """
 
     optional = ("vocabulary", "word_letters")
@@ -52,17 +52,18 @@ class FrequentParams(TaskParams):
         self.need(1 < self.alpha <= 10, "alpha must be above 1 and at most 10")
         self.need(1 <= self.words <= 10, "words must be 1 to 10")
         self.need(4 <= self.word_letters <= 12, "word_letters must be 4 to 12")
-        enough = self.words + 2 <= self.vocabulary <= 100_000
+        in_range = self.words + 2 <= self.vocabulary <= 100_000
         self.need(
-            enough or self.vocabulary == 0,
+            in_range or self.vocabulary == 0,
             f"vocabulary must be {self.words + 2} to 100000, or 0 for a fiftieth of the window",
         )
 
 
 def zeta(alpha: float) -> float:
-    """Return the sum of `rank ** -alpha` over all ranks; at 2, the usual alpha, without scipy.
+    """Return the Riemann zeta function: the sum of `rank ** -alpha` over all ranks.
 
-    That takes a fifth of a second to import. Euler's value is the same number to the last bit.
+    For the default alpha of 2, Euler's closed form gives the same float as scipy does, and saves
+    the 0.2 s that importing scipy takes.
     """
     if alpha == 2:
         return math.pi**2 / 6
@@ -92,7 +93,7 @@ TEMPLATES: dict[str, Any] = {
 # ---- Rows --------------------------------------------------------------------------------------
 
 NOISE_WORD = "..."
-_TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
+_TOKENS_PER_WORD = 50  # of the window, for each word of the default vocabulary
 
 
 class FrequentWords(Task[FrequentParams]):
@@ -102,25 +103,25 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """The share of each rank that can appear at all, the noise word's first."""
-        usual = max(self.key.max_length // _TOKENS_A_WORD, self.params.words + 2)
-        vocabulary = self.params.vocabulary or usual
+        """The share of the text of each rank that can appear at all; the noise word comes first."""
+        default = max(self.key.max_length // _TOKENS_PER_WORD, self.params.words + 2)
+        vocabulary = self.params.vocabulary or default
         ranks = np.arange(1, vocabulary + 1)
         weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
         appearing = max(int(np.sum(self.budget * weights >= 1)), self.params.words + 2)
         return np.asarray(weights[:appearing])
 
     def _counts(self, total: int) -> np.ndarray:
-        """How often each rank appears among `total` words."""
+        """Return how often each rank appears in a text of `total` words."""
         return np.asarray(np.floor(total * self._weights), dtype=int)
 
     @cached_property
     def _min_words(self) -> int:
-        """The min_words words from which on the asked ones lead the next word strictly."""
+        """The length in words from which each asked word appears more often than the next rank."""
         weights = self._weights[1 : self.params.words + 2]
-        gap = -np.diff(weights, append=0).max()  # with 1 / gap words every lead is a word or more
-        most = max(1, min(self.budget, int(1 / gap) + 1))
-        counts = np.floor(np.outer(np.arange(1, most + 1), weights))
+        gap = -np.diff(weights, append=0).max()  # in 1 / gap words every lead is at least one word
+        max_words = max(1, min(self.budget, int(1 / gap) + 1))
+        counts = np.floor(np.outer(np.arange(1, max_words + 1), weights))
         leads = np.all(np.diff(counts, append=0) < 0, axis=1)
         min_words = int(np.flatnonzero(~leads)[-1]) + 2
         if min_words > self.budget:
@@ -135,13 +136,13 @@ class FrequentWords(Task[FrequentParams]):
         asked = self.references(index)
         vocabulary, tokens = self._vocabulary(index, asked)
         frame = filled(self.templates, n=NUMBERS[self.params.words])
-        # The last word decides how the text after it is counted, so it is drawn first.
+        # The tokens of the text after the context depend on the last word, so draw it first.
         last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1))
 
         def draft(total: int, context: str) -> PromptBuilder:
-            known = int(self._counts(total) @ tokens - tokens[last])
+            context_tokens = int(self._counts(total) @ tokens - tokens[last])
             prompt = PromptBuilder(self.counter).add(frame.head.removesuffix(" "))
-            prompt.begin_context(lead=1).add_counted(context, known)
+            prompt.begin_context(lead=1).add_counted(context, context_tokens)
             prompt.add(f" {vocabulary[last]}").end_context()
             return prompt.add(frame.tail + frame.prefix)
 
@@ -163,22 +164,22 @@ class FrequentWords(Task[FrequentParams]):
         return letters(self.key.draw_asked(index), self.params.word_letters, self.params.words)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the words by rank and the tokens of each with a space before it."""
-        others = len(self._weights) - 1 - len(asked)
-        draw, length = self.key.draw_filling(index, "vocabulary"), self.params.word_letters
-        drawn = letters(draw, length, others + len(asked))
-        rest = [word for word in drawn if word not in asked][:others]
-        counted = self.counted_sources.counted([NOISE_WORD, *asked, *rest], before=" ")
+        """Return the words by rank, and the tokens of each with a space before it."""
+        filler_count = len(self._weights) - 1 - len(asked)
+        draw = self.key.draw_filling(index, "vocabulary")
+        drawn = letters(draw, self.params.word_letters, filler_count + len(asked))
+        fillers = [word for word in drawn if word not in asked][:filler_count]
+        counted = self.counted_sources.counted([NOISE_WORD, *asked, *fillers], before=" ")
         return counted.texts, counted.tokens
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------
 
-_COUNTED = 64  # words whose tokens are counted
+_MAX_COUNTED_WORDS = 64  # the most frequent words, whose tokens an audit counts
 
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
-    """Yield what is wrong with an fwe row: words, their order, a tie, the distribution."""
+    """Check an fwe row's words and their order, that no ranks tie, and the distribution."""
     params: FrequentParams = about.params
     tally = Counter(context_of(row).split(" "))
     for word in tally:
@@ -193,24 +194,25 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         yield "a tie: an asked word does not appear more often than the next one"
     if row["evidence"]:
         yield "a coded text has no needles, but there is evidence"
-    usual = max(about.entry["max_length"] // _TOKENS_A_WORD, params.words + 2)
-    ranks = np.arange(1, (params.vocabulary or usual) + 1, dtype=float)
+    default = max(about.entry["max_length"] // _TOKENS_PER_WORD, params.words + 2)
+    ranks = np.arange(1, (params.vocabulary or default) + 1, dtype=float)
     shares = ranks**-params.alpha / zeta(params.alpha)
     counts = np.array(sorted(tally.values(), reverse=True))
-    total = _total(counts, shares)
+    total = _longest_text(counts, shares)
     if total is None:
         yield f"the words' counts {counts[:8].tolist()} … are not a Zeta distribution"
         return
-    more = int(np.sum(np.floor((total + 1) * shares) - np.floor(total * shares)))
-    longest = max(about.count(f" {word}") for word in ranked[:_COUNTED])
-    yield from about.not_full(row, more * longest + 2)
+    words_added = int(np.sum(np.floor((total + 1) * shares) - np.floor(total * shares)))
+    max_tokens = max(about.count(f" {word}") for word in ranked[:_MAX_COUNTED_WORDS])
+    yield from about.not_full(row, words_added * max_tokens + 2)
 
 
-def _total(counts: np.ndarray, shares: np.ndarray) -> int | None:
-    """Return the greatest N of which rank k has floor(N * share of k) words; None if no N does."""
-    first = int(counts[0] / shares[0])
-    for total in range(int((counts[0] + 1) / shares[0]) + 1, first - 1, -1):
-        right = np.floor(total * shares).astype(int)
-        if np.array_equal(right[right > 0], counts):
+def _longest_text(counts: np.ndarray, shares: np.ndarray) -> int | None:
+    """Return the largest N for which every rank k appears floor(N * shares[k]) times, or None."""
+    min_total = int(counts[0] / shares[0])
+    max_total = int((counts[0] + 1) / shares[0]) + 1
+    for total in range(max_total, min_total - 1, -1):
+        expected = np.floor(total * shares).astype(int)
+        if np.array_equal(expected[expected > 0], counts):
             return total
     return None

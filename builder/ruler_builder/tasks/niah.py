@@ -34,8 +34,8 @@ from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (
     DEPTHS,
-    FEWEST_TOKENS_A_LINE,
-    MOST_NEEDLES,
+    MAX_NEEDLES,
+    MIN_TOKENS_PER_LINE,
     Haystack,
     LineHaystack,
     Needle,
@@ -70,7 +70,7 @@ class NiahParams(TaskParams):
             min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
         )
         self.need(self.queries <= self.keys, "queries cannot be more than keys")
-        most = MOST_NEEDLES if self.haystack == "essay" else 1000
+        most = MAX_NEEDLES if self.haystack == "essay" else 1000
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
@@ -163,13 +163,13 @@ class Niah(Task[NiahParams]):
         if self.params.haystack == "essay":
             return self.counted_sources.essays
         if self.params.haystack == "noise":
-            return self.counted_sources.noise(self.key.max_length // FEWEST_TOKENS_A_LINE)
+            return self.counted_sources.noise(self.key.max_length // MIN_TOKENS_PER_LINE)
         return self._other_needles(index, asked)
 
     def _other_needles(self, index: int, asked: NiahQuestion) -> LineHaystack:
         """Needles of the same types, enough for the window, with none of the asked strings."""
         types = (self.params.key_type, self.params.value_type)
-        fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        fewest = MIN_TOKENS_PER_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
         count = self.key.max_length // fewest
         draw = self.key.draw_filling("haystack", index)
         taken = {string for key, values in asked.pairs for string in (key, *values)}

@@ -32,7 +32,7 @@ from ruler_builder.tasks.randomness import distinct, numbers
 from ruler_builder.tasks.templates import Frame, split_at_context
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import DEPTHS, MOST_NEEDLES, BookHaystack, Needle
+from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, BookHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
@@ -65,7 +65,7 @@ class MultilingualNiahParams(TaskParams):
             self.none_sentence or not self.absent,
             "an absent key needs the sentence that says what to answer: none_sentence = true",
         )
-        most = MOST_NEEDLES
+        most = MAX_NEEDLES
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
         self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
 

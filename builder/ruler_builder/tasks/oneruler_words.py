@@ -2,8 +2,9 @@
 
     <List> 1. garden 2. river 3. garden … </List>
 
-The words are nouns, adjectives and verbs of each language's dictionary; there is no solved example.
-A small dictionary may run out before the window is full: the row is then shorter.
+The words are nouns, adjectives and verbs from a dictionary of each language. Unlike RULER's cwe,
+the prompt has no solved example. If a small dictionary runs out before the window is full, the row
+is shorter than the window.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ from ruler_common.rows import Row
 
 @dataclass(frozen=True, kw_only=True)
 class MultilingualWordsParams(ListParams):
-    """Number of common words and the counts; the short ones apply up to 8000 tokens."""
+    """The number of common words, and how often common and uncommon words appear.
 
-    longest_short = 8000
+    Up to 8000 tokens a common word appears `short_freq_cw` times.
+    """
+
+    longest_short = 8000  # tokens
 
     short_freq_cw: int = 10
 
@@ -40,8 +44,8 @@ class MultilingualWordsParams(ListParams):
         self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
-        """Return the sources of the words, if they have one, and of the prompts."""
-        if text.words is None:
+        """Return the sources of the words and of the prompts."""
+        if text.words is None:  # English words come with the wonderwords package
             return instruction.prompts
         return (text.words, *instruction.prompts)
 
@@ -49,7 +53,7 @@ class MultilingualWordsParams(ListParams):
 
 
 def list_frame(template: str) -> Frame:
-    """Return the frame of a prompt; its question is between the first tags after the list."""
+    """Split a prompt around its list; the question is in the first pair of tags after the list."""
     head, tail = split_at_context(template)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
@@ -57,8 +61,8 @@ def list_frame(template: str) -> Frame:
 
 # ---- Wording -----------------------------------------------------------------------------------
 
-# The wording is each language's own. Ten words of the costliest language (Tamil) take about 190
-# tokens of cl100k_base; this leaves room for a sentence around them.
+# The prompts are published files, one a language. Ten words in Tamil, which needs the most tokens,
+# take about 190 tokens of cl100k_base; the limit leaves space for a sentence around them.
 TEMPLATES: dict[str, Any] = {
     "max_new_tokens": 512,
 }
@@ -72,7 +76,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
 
     @property
     def languages(self) -> tuple[Language, ...]:
-        """The language of the words and the prompt: cwe has no others."""
+        """The language of the words, which is also that of the prompt."""
         return (self.counted_sources.language(self.key.language),)
 
     @property
@@ -86,8 +90,8 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return self.counted_sources.dictionary(self.key.language).words
 
     def safe(self) -> np.ndarray:
-        """Return the places of the words that no other contains."""
-        return self.counted_sources.dictionary(self.key.language).alone
+        """Return the indices of the words that are not part of another word."""
+        return self.counted_sources.dictionary(self.key.language).distinct
 
     @property
     def prompt_end(self) -> str:
@@ -107,5 +111,5 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
 
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
-    """Yield what is wrong with a cwe row: the counts of the words in the list."""
+    """Check how often each word is in the list of a cwe row."""
     yield from check_list(row, about, about.params.counts(about.entry["max_length"]))

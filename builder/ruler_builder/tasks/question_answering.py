@@ -6,9 +6,10 @@
     Document 2:
     …
 
-The gold documents are at random places; the rest of the window is filled with other documents of
-the corpus, all different until the corpus is used up, then again; the gold ones never repeat. In
-SQuAD the paragraphs of the question's own article come before any other article's.
+The gold documents, which the annotators answered from, are at random depths. Other documents of
+the corpus fill the rest of the window: each of them once and, when the corpus is used up, all of
+them again. Gold documents never repeat. In SQuAD, the other paragraphs of the question's article
+are added before those of other articles.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ WITHOUT_DOCUMENTS = (
     "Answer the question. Only give me the answer and do not output any other words."
     "{context}\n\nQuestion: {question}"
 )
-"""The prompt without documents, Figure 3's dotted line; its context is empty."""
+"""The prompt without documents (the dotted line in Figure 3); its context is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QaParams(TaskParams):
-    """The corpus, and how many documents at the most (0: as many as fit), or none at all."""
+    """The corpus, and the maximum number of documents (0: as many as fit), or no documents."""
 
     optional = ("no_documents",)
     from_corpus = True
@@ -65,7 +66,7 @@ class QaParams(TaskParams):
 
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
-        """One for each annotator."""
+        """Return one answer for each annotator."""
         return [f" {reference}" for reference in references]
 
 
@@ -86,10 +87,10 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
-_FEWEST_TOKENS = 8  # of a document with its number
-_BETWEEN = "\n\n"  # two documents
-_MOST_GOLD = 100  # documents of one question
-_SURELY = 0.7  # of the room: required documents guessed to need less do fit
+_MIN_TOKENS = 8  # of a document with its label
+_BETWEEN = "\n\n"  # between two documents
+_MAX_GOLD = 100  # documents of one question
+_SAFE_FRACTION = 0.7  # of the budget: required documents estimated to need less are sure to fit
 
 
 class QuestionAnswering(Task[QaParams]):
@@ -99,7 +100,7 @@ class QuestionAnswering(Task[QaParams]):
 
     @cached_property
     def _documents(self) -> CountedTexts:
-        """The corpus' documents, each counted with the blank line after it."""
+        """The documents of the corpus, each counted with the blank line after it."""
         return self.counted_sources.corpus(self.params.dataset).documents
 
     @cached_property
@@ -114,31 +115,34 @@ class QuestionAnswering(Task[QaParams]):
 
     @cached_property
     def _labels(self) -> CountedTexts:
-        most = max(_MOST_GOLD, self.key.max_length // _FEWEST_TOKENS)
-        before = self._document_wording[0]
-        return self.counted_sources.counted([before.format(i=i) for i in range(1, most + 1)])
+        """The labels `Document 1:` and so on, for as many documents as a window may hold."""
+        max_documents = max(_MAX_GOLD, self.key.max_length // _MIN_TOKENS)
+        before, _ = self._document_wording
+        labels = [before.format(i=number) for number in range(1, max_documents + 1)]
+        return self.counted_sources.counted(labels)
 
     @cached_property
     def _label_sums(self) -> np.ndarray:
+        """The tokens of the first 0, 1, 2 … labels together."""
         return np.cumsum([0, *self._labels.tokens])
 
     def limit(self) -> int:
-        """As many rows as the corpus has questions."""
+        """Return the number of questions in the corpus: there is one row for each."""
         return len(self._questions)
 
     def check(self, rows: int) -> None:
-        """Refuse a window that a question's required documents do not fit, or too few documents."""
+        """Refuse a window, or a maximum of documents, too small for the required documents."""
         required = [self._required(question) for question in self._questions[:rows]]
-        most, index = max((len(documents), index) for index, documents in enumerate(required))
-        if 0 < self.params.documents < most:
+        max_required, index = max((len(documents), i) for i, documents in enumerate(required))
+        if 0 < self.params.documents < max_required:
             raise RulerError(
-                f"documents is {self.params.documents}, but question {index} brings {most} of its "
-                f"own: make it {most} or more, or 0 for as many as fit."
+                f"documents is {self.params.documents}, but question {index} requires "
+                f"{max_required}: make it {max_required} or more, or 0 for as many as fit."
             )
         for index in range(rows):
             documents, frame = np.array(required[index]), self._frame(self._questions[index])
-            if self._ends(frame) + self._sum(documents) > _SURELY * self.budget:
-                refuse_if_over(self._lay(index, documents, frame).tokens, self.budget)
+            if self._ends(frame) + self._sum(documents) > _SAFE_FRACTION * self.budget:
+                refuse_if_over(self._draft(index, documents, frame).tokens, self.budget)
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same question and relative depths at every length."""
@@ -150,84 +154,86 @@ class QuestionAnswering(Task[QaParams]):
             prompt.add(frame.tail + frame.prefix)
             return self.finish(index, prompt, frame, self.references(index), None)
         if self.evidence_only:
-            prompt = self._lay(index, required, frame)
+            prompt = self._draft(index, required, frame)
             return self.finish(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
 
-        def summed(documents: Documents) -> int:
+        def sum_of_pieces(documents: Documents) -> int:
             return ends + self._sum(documents)
 
-        def counted(documents: Documents) -> int:
-            return self._lay(index, documents, frame).tokens
+        def count_prompt(documents: Documents) -> int:
+            return self._draft(index, documents, frame).tokens
 
-        count_exactly = summed if self.counter.split_points.proved else counted
-        packed = pack(self._pools(index), required, count_exactly, self._sizes, self.budget)
-        prompt = self._lay(index, packed.documents, frame)
-        if count_exactly is summed and not self._adds_up(packed.documents, prompt):
-            packed = pack(self._pools(index), required, counted, self._sizes, self.budget)
-            prompt = self._lay(index, packed.documents, frame)
+        # Adding up the pieces is fast, but exact only if the tokenizer splits the prompt at all
+        # their borders. If it does not, pack again and count every prompt as a whole.
+        summing = self.counter.split_points.proved
+        count_tokens = sum_of_pieces if summing else count_prompt
+        packed = pack(self._pools(index), required, count_tokens, self._sizes, self.budget)
+        prompt = self._draft(index, packed.documents, frame)
+        if summing and not self._adds_up(packed.documents, prompt):
+            packed = pack(self._pools(index), required, count_prompt, self._sizes, self.budget)
+            prompt = self._draft(index, packed.documents, frame)
         answers = self.references(index)
         return self.finish(index, prompt, frame, answers, packed.next_unit_tokens, packed.repeats)
 
     def references(self, index: int) -> list[str]:
-        """All annotators' answers."""
+        """Return the answers of all annotators."""
         return list(self._questions[index].answers)
 
     def _required(self, question: Question) -> list[int]:
-        """Return the documents that must be in.
+        """Return the documents that every prompt of a question has, the gold ones first.
 
-        The gold ones, and in HotpotQA all of the question's.
-
-        At `0k` the gold ones alone.
+        HotpotQA has ten documents for each question, and all of them are required, except at `0k`.
         """
         corpus = self.counted_sources.corpus(self.params.dataset)
-        return [
-            *question.gold,
-            *(question.own if corpus.own_required and not self.evidence_only else ()),
-        ]
+        required = list(question.gold)
+        if corpus.own_required and not self.evidence_only:
+            required += question.own
+        return required
 
     def _pools(self, index: int) -> Iterator[Pool]:
-        """Yield the other documents, in random order.
+        """Yield the distractor documents to add, each pool in random order.
 
-        The rest of the own article's, then any others.
-
-        Then all of them again, but the gold ones, as often as the window takes them. With a number
-        of documents given, no more than that.
+        First come the other paragraphs of the question's article, then the rest of the corpus, then
+        the whole corpus without the gold documents again and again. The `documents` parameter
+        limits their number.
         """
         question = self._questions[index]
         required = self._required(question)
-        own = np.array([i for i in question.own if i not in required], dtype=int)
-        most = self.params.documents - len(required) if self.params.documents else None
+        related = np.array([i for i in question.own if i not in required], dtype=int)
+        corpus_size = len(self._documents.texts)
+        limit = self.params.documents - len(required) if self.params.documents else None
         for repeats in count():
             draw = self.key.draw_filling(index, "documents", repeats)
             if repeats == 0:
-                rest = all_but(len(self._documents.texts), [*required, *own])
-                pools = [draw.permutation(own), draw.permutation(rest)]
+                rest = all_but(corpus_size, [*required, *related])
+                pools = [draw.permutation(related), draw.permutation(rest)]
             else:
-                own_again = np.array([i for i in question.own if i not in question.gold], dtype=int)
-                rest = all_but(len(self._documents.texts), [*question.gold, *own_again])
-                pools = [draw.permutation(np.concatenate([own_again, rest]))]
+                related = np.array([i for i in question.own if i not in question.gold], dtype=int)
+                rest = all_but(corpus_size, [*question.gold, *related])
+                pools = [draw.permutation(np.concatenate([related, rest]))]
             for pool in pools:
-                yield Pool(pool[:most], repeats)
-                most = None if most is None else most - len(pool)
-                if most is not None and most <= 0:
-                    return
+                yield Pool(pool[:limit], repeats)
+                if limit is not None:
+                    limit -= len(pool)
+                    if limit <= 0:
+                        return
 
     def _sizes(self, documents: Documents, number: int) -> np.ndarray:
-        """Tokens of each document were it added after `number` others, about."""
+        """Estimate how many tokens each document adds to a prompt that has `number` of them."""
         return np.asarray(self._documents.tokens[documents] + self._labels.tokens[number])
 
     def _sum(self, documents: Documents) -> int:
-        """Tokens of the context with these documents; exact if the pieces' tokens add up."""
+        """Return the tokens of a context with these documents: the sum of its pieces."""
         return int(self._documents.tokens[documents].sum() + self._label_sums[len(documents)])
 
     def _ends(self, frame: Frame) -> int:
-        """Tokens of the text before the context and after it."""
+        """Return the tokens of the text before the context and after it."""
         tail = frame.tail.removeprefix(_BETWEEN) + frame.prefix
         return sum(self.counter.counts([frame.head, tail]))
 
     def _adds_up(self, documents: Documents, prompt: PromptBuilder) -> bool:
-        """Whether the tokens of a prompt are those of its pieces, with all the documents' ends."""
+        """Return whether the tokens of a prompt are exactly the sum of those of its pieces."""
         before, after = self._document_wording
         between = self.counter.split_points.between
         return (
@@ -239,10 +245,10 @@ class QuestionAnswering(Task[QaParams]):
             )
         )
 
-    def _lay(self, index: int, documents: Documents, frame: Frame) -> PromptBuilder:
-        """Return the prompt with these documents in an order of the row's own.
+    def _draft(self, index: int, documents: Documents, frame: Frame) -> PromptBuilder:
+        """Return the prompt with these documents, of which the gold ones come first.
 
-        The gold ones, which are the first of them, are at their relative depths.
+        The others are shuffled, and each gold document is put at its random depth.
         """
         question = self._questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
@@ -253,23 +259,28 @@ class QuestionAnswering(Task[QaParams]):
         after = self._document_wording[1]
         labels = self._labels.texts[: len(order)].tolist()
         texts = self._documents.texts[order].tolist()
-        parts = [part for pair in zip(labels, texts, strict=True) for part in (*pair, after)]
+        parts: list[str] = []  # three for each document
+        for label, text in zip(labels, texts, strict=True):
+            parts += [label, text, after]
         prompt = PromptBuilder(self.counter).add(frame.head).begin_context()
         starts = np.cumsum([0, *map(len, parts)])
-        carrying = self._carrying(question)
+        with_answer = self._gold_with_answer(question)
         for document in gold:
             start = int(starts[3 * order.index(document) + 1])
             end = start + len(self._documents.texts[document])
-            prompt.mark_evidence(start, end, document in carrying)
+            prompt.mark_evidence(start, end, document in with_answer)
         prompt.add_counted("".join(parts), self._sum(documents)).end_context(trail=len(_BETWEEN))
         return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
-    def _carrying(self, question: Question) -> list[int]:
-        """Return the gold documents that hold an answer; all of them if none does (yes or no)."""
+    def _gold_with_answer(self, question: Question) -> list[int]:
+        """Return the gold documents that contain an answer; all if none does (yes or no)."""
         answers = [answer.casefold() for answer in question.answers]
-        texts = {gold: self._documents.texts[gold].casefold() for gold in question.gold}
-        holding = [gold for gold, text in texts.items() if any(a in text for a in answers)]
-        return holding or list(question.gold)
+        with_answer = []
+        for gold in question.gold:
+            text = self._documents.texts[gold].casefold()
+            if any(answer in text for answer in answers):
+                with_answer.append(gold)
+        return with_answer or list(question.gold)
 
     def _frame(self, question: Question) -> Frame:
         template = WITHOUT_DOCUMENTS if self.params.no_documents else self.templates["input"]
@@ -280,7 +291,7 @@ class QuestionAnswering(Task[QaParams]):
 
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
-    """Yield what is wrong with a qa row: documents, their numbers, gold documents, answers."""
+    """Check the documents of a qa row, their numbers, the gold ones and their answers."""
     params: QaParams = about.params
     context = context_of(row)
     if params.no_documents:
@@ -297,13 +308,13 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     if row["evidence"] != sorted(row["evidence"], key=lambda span: span["start"]):
         yield "the evidence is not in the order of the text"
     answers = [output.casefold() for output in row["outputs"]]
-    holding = [any(answer in text.casefold() for answer in answers) for text in gold]
-    for span, text, holds in zip(row["evidence"], gold, holding, strict=True):
+    has_answer = [any(answer in text.casefold() for answer in answers) for text in gold]
+    for span, text, answered in zip(row["evidence"], gold, has_answer, strict=True):
         if documents.get(span["start"] - row["context_start"]) != text:
             yield f"the evidence at {span['start']} is not one whole document"
         if (times := context.count(text)) != 1:
             yield f"gold document '{text[:60]}' occurs {times} times"
-        if span["answer"] is not (holds or not any(holding)):
+        if span["answer"] is not (answered or not any(has_answer)):
             yield f"gold document '{text[:60]}' is marked answer={span['answer']}"
     if not about.entry["repeats"] and len(set(documents.values())) < len(documents):
         yield "a document occurs twice, though the corpus did not begin again"
@@ -314,19 +325,18 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
 
 
 def _documents(context: str, before: str, after: str) -> dict[int, str]:
-    """Return the documents by their offset in the context, read label by label."""
-    found: dict[int, str] = {}
-    label, number = before.format(i=1), 1
+    """Return the documents by their offsets in the context; empty if there is no first label."""
+    documents: dict[int, str] = {}
+    label = before.format(i=1)
     if not context.startswith(label):
-        return found
-    at = len(label)
-    while True:
-        number += 1
+        return documents
+    start = len(label)
+    for number in count(2):
         label = f"{after}{_BETWEEN}{before.format(i=number)}"
-        end = context.find(label, at)
+        end = context.find(label, start)
         if end < 0:
             break
-        found[at] = context[at:end]
-        at = end + len(label)
-    found[at] = context[at:].removesuffix(after)
-    return found
+        documents[start] = context[start:end]
+        start = end + len(label)
+    documents[start] = context[start:].removesuffix(after)
+    return documents

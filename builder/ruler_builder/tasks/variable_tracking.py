@@ -30,8 +30,8 @@ from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import (
     DEPTHS,
-    FEWEST_TOKENS_A_LINE,
-    MOST_NEEDLES,
+    MAX_NEEDLES,
+    MIN_TOKENS_PER_LINE,
     Haystack,
     Needle,
 )
@@ -68,8 +68,8 @@ class ChainParams(TaskParams):
             self.need(self.haystack == "noise", "layout 2024 has the noise haystack alone")
             self.need(self.examples <= 1, "layout 2024 has one example at the most")
         if self.haystack == "essay":
-            enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
-            self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
+            enough = self.chains * (self.hops + 1) <= MAX_NEEDLES
+            self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MAX_NEEDLES}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the essays, if they are the haystack."""
@@ -187,7 +187,7 @@ class VariableTracking(Task[ChainParams]):
         """The essays, or lines of noise, enough for the window and the example."""
         if self.params.haystack == "essay":
             return self.counted_sources.essays
-        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE + self._links
+        most = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
         if self.params.layout == "2024":
             return self.counted_sources.run_on_noise(most)
         return self.counted_sources.noise(most)

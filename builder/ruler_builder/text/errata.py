@@ -23,10 +23,11 @@ from ruler_common.files import read_toml
 
 ALL = ("all",)
 """The `languages` of an erratum that applies to every language."""
-_FIRST = "'’"
-# Signs allowed inside a word; only an apostrophe may also start one, and none may end it.
-_INNER = _FIRST + "ʼ -\u200c"
-# Categories of letters; without modifier letters (Lm), which several scripts share.
+_APOSTROPHES = "'’"
+# Characters allowed inside a word besides letters and marks. Only an apostrophe may also start a
+# word, and none of them may end it.
+_INNER = _APOSTROPHES + "ʼ -\u200c"
+# Unicode categories of letters, without modifier letters (Lm), which several scripts share.
 _LETTERS = {"Lu", "Ll", "Lt", "Lo"}
 
 
@@ -44,17 +45,17 @@ class Erratum:
     pattern: str = ""
     replacement: str = ""
 
-    def holds_for(self, code: str) -> bool:
-        """Whether it changes what is read for a language; an erratum of the nouns does for each."""
+    def affects(self, code: str) -> bool:
+        """Return whether it changes what is read for a language; those of the nouns affect all."""
         return self.file == "nouns" or self.languages == ALL or code in self.languages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """An error of wording that is left as published: its language, its file, and how to find it.
+    """An error of wording that is left as published.
 
-    `sign` is a piece of the file's text that shows the error; or `check` names the measure in
-    faults.py that finds it.
+    Either `sign` is a part of the file's text that shows the error, or `check` names the function
+    in tests/builder/text/published_faults.py that detects it.
     """
 
     language: str
@@ -79,42 +80,45 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def applied(code: str) -> list[Erratum]:
-    """Return the errata of one of the 26: of its files, the noun list and the authors' script.
+    """Return the errata that affect one of the 26 languages.
 
-    Those of the dictionaries apply to the languages that have one, all but English.
+    They are those of its files, of the noun list and of the authors' script. English has no
+    dictionary file, so the errata of dictionaries do not affect it.
     """
     has_words = language_sources(code, custom=False).words is not None
     return [
         erratum
         for erratum in errata()
-        if erratum.holds_for(code) and (has_words or erratum.file != "words")
+        if erratum.affects(code) and (has_words or erratum.file != "words")
     ]
 
 
 def wording(code: str | None = None) -> list[Wording]:
     """Return the errors of wording that are left as published, in one language or in all."""
-    found = []
+    errors = []
     for table in _tables()["wording"]:
-        about = {key: table[key] for key in ("file", "what", "check") if key in table}
+        fields = {key: table[key] for key in ("file", "what", "check") if key in table}
         signs = table["signs"] if "signs" in table else dict.fromkeys(table["languages"], "")
-        found += [Wording(language=one, sign=sign, **about) for one, sign in signs.items()]
-    return [fault for fault in found if code in (None, fault.language)]
+        for language, sign in signs.items():
+            if code in (None, language):
+                errors.append(Wording(language=language, sign=sign, **fields))
+    return errors
 
 
 def fix(file: str, code: str, items: Sequence[str], part: str = "") -> list[str]:
     """Return the texts or words of a file, or a part of it, with its errata applied in order."""
     fixed = list(items)
     for erratum in errata():
-        if (erratum.file, erratum.part) == (file, part) and erratum.holds_for(code):
+        if (erratum.file, erratum.part) == (file, part) and erratum.affects(code):
             fixed = _apply(erratum, fixed)
     return fixed
 
 
 def _apply(erratum: Erratum, items: list[str]) -> list[str]:
+    """Return the texts or words with one erratum applied."""
     match erratum.rule:
         case "replace":
-            changed = re.compile(erratum.pattern)
-            return [changed.sub(erratum.replacement, item) for item in items]
+            return [re.sub(erratum.pattern, erratum.replacement, item) for item in items]
         case "drop":
             return [item for item in items if not re.search(erratum.pattern, item)]
         case "nfc":
@@ -124,13 +128,14 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
         case "signs":
             return [item for item in items if is_word(item)]
         case "unique":
+            # The first spelling of each word is kept, at the place of the last one.
             return list({identity(item): item for item in reversed(items)}.values())[::-1]
-        case _:  # "reading", and the rules that need every column of the nouns: see kept_rows
+        case _:  # "reading" is done by the reader; kept_rows applies the rules for whole noun rows
             return items
 
 
 def identity(word: str) -> str:
-    """Return the form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
+    """Return what two spellings of a word share: NFKC, case-folded, no zero-width characters."""
     if word.isascii():
         return word.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
@@ -138,18 +143,18 @@ def identity(word: str) -> str:
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is a word: letters, marks; inside it hyphens, apostrophes, single spaces."""
+    """Return whether a text is one word: letters and marks, and characters of _INNER inside."""
     if text.isalpha():
         return True
     kinds = [unicodedata.category(char)[0] for char in text]
-    whole = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
-    ends = bool(text) and (kinds[0] == "L" or text[0] in _FIRST) and kinds[-1] in "LM"
-    return whole and ends and "  " not in text
+    allowed = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
+    ends = bool(text) and (kinds[0] == "L" or text[0] in _APOSTROPHES) and kinds[-1] in "LM"
+    return allowed and ends and "  " not in text
 
 
 def scripts(text: str) -> Counter[str]:
     """Count a text's letters by script: LATIN, CYRILLIC, …; Japanese counts as CJK."""
-    return Counter(filter(None, map(_script, text)))
+    return Counter(_script(char) for char in text if _script(char))
 
 
 @cache
@@ -164,7 +169,7 @@ def _script(char: str) -> str:
 def kept_rows(columns: Mapping[str, Sequence[str]]) -> list[int]:
     """Return the rows of the noun list that keys are drawn from.
 
-    Unique everywhere, not ambiguous.
+    A row is kept if its noun is unique in every language and is not listed as ambiguous.
     """
     ambiguous = [erratum.pattern for erratum in errata() if erratum.rule == "drop-rows"]
     return [

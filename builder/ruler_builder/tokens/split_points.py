@@ -1,7 +1,7 @@
-r"""Split points: where a text's tokens are exactly those of its left and of its right part.
+r"""Split points: places where the tokens of a text are those of the two parts, concatenated.
 
-A long prompt is counted in pieces, each once, but only where a tokenizer provably never joins two
-pieces. Four kinds of place are looked at, and nothing else ever counts as a split point:
+A long prompt is counted piece by piece, each piece once. That is exact only if no token crosses the
+border between two pieces, which is proved for these four kinds of border and assumed for no other:
 
     space      a non-space, then one space and a non-space:   "grass| is"
     line       a newline, then neither white space nor "/":   "again.\n|The"
@@ -9,17 +9,17 @@ pieces. Four kinds of place are looked at, and nothing else ever counts as a spl
     stop       a Han character or kana, then the end of a      "です|。次"
                sentence or quotation: Chinese and Japanese have no spaces
 
-Two kinds of tokenizer are proved:
+The proof covers two kinds of tokenizer:
 
-- Those that first split the text by one of PATTERNS. None of these looks behind; before a space
-  the left part ends a run of letters, digits or marks that stops there in either case; a run of
-  white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/"; a
-  run of letters ends before a stop.
-- BPE over the whole text (Gemma): merges make only tokens of the vocabulary, so a split point can
-  be crossed only by a token that holds one; these few `crossing` strings are looked for in the
-  text. Many of its tokens cross a stop, so there it has no split point.
+- Tokenizers that first split the text by one of PATTERNS. None of these patterns looks behind. A
+  run of letters, digits or marks ends before a space whether or not text follows it; a run of white
+  space that ends in a newline is one pre-token (`\s*[\r\n]+`) unless "/" follows; a run of letters
+  ends before a stop.
+- BPE over the whole text (Gemma). Merges only make tokens of the vocabulary, so a token can cross a
+  split point only if it contains one. There are few of these `crossing` strings, and a text is
+  searched for them. Many tokens cross a stop, so these tokenizers have no split points there.
 
-Any other tokenizer has none, and its texts are counted whole.
+Any other tokenizer has no split points, and its texts are counted whole.
 """
 
 from __future__ import annotations
@@ -49,24 +49,27 @@ PATTERNS = {
 
 _SPLIT_INSIDE = re.compile(r"\S (?=\S|$)|\n(?=[^\s/])|[A-Za-z0-9]\n")
 _STOPS = "。！？」』”"
-# Kana and Han characters that every version of Unicode in use calls letters.
+# Kana and Han characters that are letters in every version of Unicode that tokenizers use.
 _CJK = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\u3400-\u4db5\u4e00-\u9fcc]")
-_MOST_CROSSING = 64
+_MAX_CROSSING = 64
 
 
 @dataclass(frozen=True)
 class SplitPoints:
-    """Where texts may be split: nowhere, or where no `crossing` string is in the text."""
+    """Where a tokenizer allows texts to be split."""
 
     proved: bool
+    """Whether the proof above covers the tokenizer; if not, texts are not split."""
     crossing: tuple[str, ...] = ()
+    """Tokens that cross a split point: a text that contains one of them is not split."""
     stops: bool = False
-    """Whether there is one before a Chinese or Japanese stop, too."""
+    """Whether a text may be split before a Chinese or Japanese stop, too."""
     spaces: bool = False
-    """Whether there is one before every single space, at least: enough to count texts by words."""
+    """Whether a text may be split before every single space, which suffices to count its words
+    one by one. May be true of a tokenizer that is not `proved`."""
 
     def between(self, left: str, right: str) -> bool:
-        """Whether tokens(left + right) = tokens(left) + tokens(right), both non-empty."""
+        """Return whether tokens(left + right) = tokens(left) + tokens(right), both non-empty."""
         if not self.proved:
             return False
         before, after = left[-1], right[0]
@@ -79,7 +82,7 @@ class SplitPoints:
         return self.stops and after in _STOPS and _CJK.match(before) is not None
 
     def hold_in(self, text: str) -> bool:
-        """Whether the split points of this text are safe: it holds none of the crossing strings."""
+        """Return whether this text may be split: it contains none of the crossing strings."""
         return self.proved and not any(string in text for string in self.crossing)
 
 
@@ -107,12 +110,12 @@ def of_tokenizer_json(text: str) -> SplitPoints:
     if _is_whole_text_bpe(parts):
         tokens = (token.replace("\u2581", " ") for token in parts["model"]["vocab"])
         crossing = tuple(token for token in tokens if _SPLIT_INSIDE.search(token))
-        return SplitPoints(True, crossing) if len(crossing) <= _MOST_CROSSING else NONE
+        return SplitPoints(True, crossing) if len(crossing) <= _MAX_CROSSING else NONE
     return SplitPoints(False, spaces=_is_split_as_gpt2(parts))
 
 
 def without_merges(text: str) -> str:
-    """Return a tokenizer.json without its merges, most of it, which its library writes last."""
+    """Return a tokenizer.json without its merges, the largest part, which comes last."""
     before, merges, _ = text.rpartition(',"merges":[')
     return f"{before}}}}}" if merges else text
 
@@ -135,7 +138,7 @@ def _is_split_by_pattern(parts: dict[str, Any]) -> bool:
 
 
 def _is_split_as_gpt2(parts: dict[str, Any]) -> bool:
-    r"""GPT-2's pattern, perhaps with digits set apart first, as in SmolLM2.
+    r"""Return whether text is split by GPT-2's pattern, possibly after its digits (SmolLM2).
 
     `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+` begins a pre-token
     at every single space, but joins the newlines of an empty line only where a text ends.
@@ -154,7 +157,11 @@ def _is_split_as_gpt2(parts: dict[str, Any]) -> bool:
 
 
 def _is_whole_text_bpe(parts: dict[str, Any]) -> bool:
-    """Spaces become U+2581 first, so a split at spaces afterwards (Gemma's) never happens."""
+    """Return whether BPE runs over the whole text, as Gemma's does.
+
+    Its normalizer replaces every space by U+2581, so its pre-tokenizer, which splits at spaces,
+    never splits anything.
+    """
     normalizer = parts.get("normalizer") or {}
     pre, model = parts.get("pre_tokenizer"), parts["model"]
     return (

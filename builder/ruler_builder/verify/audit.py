@@ -59,11 +59,11 @@ class FileAudit:
         """Check a row."""
         index = row["index"] if row["index"] is not None else WHOLE_FILE
         try:
-            found = [*self._check_row(row), *self.family.audit(row, self.about)]
+            problems = [*self._check_row(row), *self.family.audit(row, self.about)]
             self._collect(row)
         except Exception as error:  # a row that no builder makes; the others are still checked
-            found = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
-        self.problems += [(index, what) for what in found]
+            problems = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
+        self.problems += [(index, what) for what in problems]
 
     def finish(self) -> list[tuple[int, str]]:
         """Return what is wrong with the rows, and with the file, each with the row's index."""
@@ -92,9 +92,9 @@ class FileAudit:
             yield "there is no reference"
             return
         if not params.from_corpus:  # annotators' answers overlap
-            for one in outputs:
-                if sum(one.casefold() in other.casefold() for other in outputs) > 1:
-                    yield f"reference '{one}' is part of another"
+            for output in outputs:
+                if sum(output.casefold() in other.casefold() for other in outputs) > 1:
+                    yield f"reference '{output}' is part of another"
         answers = params.right_answers(outputs, row["input"][row["context_end"] :])
         needed = min(about.count(answer) for answer in answers)
         if needed > row["max_new_tokens"]:

@@ -4,8 +4,8 @@
     checked = checker.check("data/tekken/4k/vt.parquet")
     checked.report.problems        # [Problem(3, 'input differs at character 17: …')]
 
-A file is read once. Rows that the lock of their data version lists are proved by their digest; all
-others are built again from the manifest, one by one, and compared as they are read.
+If the lock of the data version lists the configuration, the digest of its rows proves them. All
+other rows are rebuilt from the manifest, one by one, and compared as they are read.
 """
 
 from __future__ import annotations
@@ -44,79 +44,78 @@ from ruler_common.work import release_memory
 
 @dataclass(frozen=True)
 class ReleaseToVerify:
-    """A release that is verified, and the places of what it was made of.
-
-    `mirror` is a folder of sources, `places` has the folders of unnamed tokenizers, and `given` the
-    sources of languages that are none of the 26.
-    """
+    """A release to verify, and where to find what it was built from."""
 
     root: Path
     manifest: Manifest
     _: KW_ONLY
+    # A folder of sources, searched before the cache.
     mirror: str | None = None
-    places: Mapping[str, str] = field(default_factory=dict)
+    # The folders of tokenizers that the project does not name itself.
+    tokenizer_folders: Mapping[str, str] = field(default_factory=dict)
+    # The sources of custom languages.
     given: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
-def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
+def parse_tokenizer_folders(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
     """Read `NAME=FOLDER` or `NAME=hf:ORG/NAME@REVISION` for tokenizers of a release."""
-    found = {}
+    folders = {}
     for spec in specs:
-        name, _, where = spec.partition("=")
+        name, _, folder = spec.partition("=")
         check_name("tokenizer", name, manifest["tokenizers"], "ruler verify --help")
-        if not where:
+        if not folder:
             raise RulerError(f"'{spec}' does not say where '{name}' is: write {name}=FOLDER.")
-        found[name] = where
-    return found
+        folders[name] = folder
+    return folders
 
 
-class OtherTokenizer(RulerError):
-    """A tokenizer that was found is not the one of the release."""
+class TokenizerDiffers(RulerError):
+    """The tokenizer on this machine is not the one that the release was built with."""
 
 
-def reference(name: str, here: ReleaseToVerify) -> TokenCounter:
-    """Return the counter of a release's tokenizer.
-
-    Raises RulerError if it is missing or another.
-    """
-    about = here.manifest["tokenizers"][name]
-    folder = about["spec"].partition("=")[2]
-    if name in here.places:  # the user says where it is now
-        counter = counter_in(name, here.places[name])
+def load_release_tokenizer(name: str, release: ReleaseToVerify) -> TokenCounter:
+    """Load a tokenizer of a release. Raises RulerError if it is missing or differs."""
+    recorded = release.manifest["tokenizers"][name]
+    folder = recorded["spec"].partition("=")[2]
+    if name in release.tokenizer_folders:
+        counter = counter_in(name, release.tokenizer_folders[name])
     elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
         raise RulerError(
-            f"Tokenizer '{name}' was the folder '{folder}' of the release's builder, and is not "
-            f"here: say where it is: ruler verify {here.root} --tokenizer {name}=FOLDER"
+            f"Tokenizer '{name}' was in the folder '{folder}' when the release was built, and is "
+            f"not here: say where it is: ruler verify {release.root} --tokenizer {name}=FOLDER"
         )
     else:
-        counter = load_counter(about["spec"], Store(here.mirror))
-    key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
-    # The backend's digest is of what its library writes, and another version may write otherwise:
-    # it decides only if no file's digest is known, since verify counts every row again.
-    if counter.about.get(key) != about.get(key):
-        raise OtherTokenizer(
+        counter = load_counter(recorded["spec"], Store(release.mirror))
+    key: Literal["sha256", "backend_sha256"] = "backend_sha256"
+    # The backend's digest depends on the version of its library, so it is compared only if the
+    # manifest has no digest of the file.
+    if "sha256" in recorded:
+        key = "sha256"
+    if counter.about.get(key) != recorded.get(key):
+        raise TokenizerDiffers(
             f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "
-            f"the manifest says {about.get(key)}."
+            f"the manifest says {recorded.get(key)}."
         )
     return counter
 
 
-def absent(here: ReleaseToVerify) -> list[str]:
-    """Return the named tokenizers of a release whose files are not found and were not given."""
-    store = Store(here.mirror)
-    return [
-        name
-        for name in here.manifest["tokenizers"]
-        if name in named() and name not in here.places
-        if any(store.local(file) is None for file in pinned_files(name))
-    ]
+def missing_tokenizers(release: ReleaseToVerify) -> list[str]:
+    """Return the tokenizers named by the project whose files are not on this machine."""
+    store = Store(release.mirror)
+    missing = []
+    for name in release.manifest["tokenizers"]:
+        if name not in named() or name in release.tokenizer_folders:
+            continue
+        if any(store.local(file) is None for file in pinned_files(name)):
+            missing.append(name)
+    return missing
 
 
-_KEPT = 10  # problems of a file
+_MAX_PROBLEMS = 10  # listed for a file
 
 
 class Problem(NamedTuple):
-    """What is wrong with a row, by its index, or with a WHOLE_FILE."""
+    """What is wrong with a row, by its index, or with the file as a whole (WHOLE_FILE)."""
 
     row: int
     what: str
@@ -124,7 +123,7 @@ class Problem(NamedTuple):
 
 @dataclass
 class FileReport:
-    """What verification found in one file: its rows, its first problems and their number."""
+    """The result for one file: its rows, its first problems, and how many problems there are."""
 
     config: str
     _: KW_ONLY
@@ -135,17 +134,17 @@ class FileReport:
     def add(self, what: str, row: int = WHOLE_FILE) -> None:
         """Record a problem."""
         self.count += 1
-        if len(self.problems) < _KEPT:
+        if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(Problem(row, what))
 
 
 log = logging.getLogger(__name__)
-_SHOWN = 40  # characters of a text that differs
+_EXCERPT = 40  # characters that a problem quotes of a text
 
 
 @dataclass
 class CheckedFile:
-    """What the check of a file found."""
+    """The result of checking a file, and what the manifest should say of it."""
 
     path: str
     report: FileReport
@@ -164,39 +163,42 @@ class CheckedFile:
 
 @dataclass
 class _Reading:
-    """What one pass over the rows of a file found."""
+    """The result of one pass over the rows of a file."""
 
     rows: int = 0
     rows_sha256: str = ""
     lengths: list[int] = field(default_factory=list)
-    # The first row that is not as built again, and how it differs.
+    # The first row that differs from the rebuilt one, and how.
     difference: tuple[int, str] | None = None
-    # Whether the rows were counted by the second engine.
+    # Whether the fast token counter (gigatoken) counted the rows.
     second_engine: bool = False
 
 
 class FileChecker:
-    """A worker that checks files; it keeps the tokenizer that it used last."""
+    """Checks files in a worker process; keeps the tokenizer that it used last loaded."""
 
-    def __init__(self, here: ReleaseToVerify, audit: bool) -> None:
-        self.here, self.root, self.manifest, self.audit = here, here.root, here.manifest, audit
+    def __init__(self, release: ReleaseToVerify, audit: bool) -> None:
+        self.release = release
+        self.root = release.root
+        self.manifest = release.manifest
+        self.audit = audit
         self.frozen = frozen_for(self.manifest)
-        self.absent = absent(here)
+        self.missing_tokenizers = missing_tokenizers(release)
         self._counter: TokenCounter | None = None
-        self.store = Store(here.mirror)
-        self.choice = choice_in(self.manifest["sources"], here.given)
+        self.store = Store(release.mirror)
+        self.choice = choice_in(self.manifest["sources"], release.given)
         self.sources = Sources(self.store, self.choice)
         self.builder = FileBuilder(
-            suite_in(self.manifest), here.mirror, self.choice, self.root, self._load
+            suite_in(self.manifest), release.mirror, self.choice, self.root, self._load
         )
 
     def _load(self, name: str, store: Store) -> TokenCounter:
         if self._counter is None or self._counter.name != name:
-            self._counter = reference(name, self.here)
+            self._counter = load_release_tokenizer(name, self.release)
         return self._counter
 
     def check(self, path: str) -> CheckedFile:
-        """Check a file."""
+        """Check the digests and the rows of a file, and audit its rows if that is asked for."""
         entry = self.manifest["files"][path]
         checked = CheckedFile(path, FileReport(entry["config"]))
         file = self.root / path
@@ -213,8 +215,8 @@ class FileChecker:
             release_memory()
         return checked
 
-    def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:
-        report = found.report
+    def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, checked: CheckedFile) -> None:
+        report = checked.report
         data = source.read_buffer()
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 != entry["sha256"]:
@@ -223,7 +225,7 @@ class FileChecker:
             if not file.schema_arrow.equals(arrow_schema()):
                 report.add(f"the columns are not {', '.join(COLUMNS)} of the right types")
                 return
-            audit = self._audit(entry, found)
+            audit = self._audit(entry, checked)
             claims_frozen = self.frozen is not None and is_frozen(
                 self.manifest, self.frozen, entry, entry["rows_sha256"]
             )
@@ -233,11 +235,11 @@ class FileChecker:
                     if audit:
                         audit.add(row)
                 if reading.rows_sha256 == entry["rows_sha256"]:
-                    found.proved_by = "frozen"
+                    checked.proved_by = "frozen"
                 elif audit:
                     audit.clear()
-            if not found.proved_by:
-                reading = self._rebuild(file, entry, found, audit)
+            if not checked.proved_by:
+                reading = self._rebuild(file, entry, checked, audit)
         report.rows = reading.rows
         if reading.rows_sha256 != entry["rows_sha256"]:
             report.add(
@@ -246,51 +248,51 @@ class FileChecker:
             )
         for index, what in audit.finish() if audit else ():
             report.add(what, index)
-        found.asked = audit.asked if audit else {}
-        if found.entry is None:
-            found.entry = self._entry_of_rows(entry, reading)
-        found.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
+        checked.asked = audit.asked if audit else {}
+        if checked.entry is None:
+            checked.entry = self._entry_of_rows(entry, reading)
+        checked.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
 
     def _job(self, config: Config, rows: int) -> FileJob:
         seed, reserve = self.manifest["seed"], self.manifest["reserve"]
         return FileJob(config, config.tokenizer, rows, seed, reserve)
 
     def audit_file(self, path: str) -> CheckedFile:
-        """Audit a file and compare nothing: its rows may be new ones, which no lock lists yet."""
+        """Audit the rows of a file without rebuilding them; used before new rows are frozen."""
         entry = self.manifest["files"][path]
-        found = CheckedFile(path, FileReport(entry["config"]))
-        audit = self._audit(entry, found)
+        checked = CheckedFile(path, FileReport(entry["config"]))
+        audit = self._audit(entry, checked)
         if audit is None:
-            raise RulerError(f"'{path}' cannot be audited: {found.not_checked}.")
+            raise RulerError(f"'{path}' cannot be audited: {checked.not_checked}.")
         for row in read_rows(self.root / path):
             audit.add(row)
         for index, what in audit.finish():
-            found.report.add(what, index)
-        found.asked = audit.asked
-        return found
+            checked.report.add(what, index)
+        checked.asked = audit.asked
+        return checked
 
-    def _audit(self, entry: FileEntry, found: CheckedFile) -> FileAudit | None:
-        """Return what audits the rows of a file; None if none is asked for or possible here."""
+    def _audit(self, entry: FileEntry, checked: CheckedFile) -> FileAudit | None:
+        """Return the audit of a file; None if it was not asked for or its tokenizer is missing."""
         if not self.audit:
             return None
         if why := self._missing_tokenizer(entry):
-            found.not_checked = why
+            checked.not_checked = why
             return None
         try:
             counter = self._load(entry["tokenizer"], self.store)
         except RulerError as error:
-            found.not_checked = str(error)
+            checked.not_checked = str(error)
             return None
         return FileAudit(self.manifest, entry, counter.count)
 
     def _missing_tokenizer(self, entry: FileEntry) -> str:
         name = entry["tokenizer"]
-        if name in self.absent:
+        if name in self.missing_tokenizers:
             return f"of {name}, its file is not here: ruler sources fetch {name}"
         return ""
 
     def _missing(self, entry: FileEntry) -> str:
-        """Say what is missing to build a file again, with the command that gets it; "" if none."""
+        """Say what is missing for rebuilding a file and how to get it; "" if nothing is."""
         if self.manifest["data_version"] != DATA_VERSION:
             return (
                 f"rows of data version {self.manifest['data_version']}, this builder makes "
@@ -298,114 +300,116 @@ class FileChecker:
             )
         if why := self._missing_tokenizer(entry):
             return why
-        missing, given = [], False
+        missing, needs_folder = [], False
         for name in sources_of(self.manifest, Config.of(self.manifest["dataset"], entry)):
             try:
-                here = self.sources.file(name).is_here(self.store)
-            except RulerError:  # of a language whose folder was not given
-                here, given = False, True
-            if not here:
+                available = self.sources.file(name).is_here(self.store)
+            except RulerError:  # a custom language whose folder was not given
+                available, needs_folder = False, True
+            if not available:
                 missing.append(name)
         if not missing:
             return ""
-        fetch = f"ruler sources fetch {' '.join(missing)}"
-        remedy = "give --language-folder FOLDER" if given else fetch
+        remedy = f"ruler sources fetch {' '.join(missing)}"
+        if needs_folder:
+            remedy = "give --language-folder FOLDER"
         return f"made of {', '.join(missing)}, not here: {remedy}"
 
     def _rebuild(
         self,
         file: pq.ParquetFile,
         entry: FileEntry,
-        found: CheckedFile,
+        checked: CheckedFile,
         audit: FileAudit | None,
     ) -> _Reading:
-        """Read a file and compare its rows with the same rows built again.
+        """Read a file and compare its rows with rebuilt ones.
 
-        If they differ under the second engine, they are compared again without it.
+        If they differ and the fast token counter was used, compare again without it.
         """
         job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
-        found.not_checked = self._missing(entry)
+        checked.not_checked = self._missing(entry)
         try:
-            reading = self._compare(file, job, found, audit)
+            reading = self._compare(file, job, checked, audit)
             if reading.difference and reading.second_engine:
-                reading = self._compare(file, job._replace(fast=False), found, audit)
+                reading = self._compare(file, job._replace(fast=False), checked, audit)
         finally:
             self.builder.forget(job)
         if reading.difference:
-            place, what = reading.difference
-            found.report.add(what, place)
-        elif found.entry:
-            found.proved_by = "rebuilt"
+            index, what = reading.difference
+            checked.report.add(what, index)
+        elif checked.entry:
+            checked.proved_by = "rebuilt"
         return reading
 
     def _compare(
         self,
         file: pq.ParquetFile,
         job: FileJob,
-        found: CheckedFile,
+        checked: CheckedFile,
         audit: FileAudit | None,
     ) -> _Reading:
-        """Read a file and build each row again, until one differs or cannot be built here."""
+        """Read a file and rebuild each row until one differs or cannot be rebuilt here."""
         reading, figures = _Reading(), []
         if audit:
             audit.clear()
-        for place, row in enumerate(_read(file, reading)):
+        for index, row in enumerate(_read(file, reading)):
             if audit:
                 audit.add(row)
-            if reading.difference or found.not_checked:
+            if reading.difference or checked.not_checked:
                 continue
             try:
                 task = self.builder.task(job)
                 reading.second_engine = isinstance(task.counter, WatchedCounter)
-                if place >= (rows := min(job.rows, task.limit() or job.rows)):
+                rows = min(job.rows, task.limit() or job.rows)
+                if index >= rows:
                     what = f"the row does not belong there: a build makes {rows} rows"
-                    reading.difference = place, what
+                    reading.difference = index, what
                     continue
-                rebuilt = self.builder.row(job, place)
+                rebuilt = self.builder.row(job, index)
                 figures.append(
                     RowFigures(rebuilt.length, rebuilt.next_unit_tokens, rebuilt.repeats)
                 )
                 if what := _difference(row, rebuilt):
-                    reading.difference = place, what
+                    reading.difference = index, what
             except EngineMismatch as error:
                 log.warning("%s", error)
-                reading.difference = place, str(error)
-            except OtherTokenizer as error:
-                reading.difference = place, str(error)
+                reading.difference = index, str(error)
+            except TokenizerDiffers as error:
+                reading.difference = index, str(error)
             except Impossible as error:
-                reading.difference = place, f"it cannot be built: {error}"
+                reading.difference = index, f"it cannot be built: {error}"
             except RulerError as error:
-                found.not_checked = str(error)
-            except Exception as error:  # parameters that no suite would have
+                checked.not_checked = str(error)
+            except Exception as error:  # e.g. impossible parameters in an edited manifest
                 why = f"{type(error).__name__}: {str(error)[:80]}"
-                reading.difference = place, f"it cannot be built ({why})"
-        if found.not_checked or reading.difference:
+                reading.difference = index, f"it cannot be built ({why})"
+        if checked.not_checked or reading.difference:
             return reading
         if reading.rows < job.rows:
             reading.difference = reading.rows, f"the row is missing: there are {reading.rows} rows"
             return reading
         task = self.builder.task(job)
-        found.entry = entry_of(job, task, figures, reading.rows_sha256, 0, "")
-        found.tokenizer = task.counter.about
+        checked.entry = entry_of(job, task, figures, reading.rows_sha256, 0, "")
+        checked.tokenizer = task.counter.about
         return reading
 
     def _entry_of_rows(self, entry: FileEntry, reading: _Reading) -> FileEntry:
-        """Return the manifest's entry with the figures that the rows alone decide.
+        """Return the manifest's entry with the figures that can be computed from the rows alone.
 
-        How full a row could have been and how often a text began again only a rebuild knows.
+        Only a rebuild can tell how full a row could have been, and how often a text was repeated.
         """
-        known = {name: value for name, value in entry.items() if name in FileEntry.__annotations__}
+        fields = {name: value for name, value in entry.items() if name in FileEntry.__annotations__}
         lengths = reading.lengths
         if lengths:
             mean = sum(lengths) / len(lengths)
             window = entry["max_length"] - self.manifest["reserve"]
-            known["tokens"] = {"min": min(lengths), "mean": mean, "max": max(lengths)}
-            known["fill"] = mean / window if entry["max_length"] else 0.0
-        return cast(FileEntry, {**known, "rows": reading.rows})
+            fields["tokens"] = {"min": min(lengths), "mean": mean, "max": max(lengths)}
+            fields["fill"] = mean / window if entry["max_length"] else 0.0
+        return cast(FileEntry, {**fields, "rows": reading.rows})
 
 
 def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
-    """Yield the rows of a file, a row group at a time, and note what they add up to."""
+    """Yield the rows of a file, a row group at a time; add their number and digest to `reading`."""
     digest = RowsDigest()
     for group in range(file.num_row_groups):
         for row in rows_of(file.read_row_group(group)):
@@ -418,37 +422,39 @@ def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
 
 
 def _difference(stored: Row, rebuilt: NewRow) -> str:
-    """Say in which column a stored row first differs from the one built again; "" if in none."""
-    right = rebuilt.columns()
-    right["evidence"] = [
-        {**span, "depth": float(np.float32(span["depth"]))}  # as a file keeps it
-        for span in right["evidence"]
+    """Describe the first column in which a stored row differs from the rebuilt one; "" if none."""
+    expected = rebuilt.columns()
+    expected["evidence"] = [
+        {**span, "depth": float(np.float32(span["depth"]))}  # files store float32
+        for span in expected["evidence"]
     ]
     for column in COLUMNS:
-        found = cast(Mapping[str, Any], stored)[column]
-        if found != right[column]:
-            return f"{column} {text_difference(found, right[column])}"
+        value = cast(Mapping[str, Any], stored)[column]
+        if value != expected[column]:
+            return f"{column} {describe_difference(value, expected[column])}"
     return ""
 
 
-def text_difference(found: object, right: object) -> str:
-    """Say how a value differs from the right one; of texts, from which character on."""
-    if not isinstance(found, str) or not isinstance(right, str):
-        return f"is {short(found)}, should be {short(right)}"
-    at = common_length(found, right)
-    shown, expected = (short(text[at:]) if text[at:] else "its end" for text in (found, right))
-    return f"differs at character {at}: {shown}, should be {expected}"
+def describe_difference(value: object, expected: object) -> str:
+    """Describe how a value differs from the expected one; for texts, from which character on."""
+    if not isinstance(value, str) or not isinstance(expected, str):
+        return f"is {short(value)}, should be {short(expected)}"
+    start = common_length(value, expected)
+    rest, expected_rest = value[start:], expected[start:]
+    shown = short(rest) if rest else "its end"
+    shown_expected = short(expected_rest) if expected_rest else "its end"
+    return f"differs at character {start}: {shown}, should be {shown_expected}"
 
 
 def short(value: object) -> str:
     """Return a value as JSON, shortened if it is long."""
-    text = json.dumps(value[:_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
-    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]} …"
+    text = json.dumps(value[:_EXCERPT] if isinstance(value, str) else value, ensure_ascii=False)
+    return text if len(text) <= 2 * _EXCERPT else f"{text[: 2 * _EXCERPT]} …"
 
 
 def common_length(text: str, other: str) -> int:
-    """Return the number of characters with which both texts begin."""
-    for place, (char, other_char) in enumerate(zip(text, other, strict=False)):
+    """Return the length of the common prefix of two texts."""
+    for index, (char, other_char) in enumerate(zip(text, other, strict=False)):
         if char != other_char:
-            return place
+            return index
     return min(len(text), len(other))

@@ -1,12 +1,13 @@
-"""Verify a release: its files are those of its manifest, and a build makes the same again.
+"""Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
 report = verify(Path("ruler"), workers=2)
 report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
-Three steps: the digests of every file; its rows against the lock of their data version or against
-the same rows built again (file_check.py); and the manifest, the card, eval.yaml and croissant.json
-made again and compared. What cannot be built again on this machine is listed with the command that
-gets it. With `audit` every row is also checked without the code that makes rows (audit.py).
+There are three steps: check the digests of every file; compare its rows with the lock of their data
+version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
+croissant.json and compare them. What cannot be rebuilt on this machine is listed with the command
+that downloads what is missing. With `audit`, every row is also checked by code that shares nothing
+with the code that makes rows (audit.py).
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ from ruler_builder.verify.file_check import (
     FileReport,
     ReleaseToVerify,
     common_length,
-    places,
-    reference,
+    load_release_tokenizer,
+    parse_tokenizer_folders,
     short,
 )
 from ruler_common.errors import RulerError
@@ -81,14 +82,14 @@ from ruler_common.work import processes_for
 
 @dataclass
 class VerifyReport:
-    """What verification found in a release, and whether it is still being built."""
+    """The result of verifying a release."""
 
     files: dict[str, FileReport]
-    unfinished: bool
+    unfinished: bool  # the release is still being built
     _: KW_ONLY
-    # What the user should know about how it was verified: sentences.
+    # Sentences that the user should read about what was not compared.
     notes: list[str] = field(default_factory=list)
-    # Paths of the files that were built again and are the same.
+    # Paths of the files whose rows were rebuilt and are equal.
     rebuilt: list[str] = field(default_factory=list)
     # Paths of the files whose rows are in the lock of their data version.
     frozen: list[str] = field(default_factory=list)
@@ -97,22 +98,22 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong and nothing is missing."""
+        """Whether the release is complete and no file has a problem."""
         return not self.unfinished and not any(file.count for file in self.files.values())
 
     @property
     def proved(self) -> bool:
-        """Whether every row is known to be the one that a build makes."""
+        """Whether every row is proved, by the lock or by rebuilding it."""
         return self.ok and not self.not_rebuilt
 
     @property
     def sentence(self) -> str:
-        """How many files were checked in which way, in one sentence."""
-        paths = {path for several in self.not_rebuilt.values() for path in several}
+        """A sentence that says how many files were checked in which way."""
+        not_checked = {path for paths in self.not_rebuilt.values() for path in paths}
         parts = [
             f"{len(self.frozen)} with frozen rows" if self.frozen else "",
             f"{len(self.rebuilt)} rebuilt and equal" if self.rebuilt else "",
-            f"{len(paths)} not checked fully" if paths else "",
+            f"{len(not_checked)} not checked fully" if not_checked else "",
         ]
         return f"Files: {', '.join(part for part in parts if part) or 'none'}."
 
@@ -130,12 +131,12 @@ def verify(
 
     Args:
         root: The release's folder.
-        workers: Processes that work at a time; None: as many as the rows repay.
-        mirror: A folder that holds the sources.
-        tokenizers: Where tokenizers are now, `NAME=FOLDER`.
-        audit: Check every row without the code that makes rows, too.
-        language_folders: Folders of languages that are none of the 26.
-        bar: Shows which part of the files is checked.
+        workers: Number of worker processes; None: as many as are worth starting.
+        mirror: A folder with the sources.
+        tokenizers: The folders of custom tokenizers, `NAME=FOLDER`.
+        audit: Also check every row by code that shares nothing with the code that makes rows.
+        language_folders: The folders of custom languages.
+        bar: A progress bar.
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
@@ -143,46 +144,46 @@ def verify(
     if unfinished and not (root / MANIFEST).exists():
         return VerifyReport({}, unfinished)
     manifest = read_manifest(root)
-    here = ReleaseToVerify(
+    release = ReleaseToVerify(
         root,
         manifest,
         mirror=str(mirror.resolve()) if mirror else None,
-        places=places(manifest, tokenizers),
+        tokenizer_folders=parse_tokenizer_folders(manifest, tokenizers),
         given=read_folders(language_folders),
     )
-    for name in here.places:  # raises if one is missing or another tokenizer
-        reference(name, here)
+    for name in release.tokenizer_folders:  # raises if a tokenizer is missing or differs
+        load_release_tokenizer(name, release)
     tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
     if bar:
         bar.planned(len(tokens), sum(tokens.values()))
     checked: dict[str, CheckedFile] = {}
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (here, audit)) as run:
-        for found in run(FileChecker.check, _longest_first(manifest)):
-            checked[found.path] = found
+    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, audit)) as run:
+        for file in run(FileChecker.check, _longest_first(manifest)):
+            checked[file.path] = file
             if bar:
-                bar.finished(tokens[found.path])
+                bar.finished(tokens[file.path])
     report = _report_of(manifest, checked, unfinished)
     if audit:
         _report_unpaired(manifest, checked, report)
-    for place, what in manifest_differences(manifest, checked, here):
-        _report_difference(report, manifest, place, what)
+    for field_path, what in manifest_differences(manifest, checked, release):
+        _report_difference(report, manifest, field_path, what)
     if not unfinished:
         problems, note = list(unlisted_files(root, manifest)), card_note(root, manifest)
         if manifest["files"] and note != _ROW_UNREADABLE:
             problems += check_card_files(root, manifest)
         for name, what in problems:
             report.files.setdefault(name, FileReport(name)).add(what)
-        report.notes = [each for each in (note, other_files(root)) if each]
+        report.notes = [text for text in (note, other_files(root)) if text]
     return report
 
 
 def _workers_for(manifest: Manifest) -> int:
-    """Return how many processes the rows of a release repay."""
+    """Return how many worker processes are worth starting for the rows of a release."""
     return processes_for(sum(e["rows"] * e["max_length"] for e in manifest["files"].values()))
 
 
 def _longest_first(manifest: Manifest) -> list[str]:
-    """Return the paths of the files, those of a tokenizer together, the longest rows first."""
+    """Return the paths of the files, grouped by tokenizer, the longest rows first."""
     tokenizers, entries = list(manifest["tokenizers"]), manifest["files"]
 
     def order(path: str) -> tuple[int, int]:
@@ -194,16 +195,16 @@ def _longest_first(manifest: Manifest) -> list[str]:
 def _report_of(
     manifest: Manifest, checked: Mapping[str, CheckedFile], unfinished: bool
 ) -> VerifyReport:
-    """Return what the checks of all files found, and what proves each."""
+    """Sum up the checks of all files: their problems, and what proves each file."""
     report = VerifyReport({path: checked[path].report for path in manifest["files"]}, unfinished)
     for path in manifest["files"]:
-        found = checked[path]
-        if found.proved_by == "frozen":
+        file = checked[path]
+        if file.proved_by == "frozen":
             report.frozen.append(path)
-        elif found.proved_by == "rebuilt":
+        elif file.proved_by == "rebuilt":
             report.rebuilt.append(path)
-        if found.not_checked:
-            report.not_rebuilt.setdefault(found.not_checked, []).append(path)
+        if file.not_checked:
+            report.not_rebuilt.setdefault(file.not_checked, []).append(path)
     lock = frozen_for(manifest)
     for path in unexplained(manifest, lock) if lock else ():
         report.files[path].add(
@@ -214,12 +215,12 @@ def _report_of(
 
 
 def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = None) -> VerifyReport:
-    """Check every row of a release without the code that makes rows; compare it with nothing."""
+    """Audit every row of a release, without rebuilding any or comparing digests."""
     manifest = read_manifest(root)
-    here = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
+    release = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
     paths = _longest_first(manifest)
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (here, True)) as run:
-        checked = {found.path: found for found in run(FileChecker.audit_file, paths)}
+    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, True)) as run:
+        checked = {file.path: file for file in run(FileChecker.audit_file, paths)}
     report = VerifyReport({path: checked[path].report for path in paths}, is_unfinished(root))
     _report_unpaired(manifest, checked, report)
     return report
@@ -228,7 +229,7 @@ def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = Non
 def _report_unpaired(
     manifest: Manifest, checked: Mapping[str, CheckedFile], report: VerifyReport
 ) -> None:
-    """Report the rows that do not ask what row i of their task asks in other files."""
+    """Report each row that asks something else than the row of that index in other files."""
     asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
     for path, entry in manifest["files"].items():
         key = entry["task"], entry["language"], entry["instruction_language"]
@@ -238,58 +239,59 @@ def _report_unpaired(
 
 
 def _report_difference(
-    report: VerifyReport, manifest: Manifest, place: tuple[str, ...], what: str
+    report: VerifyReport, manifest: Manifest, field_path: tuple[str, ...], what: str
 ) -> None:
-    """Add a difference of the manifest to its file's report, or to the manifest's own."""
-    if place[0] == "files" and len(place) > 2 and place[1] in manifest["files"]:
-        report.files[place[1]].add(f"in the manifest, {'.'.join(place[2:])} {what}")
+    """Add a difference in the manifest to the report of the file it describes, or of itself."""
+    if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
+        report.files[field_path[1]].add(f"in the manifest, {'.'.join(field_path[2:])} {what}")
     else:
-        report.files.setdefault(MANIFEST, FileReport(MANIFEST)).add(f"{'.'.join(place)} {what}")
+        report.files.setdefault(MANIFEST, FileReport(MANIFEST)).add(
+            f"{'.'.join(field_path)} {what}"
+        )
 
 
 MAY_DIFFER = (
     "builder_version",
     "tokenizers.*.version",
     "tokenizers.*.backend_version",
-    "files.*.counted_by",  # which engine counted: the numbers are the reference's
+    "files.*.counted_by",  # which engine counted; the numbers are the same with either
 )
-"""The fields of a manifest that may differ from a rebuilt one's. `*` is any name."""
+"""The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
 MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
-"""What may also differ of a tokenizer that a user gave: it is known by its files' digests."""
+"""What may also differ of a custom tokenizer, which the digests of its files identify."""
 
 
 def manifest_differences(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], here: ReleaseToVerify
+    manifest: Manifest, checked: Mapping[str, CheckedFile], release: ReleaseToVerify
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield where the manifest is not the one that a build of these files writes, and how."""
+    """Yield the fields in which the manifest differs from the one that a build writes, and how."""
     files = {path: checked[path].entry or entry for path, entry in manifest["files"].items()}
     if manifest["data_version"] == DATA_VERSION:
-        rebuilt = rebuilt_manifest(manifest, files, checked, here)
-    else:  # what this builder would write is of another data version
+        rebuilt = rebuilt_manifest(manifest, files, checked, release)
+    else:  # this builder makes another data version, so only the files are compared
         rebuilt = cast(Manifest, {**manifest, "files": files})
-    written, right = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
-    for place, what in differences(written, right):
-        if not _may_differ(manifest, place):
-            yield place, what
+    stored, expected = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
+    for field_path, what in differences(stored, expected):
+        if not _may_differ(manifest, field_path):
+            yield field_path, what
 
 
 def rebuilt_manifest(
     manifest: Manifest,
     files: Mapping[str, FileEntry],
     checked: Mapping[str, CheckedFile],
-    here: ReleaseToVerify,
+    release: ReleaseToVerify,
 ) -> Manifest:
     """Return the manifest that a build of these files writes.
 
-    What is not known on this machine is taken from the manifest: the wording of a language whose
-    prompts are missing.
+    The wording of a language whose prompts are not on this machine is copied from the manifest.
     """
     lengths = {entry["length"] for entry in files.values()}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
         lengths.add("1m")  # a longer file was asked for, which its window left out
     suite = suite_in(manifest)
     rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
-    sources = Sources(Store(here.mirror), choice_in(manifest["sources"], here.given))
+    sources = Sources(Store(release.mirror), choice_in(manifest["sources"], release.given))
     rebuilt["sources"] = _source_entries(manifest, sources)
     if manifest["dataset"] == "oneruler":
         rebuilt["languages"] = _language_entries(manifest, sources)
@@ -298,79 +300,80 @@ def rebuilt_manifest(
 
 
 def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEntry]:
-    """Return what a manifest says of the sources that its files are made of."""
-    found: dict[str, SourceEntry] = {}
+    """Return the manifest entries of the sources that the files were built from."""
+    entries: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
         for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
             try:
-                found[name] = entry_of(sources.file(name))
+                entries[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given
                 if name in registry():
-                    found[name] = entry_of(registry()[name].canonical)
+                    entries[name] = entry_of(registry()[name].canonical)
                 elif name in manifest["sources"]:
-                    found[name] = manifest["sources"][name]
-    return found
+                    entries[name] = manifest["sources"][name]
+    return entries
 
 
 def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, LanguageEntry]:
     """Return the wording of the languages, from their prompts if they are on this machine."""
-    found: dict[str, LanguageEntry] = {}
+    entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
     for code in languages(manifest):
         try:
             names = language_sources(code, custom=code in custom).prompts
             if all(sources.file(name).is_here(sources.store) for name in names):
-                found[code] = read_language(code, sources).entry
+                entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
-        if code not in found and code in manifest["languages"]:
-            found[code] = manifest["languages"][code]
-    return found
+        if code not in entries and code in manifest["languages"]:
+            entries[code] = manifest["languages"][code]
+    return entries
 
 
 def _tokenizer_entries(
     manifest: Manifest, checked: Mapping[str, CheckedFile]
 ) -> dict[str, TokenizerEntry]:
-    """Return what a manifest says of the tokenizers, as they were loaded or as they are known."""
+    """Return the manifest entries of the tokenizers, as loaded here or as the manifest has them."""
     loaded: dict[str, TokenizerEntry] = {}
     for path, file in checked.items():
         name = manifest["files"][path]["tokenizer"]
         if file.tokenizer or name not in loaded:
             loaded[name] = file.tokenizer or manifest["tokenizers"][name]
-    found: dict[str, TokenizerEntry] = {}
-    for name, about in loaded.items():
-        fields = {key: part for key, part in about.items() if key in TokenizerEntry.__annotations__}
-        if known := named().get(name):
+    entries: dict[str, TokenizerEntry] = {}
+    for name, entry in loaded.items():
+        fields = {key: item for key, item in entry.items() if key in TokenizerEntry.__annotations__}
+        known = named().get(name)
+        if known:
             fields |= {"spec": name, "title": known["title"], "library": known["library"]}
             fields["sha256"] = known_digests(name)
-        found[name] = cast(TokenizerEntry, fields)
-    return found
+        entries[name] = cast(TokenizerEntry, fields)
+    return entries
 
 
 def differences(
-    mine: object, rebuilt: object, place: tuple[str, ...] = ()
+    stored: object, expected: object, field_path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield where two values of JSON differ, and how, from the outermost place on."""
-    if isinstance(mine, Mapping) and isinstance(rebuilt, Mapping):
-        for name in {**rebuilt, **mine}:
-            if name not in rebuilt:
-                yield (*place, name), "does not belong there"
-            elif name not in mine:
-                yield (*place, name), "is missing"
+    """Yield the fields, as paths of names, in which two JSON values differ, and how."""
+    if isinstance(stored, Mapping) and isinstance(expected, Mapping):
+        for name in {**expected, **stored}:
+            if name not in expected:
+                yield (*field_path, name), "does not belong there"
+            elif name not in stored:
+                yield (*field_path, name), "is missing"
             else:
-                yield from differences(mine[name], rebuilt[name], (*place, name))
-    elif type(mine) is not type(rebuilt) or mine != rebuilt:
-        yield place, f"is {short(mine)}, should be {short(rebuilt)}"
+                yield from differences(stored[name], expected[name], (*field_path, name))
+    elif type(stored) is not type(expected) or stored != expected:
+        yield field_path, f"is {short(stored)}, should be {short(expected)}"
 
 
-def _may_differ(manifest: Manifest, place: tuple[str, ...]) -> bool:
-    """Whether a field may differ from a rebuilt manifest's."""
-    if len(place) == 3 and place[0] in ("tokenizers", "files"):
-        name = place[1]
-        if place[0] == "tokenizers" and name not in named() and place[2] in MAY_DIFFER_IF_GIVEN:
+def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
+    """Return whether a field may differ from that of a rebuilt manifest."""
+    if len(field_path) == 3 and field_path[0] in ("tokenizers", "files"):
+        kind, name, key = field_path
+        if kind == "tokenizers" and name not in named() and key in MAY_DIFFER_IF_GIVEN:
             return name in manifest["tokenizers"]
-        return f"{place[0]}.*.{place[2]}" in MAY_DIFFER
-    return ".".join(place) in MAY_DIFFER
+        return f"{kind}.*.{key}" in MAY_DIFFER
+    return ".".join(field_path) in MAY_DIFFER
 
 
 _DATA = "data"
@@ -379,56 +382,56 @@ _OF_THE_HUB = {".gitattributes", ".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
-_NAMED = 20  # files named in a note
+_MAX_LISTED = 20  # files that a note names
 _REMEDY = "run the same `ruler build` again"
 _ROW_UNREADABLE = f"{CARD} cannot be compared: the row that it shows cannot be read."
 
 
 def is_ignored(name: str) -> bool:
-    """Whether a file is one that macOS writes into any folder."""
+    """Return whether macOS writes a file of this name into folders."""
     return name == ".DS_Store" or name.startswith("._")
 
 
 def unlisted_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the files that should not be in the folder.
+    """Yield the files that should not be in the folder, with a sentence for each.
 
-    Unlisted below data/, or read by `datasets`.
+    They are files below data/ that the manifest does not list, and files at the top that `datasets`
+    would read.
     """
     for folder, _, names in os.walk(root / _DATA):
         for name in sorted(names):
             path = (Path(folder) / name).relative_to(root).as_posix()
             if path not in manifest["files"] and not is_ignored(name):
                 yield path, "the file is not in the manifest: move it out of the folder"
-    for place in sorted(root.iterdir()):
-        if place.name in _OF_THE_RELEASE or is_ignored(place.name):
+    for entry in sorted(root.iterdir()):
+        if entry.name in _OF_THE_RELEASE or is_ignored(entry.name):
             continue
-        if place.suffix.lower() in _LOADED_SUFFIXES or place.name in _LOADED_NAMES:
-            what = "it changes how `datasets` loads the folder: move it out"
-            yield place.name, what
+        if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
+            yield entry.name, "it changes how `datasets` loads the folder: move it out"
 
 
 def other_files(root: Path) -> str:
     """Return a sentence that names the files at the top that are not checked; "" if none."""
-    known = _OF_THE_RELEASE | _OF_THE_HUB
-    found = [place for place in root.iterdir() if place.name not in known]
-    names = sorted(
-        f"{place.name}/" if place.is_dir() else place.name
-        for place in found
-        if not is_ignored(place.name) and place.suffix.lower() not in _LOADED_SUFFIXES
-    )
+    names = []
+    for entry in root.iterdir():
+        if entry.name in _OF_THE_RELEASE | _OF_THE_HUB or is_ignored(entry.name):
+            continue
+        if entry.suffix.lower() not in _LOADED_SUFFIXES:
+            names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
+    names.sort()
     if not names:
         return ""
-    shown = ", ".join(printable(name) for name in names[:_NAMED])
-    more = ", …" if len(names) > _NAMED else ""
+    shown = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    more = ", …" if len(names) > _MAX_LISTED else ""
     return f"Not part of the release, and not checked: {shown}{more}."
 
 
 def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with README.md, eval.yaml and croissant.json: file name, sentence.
+    """Yield what is wrong with README.md, eval.yaml and croissant.json: file name and sentence.
 
-    They are rendered again from the manifest and compared, line ends aside. eval.yaml may be
-    missing. croissant.json may describe the folder or a repository of the Hub. Of a card that
-    another version of the builder wrote, only the metadata's configurations are compared.
+    They are rendered from the manifest and compared, ignoring line ends. eval.yaml may be missing.
+    croissant.json may describe the folder or a repository of the Hub. If another version of the
+    builder wrote the card, only the configurations in its metadata are compared.
     """
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
@@ -442,24 +445,24 @@ def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]
             yield name, f"the file is missing: {_REMEDY}"
             continue
         try:
-            found = read_text(root / name).replace("\r\n", "\n")
+            stored = read_text(root / name).replace("\r\n", "\n")
         except RulerError as error:
             yield name, str(error)
             continue
         if not same_builder:
-            if name == CARD and _configs(found) != _configs(text):
+            if name == CARD and _configs(stored) != _configs(text):
                 yield name, f"its configurations are not those of the manifest: {_REMEDY}"
-        elif found != text:
-            yield name, f"{_first_difference(found, text)}: {_REMEDY}"
+        elif stored != text:
+            yield name, f"{_first_difference(stored, text)}: {_REMEDY}"
 
 
 def card_note(root: Path, manifest: Manifest) -> str:
-    """Return a sentence that says why the card is not compared whole; "" if it is."""
-    mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
-    if mine != theirs:
+    """Return a sentence that says why only parts of the card are compared; "" if all of it is."""
+    installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
+    if installed != written_by:
         return (
-            f"The card was written by {DISTRIBUTION} {theirs}, this is {mine}: of {CARD} only the "
-            "configurations are compared. `ruler build` writes it again."
+            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
+            "only the configurations are compared. `ruler build` writes it again."
         )
     if first_row(root, manifest) is None:
         return _ROW_UNREADABLE
@@ -475,15 +478,15 @@ def _configs(card: str) -> Any:
         return None
 
 
-def _first_difference(found: str, right: str) -> str:
-    """Say which line of a text is the first that differs, and how."""
-    lines, right_lines = found.split("\n"), right.split("\n")
-    for number, (line, right_line) in enumerate(zip(lines, right_lines, strict=False), 1):
-        if line != right_line:
-            column = common_length(line, right_line)
-            shown, expected = line[column : column + 40], right_line[column : column + 40]
+def _first_difference(stored: str, expected: str) -> str:
+    """Describe the first line in which a text differs from the expected one."""
+    lines, expected_lines = stored.split("\n"), expected.split("\n")
+    for number, (line, expected_line) in enumerate(zip(lines, expected_lines, strict=False), 1):
+        if line != expected_line:
+            column = common_length(line, expected_line)
+            excerpt, expected_excerpt = line[column:][:40], expected_line[column:][:40]
             return (
                 f"line {number} differs from the manifest's at character {column}: "
-                f"{shown!r}, should be {expected!r}"
+                f"{excerpt!r}, should be {expected_excerpt!r}"
             )
-    return f"it has {len(lines)} lines, should have {len(right_lines)}"
+    return f"it has {len(lines)} lines, should have {len(expected_lines)}"

@@ -1,4 +1,4 @@
-"""What rows are made of, prepared once a process and tokenizer: texts with their token counts."""
+"""The texts that rows are made of, with their token counts: read once a process and tokenizer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ruler_builder.window.haystacks import BookHaystack, EssayHaystack, LineHays
 
 
 class CountedTexts(NamedTuple):
-    """Short texts and the tokens of each."""
+    """Short texts and the number of tokens of each."""
 
     texts: np.ndarray
     tokens: np.ndarray
 
 
 class CountedCorpus(NamedTuple):
-    """A corpora.Corpus with counted documents."""
+    """A question-answering corpus (corpora.Corpus) whose documents are counted."""
 
     documents: CountedTexts
     questions: list[corpora.Question]
@@ -33,22 +33,22 @@ class CountedCorpus(NamedTuple):
 
 
 class Dictionary(NamedTuple):
-    """A language's words, counted with the space before; the places of those in no other word."""
+    """The words of a language's dictionary, each counted with a space before it."""
 
     words: CountedTexts
-    alone: np.ndarray
+    distinct: np.ndarray  # indices of the words that are not part of another word
 
 
 class CountedSources:
-    """Sources read, checked and counted for one tokenizer, each when first needed."""
+    """Reads, checks and counts sources for one tokenizer, each when it is first needed."""
 
     def __init__(self, sources: Sources, counter: TokenCounter) -> None:
         self.sources = sources
         self.counter = counter
         self.longest_answers: dict[Hashable, tuple[int, int]] = {}
-        """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
+        """For a task, the tokens of the longest right answer and the index of its row."""
         self._labels: CountedTexts | None = None
-        self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
+        self._book: tuple[str, int, BookHaystack] | None = None  # only one: books are large
         self.noise = lru_cache(maxsize=1)(self._noise)
         self.corpus = cache(self._corpus)
         self.language = cache(self._language)
@@ -57,24 +57,24 @@ class CountedSources:
 
     @cached_property
     def essays(self) -> EssayHaystack:
-        """The essays, from the beginning."""
+        """The essays as a haystack, from their beginning."""
         return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
 
     def _corpus(self, name: str) -> CountedCorpus:
-        """Return a question-answering corpus, documents counted with the blank line after each."""
+        """Read a question-answering corpus; count each document with the blank line after it."""
         corpus = corpora.questions(name, self.sources.read(name))
         documents = self.counted(corpus.documents, after="\n\n")
         return CountedCorpus(documents, corpus.questions, corpus.own_required)
 
     def counted(self, texts: Sequence[str], before: str = "", after: str = "") -> CountedTexts:
-        """Texts with the tokens of each, counted with the text before and after it."""
+        """Count each text together with `before` and `after`; return the texts without them."""
         counts = self.counter.counts([f"{before}{text}{after}" for text in texts])
         return CountedTexts(np.array(texts, dtype=object), np.array(counts))
 
     def labels(self, count: int) -> CountedTexts:
-        """Return the numbers of a list's items, " 1. " and so on.
+        """Return the item numbers of a list: " 1. ", " 2. " and so on.
 
-        The last space is not counted: it belongs to the word's tokens.
+        The last space is not counted here, since it is counted with the word after it.
         """
         if self._labels is None or len(self._labels.texts) < count:
             texts, tokens = self.counted([f" {i}." for i in range(1, count + 1)])
@@ -82,11 +82,11 @@ class CountedSources:
         return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
 
     def _noise(self, count: int) -> LineHaystack:
-        """`count` lines of the noise sentences; those of the last call are kept."""
+        """Return `count` lines of the noise sentences; `noise` caches the last result."""
         return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
     def run_on_noise(self, count: int) -> RunOnHaystack:
-        """At most `count` lines of the noise sentences, joined by spaces."""
+        """Return a haystack of at most `count` noise lines, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
     def _dictionary(self, code: str) -> Dictionary:
@@ -95,32 +95,35 @@ class CountedSources:
         return Dictionary(self.counted(words, before=" "), places_alone(words))
 
     def book(self, code: str, tokens: int) -> BookHaystack:
-        """Return the book of a language, as much of it as windows of `tokens` tokens can hold."""
-        held = self._book
-        if held is None or held[0] != code or held[1] < tokens:
-            language = self.language(code)
-            book = BookHaystack(language.sentences(), language.separator, self.counter, tokens)
-            self._book = held = code, tokens, book
-        return held[2]
+        """Return as much of a language's book as a window of `tokens` tokens can hold."""
+        if self._book is not None:
+            cached_code, cached_tokens, cached_book = self._book
+            if cached_code == code and cached_tokens >= tokens:
+                return cached_book
+        language = self.language(code)
+        book = BookHaystack(language.sentences(), language.separator, self.counter, tokens)
+        self._book = code, tokens, book
+        return book
 
     def _language(self, code: str) -> Language:
-        """Return the prompts and nouns of a language of ONERULER."""
+        """Read the prompts and nouns of a language of ONERULER."""
         return read_language(code, self.sources)
 
     def _noun_clashes(self, text: str, instruction: str) -> np.ndarray:
-        """For each two nouns whether one is part of the other in any language, as booleans.
+        """Return a boolean matrix: whether one of two nouns is part of the other in any language.
 
-        In any of the 26, so that every language asks the same, and in the two of the row.
+        All 26 languages are compared, so that rows ask for the same nouns in every language, and
+        the two languages of the row, which may come from a folder.
         """
-        columns = [*shared_nouns(self.sources).values()]
+        columns = list(shared_nouns(self.sources).values())
         columns += [self.language(code).nouns for code in (text, instruction)]
-        clashes = [_contained(column) for column in dict.fromkeys(columns)]
-        either_way: np.ndarray = np.logical_or.reduce(clashes)
-        return either_way
+        clashes = [_overlaps(column) for column in dict.fromkeys(columns)]
+        in_any: np.ndarray = np.logical_or.reduce(clashes)
+        return in_any
 
 
 @cache
-def _contained(nouns: tuple[str, ...]) -> np.ndarray:
-    """For each two nouns of a language whether one is part of the other, as booleans."""
+def _overlaps(nouns: tuple[str, ...]) -> np.ndarray:
+    """Return a boolean matrix: whether one of two nouns of a language is part of the other."""
     folded = [noun.casefold() for noun in nouns]
     return np.array([[a in b or b in a for b in folded] for a in folded])

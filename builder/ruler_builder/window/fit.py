@@ -2,18 +2,18 @@
 
     fitted = fit(draft, budget, step)      # fitted.units, fitted.draft, fitted.next_unit_tokens
 
-`draft(n)` gives the row's text with n units of haystack; `step(n, tokens)` says about how many
-units hold `tokens` more (or, negative, fewer) than n units do. The result has at most `budget`
-tokens, and with one unit more it would not fit.
+`draft(n)` returns the row's text with n units of haystack; `step(n, tokens)` estimates how many
+units hold `tokens` more (or, if negative, fewer) than n units do. The result has at most `budget`
+tokens, and would not fit with one more unit.
 
-    packed = pack(pools, required, tokens, about, budget)
+    packed = pack(pools, required, tokens, estimate, budget)
     packed.documents, packed.next_unit_tokens
 
-packs documents, numbers of a corpus: in random order while they fit, then smaller ones in what is
-left. Pools are used one after another, the next only when the one before it is all in. `tokens`
-counts a prompt with these documents exactly; `about` guesses what documents add, and only makes
-the search short. So a window is as full under every tokenizer, even if the tokens of a text are
-not those of its pieces.
+packs documents, given as indices into a corpus: in random order while they fit, then smaller ones
+into the remaining tokens. The next pool is used only when the one before it is used up. `tokens`
+counts a prompt with these documents exactly; `estimate` estimates what each document adds, which
+only shortens the search. So windows are filled under every tokenizer, even if the tokens of a text
+are not those of its pieces.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 
 from ruler_common.errors import RulerError
 
-_STEPS = 8  # of the guess, before the gap is halved instead
+_MAX_ESTIMATES = 8  # drafts sized by `step`, before the search switches to bisection
 
 
 class Impossible(RulerError):
@@ -35,7 +35,7 @@ class Impossible(RulerError):
 
 
 class Sized(Protocol):
-    """Anything whose tokens are known."""
+    """Anything with a known number of tokens."""
 
     @property
     def tokens(self) -> int:
@@ -48,11 +48,11 @@ S = TypeVar("S", bound=Sized)
 
 @dataclass(frozen=True)
 class Fitted(Generic[S]):
-    """The fullest draft, its units, and the tokens of the next unit, which did not fit, if any."""
+    """The fullest draft, its units, and the tokens of the next unit, which did not fit."""
 
     units: int
     draft: S
-    next_unit_tokens: int | None
+    next_unit_tokens: int | None  # None if there are no more units
 
 
 def fit(
@@ -64,28 +64,28 @@ def fit(
 ) -> Fitted[S]:
     """Return the draft with the most units, from `min_units` to `max_units`, within the budget.
 
-    Steps between a number of units known to fit and one known not to; if a few steps do not
-    find it, the gap is halved each time. Raises Impossible if not even `min_units` fit.
+    The search keeps a number of units that fits and one that does not, and tries the estimate of
+    `step` between them; after a few tries it bisects. Raises Impossible if `min_units` do not fit.
 
     Args:
-        draft: Gives the text with a number of units.
-        budget: In tokens.
-        step: Says about how many units hold a number of tokens more than a number of units do.
-        max_units: How many units there are; None: without end.
-        min_units: The fewest that a text can have.
+        draft: Returns the text with a number of units.
+        budget: The maximum number of tokens.
+        step: Estimates how many units hold a number of tokens more than a number of units do.
+        max_units: The number of units available; None if there is no limit.
+        min_units: The minimum number of units of a text.
     """
     units, best = min_units, draft(min_units)
     refuse_if_over(best.tokens, budget)
-    remaining = budget - best.tokens  # of the best draft; negative `difference` is of one too long
+    remaining = budget - best.tokens
     too_many, excess = max_units + 1 if max_units is not None else None, None
     tried_units, difference = units, remaining
     for tried in count():
         if too_many is not None and too_many - units <= 1:
             break
         tried_units = max(units + 1, step(tried_units, difference))
-        if tried >= _STEPS and too_many is None:
-            tried_units = max(tried_units, units + 2 ** (tried - _STEPS))
-        elif tried >= _STEPS and too_many is not None:
+        if tried >= _MAX_ESTIMATES and too_many is None:
+            tried_units = max(tried_units, units + 2 ** (tried - _MAX_ESTIMATES))
+        elif tried >= _MAX_ESTIMATES and too_many is not None:
             tried_units = (units + too_many) // 2
         if too_many is not None:
             tried_units = min(tried_units, too_many - 1)
@@ -99,10 +99,10 @@ def fit(
 
 
 def refuse_if_over(tokens: int, budget: int) -> None:
-    """Raise Impossible if the least that a row must hold is more than its window leaves."""
+    """Raise Impossible if the shortest possible row does not fit the budget."""
     if tokens > budget:
         raise Impossible(
-            f"The task needs {tokens} tokens at the least where the window leaves {budget}: "
+            f"The task needs at least {tokens} tokens, and the window has {budget} for it: "
             "take a longer length."
         )
 
@@ -111,17 +111,17 @@ Documents = np.ndarray
 
 
 class Pool(NamedTuple):
-    """Documents in the order in which they are tried, and how often the corpus began again."""
+    """Documents in the order to try them, and how many times the corpus was used up before."""
 
     documents: Documents
     repeats: int
 
 
 class Packed(NamedTuple):
-    """The documents chosen, their prompt's tokens, and what the next one would have taken.
+    """The chosen documents and the tokens of their prompt.
 
-    `next_unit_tokens` are those of the smallest document left out of the pool in use; None if none
-    is. `repeats` says how often the corpus began again.
+    `next_unit_tokens` is what the smallest document that did not fit would have added; None if all
+    fit. `repeats` is how many times the corpus was used up.
     """
 
     documents: Documents
@@ -134,18 +134,18 @@ def pack(
     pools: Iterable[Pool],
     required: Documents,
     tokens: Callable[[Documents], int],
-    about: Callable[[Documents, int], np.ndarray],
+    estimate: Callable[[Documents, int], np.ndarray],
     budget: int,
 ) -> Packed:
     """Return the documents that fill a budget of tokens, the required ones first.
 
-    `about(documents, n)` guesses the tokens of each document were it the one after n others.
+    `estimate(documents, n)` estimates how many tokens each document adds to n others.
     Raises Impossible if the required documents do not fit.
     """
     packed = Packed(required, tokens(required), None, 0)
     refuse_if_over(packed.tokens, budget)
     for pool in pools:
-        fuller = _from_pool(pool, packed, tokens, about, budget)
+        fuller = _from_pool(pool, packed, tokens, estimate, budget)
         repeats = packed.repeats
         if len(fuller.documents) > len(packed.documents):
             repeats = pool.repeats
@@ -159,12 +159,12 @@ def _from_pool(
     pool: Pool,
     packed: Packed,
     tokens: Callable[[Documents], int],
-    about: Callable[[Documents, int], np.ndarray],
+    estimate: Callable[[Documents, int], np.ndarray],
     budget: int,
 ) -> Packed:
-    """Add documents of one pool: as many of the first as fit, then the smaller ones that do."""
+    """Add the first documents of a pool while they fit, then smaller ones that still fit."""
     before = len(packed.documents)
-    sums = np.concatenate([[0], np.cumsum(about(pool.documents, before))])
+    sums = np.concatenate([[0], np.cumsum(estimate(pool.documents, before))])
 
     def draft(count: int) -> Packed:
         if not count:
@@ -177,9 +177,9 @@ def _from_pool(
 
     fitted = fit(draft, budget, step, len(pool.documents))
     packed, untried = fitted.draft, pool.documents[fitted.units :]
-    failed = False  # whether the guess took a document for smaller than it is
+    failed = False  # whether the last document was larger than its estimate and did not fit
     while len(untried):
-        guesses = about(untried, len(packed.documents))
+        guesses = estimate(untried, len(packed.documents))
         fitting = np.flatnonzero(guesses <= budget - packed.tokens)
         smallest = int(np.argmin(guesses))
         tried = smallest if failed or not len(fitting) else int(fitting[0])

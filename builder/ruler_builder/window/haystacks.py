@@ -26,13 +26,13 @@ from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
 
-MOST_NEEDLES = 40
-"""Needles in an essay or book: there are as many depths."""
-FEWEST_TOKENS_A_LINE = 8
-"""No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
-DEPTHS = tuple(np.round(np.linspace(0, 100, MOST_NEEDLES)).astype(int).tolist())
-"""The 40 depths, in percent, from which needles between sentences take theirs."""
-_FIRST_LINES = 32  # counted at once, beyond those that are needed in any case
+MAX_NEEDLES = 40
+"""The maximum number of needles in an essay or book: one for each depth."""
+MIN_TOKENS_PER_LINE = 8
+"""Every tokenizer needs at least this many for a line of noise or a needle's fixed words."""
+DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
+"""The 40 depths, in percent, that needles between sentences are put at."""
+_EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Needle:
 
 
 class Haystack(ABC):
-    """Text in units; a context of n units can be laid out with needles between them.
+    """A text of units, such as lines or sentences, with needles between them.
 
-    `separator` joins units and needles; `max_units` is how many units there are, None if no end.
+    `separator` joins units and needles; `max_units` is the number of units, None if unlimited.
     """
 
     separator: str
@@ -56,16 +56,16 @@ class Haystack(ABC):
     def lay(
         self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
     ) -> PromptBuilder:
-        """Add the context and the `tail` that follows it (it begins with a newline)."""
+        """Add the context, and the `tail` after it, which begins with a newline."""
         placed = [(self.place(units, needle.depth), needle) for needle in needles]
         return self.lay_at(prompt, units, placed, tail)
 
     def lay_at(
         self, prompt: PromptBuilder, units: int, placed: Iterable[tuple[int, Needle]], tail: str
     ) -> PromptBuilder:
-        """Return the same with each needle before the unit whose number is given with it.
+        """Add the context with each needle before the unit whose index is given with it.
 
-        Of needles before the same unit that of the lesser depth comes first.
+        Needles before the same unit are ordered by depth.
         """
         prompt.begin_context()
         done = 0
@@ -77,15 +77,15 @@ class Haystack(ABC):
         return self._end(prompt, tail)
 
     def place(self, units: int, depth: float) -> int:
-        """Return the unit, of `units`, before which a needle of a relative depth goes."""
+        """Return the index of the unit before which a needle of a relative depth goes."""
         return min(units, int((units + 1) * depth))
 
     @abstractmethod
     def step(self, units: int, tokens: int) -> int:
-        """About how many units hold `tokens` more (or, negative, fewer) tokens than `units` do."""
+        """Estimate how many units hold `tokens` more (if negative, fewer) tokens than `units`."""
 
     def repeats(self, units: int) -> int:
-        """How many times the text begins again within `units` units; 0 if it never does."""
+        """Return how many times the text is repeated within `units` units."""
         return 0
 
     @abstractmethod
@@ -118,24 +118,25 @@ class EssayHaystack(Haystack):
         self._tokens = np.cumsum([0, *counter.counts_once([f" {word}" for word in words])])
         starts = sentence_starts(self._text, "en")
         offsets = (start + (self._text[start] == " ") for start in starts)
-        found = np.fromiter(offsets, dtype=int)
-        after = np.searchsorted(self._starts, found)  # the first word from there on
-        begins = (self._starts[after] == found) & (after < len(words))
-        self._sentences: list[int] = after[begins].tolist()
+        sentence_offsets = np.fromiter(offsets, dtype=int)
+        # The index of the first word at or after each offset; kept if the word begins there.
+        first_words = np.searchsorted(self._starts, sentence_offsets)
+        begins = (self._starts[first_words] == sentence_offsets) & (first_words < len(words))
+        self._sentences: list[int] = first_words[begins].tolist()
         self.numbers = frozenset(seven_digit_numbers(self._text))
-        """Numbers that are already in the text, as seven-digit strings: no value may be one."""
+        """The seven-digit strings in the text: none of them may be a value."""
 
     @cached_property
     def hyphenated(self) -> frozenset[str]:
-        """Hyphenated pairs that are already in the text: no value may be one."""
+        """The hyphenated word pairs in the text: none of them may be a value."""
         return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
 
     def capitals(self, length: int) -> frozenset[str]:
-        """Every run of `length` capital letters in the text."""
+        """Return every run of `length` capital letters in the text."""
         return frozenset(re.findall(rf"(?=([A-Z]{{{length}}}))", self._text))
 
     def repeats(self, units: int) -> int:
-        """How many times the text begins again within `units` words."""
+        """Return how many times the text is repeated within `units` words."""
         return max(0, units - 1) // self._words
 
     def step(self, units: int, tokens: int) -> int:
@@ -149,7 +150,7 @@ class EssayHaystack(Haystack):
         return passes * int(self._tokens[-1]) + int(self._tokens[rest])
 
     def _slice(self, start: int, end: int) -> str:
-        """Words start … end − 1, joined by spaces."""
+        """Return words start … end − 1, joined by spaces."""
         (a, i), (b, j) = divmod(start, self._words), divmod(end, self._words)
         if a == b:
             return self._text[self._starts[i] : max(self._starts[i], self._starts[j] - 1)]
@@ -159,15 +160,16 @@ class EssayHaystack(Haystack):
     def place(self, units: int, depth: float) -> int:
         """Return the first word of the sentence at a relative depth of the first `units` words."""
         passes, rest = divmod(units, self._words)
-        a_pass = len(self._sentences)
-        sentences = passes * a_pass + bisect_right(self._sentences, rest - 1)
-        if (number := int(sentences * depth)) >= sentences:
+        per_pass = len(self._sentences)
+        sentences = passes * per_pass + bisect_right(self._sentences, rest - 1)
+        sentence = int(sentences * depth)
+        if sentence >= sentences:
             return units
-        passes, rest = divmod(number, a_pass)
+        passes, rest = divmod(sentence, per_pass)
         return passes * self._words + self._sentences[rest]
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
-        """Add words; the first and the last are pieces of their own: only they can merge."""
+        """Add words; the first and last are separate pieces, since they may merge with a needle."""
         if prompt.at_context_start and start < end:
             prompt.add(self._slice(start, start + 1))
             start += 1
@@ -180,29 +182,29 @@ class EssayHaystack(Haystack):
 
 
 class LineHaystack(Haystack):
-    """Lines joined by newlines, needles lines of their own.
+    """Lines joined by newlines; each needle is a line.
 
-    `max_units` are enough for the window; only as many of them are read as are asked for.
+    `max_units` lines are enough for the window, but lines are read only when they are needed.
     """
 
     separator = "\n"
 
     def __init__(self, lines: Iterable[str], max_units: int, counter: TokenCounter) -> None:
         self._unread = islice(lines, max_units)
-        self._lines: list[str] = []  # those read, each with its newline
-        self._tokens = [0]  # of the first n of them
+        self._lines: list[str] = []  # the lines read so far, each with its newline
+        self._tokens = [0]  # of the first n lines
         self._counter = counter
         self.max_units: int = max_units
 
     def _count(self, lines: int) -> None:
-        """Read `lines` more lines and count them, each different one once."""
+        """Read and count `lines` more lines; equal lines are counted once."""
         more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
         self._lines += more
         before = self._tokens.pop()
         self._tokens += accumulate(self._counter.counts_once(more), initial=before)
 
     def _tokens_before(self, line: int) -> int:
-        """Tokens of the lines before one, each counted with its newline."""
+        """Return the tokens of the lines before one, each counted with its newline."""
         if line >= len(self._tokens):
             self._count(line + 1 - len(self._tokens))
         return self._tokens[line]
@@ -213,7 +215,7 @@ class LineHaystack(Haystack):
         while self._tokens[-1] <= target and len(self._tokens) <= self.max_units:
             counted = len(self._tokens) - 1
             more = (target - self._tokens[-1]) * counted // max(1, self._tokens[-1])
-            self._count(more + _FIRST_LINES)
+            self._count(more + _EXTRA_LINES)
         return bisect_right(self._tokens, target) - 1
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
@@ -231,7 +233,7 @@ class LineHaystack(Haystack):
 
 
 class RunOnHaystack(Haystack):
-    r"""Lines of noise, each with its newline, joined by spaces; needles have no line of their own.
+    r"""Lines of noise, each with its newline, joined by spaces; needles are not separate lines.
 
     `again.\n VAR ABCDE = 12345 The grass … again.\n The grass …`
     """
@@ -250,7 +252,7 @@ class RunOnHaystack(Haystack):
         return units + tokens // self._tokens
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
-        """Add lines; the first and the last are pieces of their own: only they can merge."""
+        """Add lines; the first and last are separate pieces, since they may merge with a needle."""
         if start < end:
             lead = "" if prompt.at_context_start else self.separator
             more = end - start - 1
@@ -260,47 +262,47 @@ class RunOnHaystack(Haystack):
 
 
 def seven_digit_numbers(text: str) -> Iterable[str]:
-    """Every run of seven digits in a text."""
+    """Yield every run of seven digits in a text."""
     for digits in re.findall(r"\d{7,}", text):
         yield from (digits[i : i + 7] for i in range(len(digits) - 6))
 
 
 _BATCH = 256  # sentences read at a time
-_SLACK = 1.25  # sentences counted alone may have more tokens than joined by nothing
+_SLACK = 1.25  # without a separator, sentences counted one by one may have more tokens than joined
 
 
 class BookHaystack(Haystack):
-    """Sentences from the beginning, as many as `tokens` tokens can hold; they are the units."""
+    """The sentences of a book from its beginning, as many as `tokens` tokens can hold."""
 
     def __init__(
         self, sentences: Iterable[str], separator: str, counter: TokenCounter, tokens: int
     ) -> None:
         self.separator = separator
-        enough = int(tokens * (1 if separator else _SLACK)) + 1
+        needed = int(tokens * (1 if separator else _SLACK)) + 1
         read: list[str] = []
-        alone: list[int] = []  # tokens of sentences counted each alone
+        counts: list[int] = []  # tokens of each sentence, counted by itself
         source: Iterator[str] = iter(sentences)
-        while sum(alone) < enough and (batch := list(islice(source, _BATCH))):
+        while sum(counts) < needed and (batch := list(islice(source, _BATCH))):
             read += batch
-            alone += counter.counts_once([separator + sentence for sentence in batch])
-        total = sum(alone)
-        self._pass = len(read) if total < enough else None  # sentences of the whole book
-        if total < enough:
-            times = enough // total + 1
-            read, alone = read * times, alone * times
-        self.max_units: int = len(read)  # no window that it was made for takes as many
+            counts += counter.counts_once([separator + sentence for sentence in batch])
+        total = sum(counts)
+        self._pass = len(read) if total < needed else None  # sentences of the whole book
+        if total < needed:
+            times = needed // total + 1
+            read, counts = read * times, counts * times
+        self.max_units: int = len(read)  # more than the windows it is made for can hold
         self._text = separator.join(read)
         self._starts = np.cumsum([0, *(len(sentence) + len(separator) for sentence in read)])
-        self._about = np.cumsum([0, *alone])
+        self._estimate = np.cumsum([0, *counts])
         self._splits = list(self._split_places(counter))
         pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
         self._tokens = np.cumsum([0, *counter.counts_once(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
         self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
-        """Numbers that are already in the text, as seven-digit strings: no value may be one."""
+        """The seven-digit strings in the text: none of them may be a value."""
 
     def _split_places(self, counter: TokenCounter) -> Iterator[int]:
-        """Split points of the text: one near the beginning of each sentence, if there is any."""
+        """Yield split points of the text: the last one before each sentence begins, if any."""
         for before, start in pairwise(self._starts[:-1]):
             place = int(start) - len(self.separator)
             while place > before:
@@ -312,16 +314,16 @@ class BookHaystack(Haystack):
                 place -= 1
 
     def repeats(self, units: int) -> int:
-        """How many times the book begins again within `units` sentences."""
+        """Return how many times the book is repeated within `units` sentences."""
         return max(0, units - 1) // self._pass if self._pass else 0
 
     def step(self, units: int, tokens: int) -> int:
-        """About the number of sentences that hold `tokens` more than the first `units` do."""
-        target = max(0, int(self._about[units]) + tokens)
-        return min(self.max_units, int(np.searchsorted(self._about, target, "right")) - 1)
+        """Estimate how many sentences hold `tokens` more than the first `units` do."""
+        target = max(0, int(self._estimate[units]) + tokens)
+        return min(self.max_units, int(np.searchsorted(self._estimate, target, "right")) - 1)
 
     def place(self, units: int, depth: float) -> int:
-        """Return the sentence that begins nearest to a relative depth of the first `units` ones."""
+        """Return the sentence that begins nearest to a relative depth among the first `units`."""
         target = depth * int(self._starts[units])
         after = bisect_left(self._starts, target, 0, units)
         if after and target - self._starts[after - 1] <= self._starts[after] - target:
@@ -329,7 +331,7 @@ class BookHaystack(Haystack):
         return after
 
     def farthest(self, units: int, depths: Iterable[float]) -> float:
-        """How far from its depth, at most, a needle is among `units` sentences (0 … 1)."""
+        """Return how far a needle is from its depth at most (0 … 1), among `units` sentences."""
         whole = int(self._starts[units])
         if not whole:
             return 1.0
@@ -337,7 +339,7 @@ class BookHaystack(Haystack):
         return max((abs(start / whole - depth) for depth, start in starts), default=1.0)
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
-        """Add sentences start … end − 1: a long piece of known count between two short ones."""
+        """Add sentences start … end − 1: a long piece of known tokens between two short ones."""
         if start >= end:
             return
         lead = "" if prompt.at_context_start else self.separator

@@ -1,12 +1,12 @@
-"""The figures of ONERULER's paper: languages, resources, none, reasoning, words, errors.
+"""Compute the figures of ONERULER's paper from results.json.
 
-ONERULER (arXiv:2503.01996), sections 3 and 4, Figures 1, 3 to 6 and 17 to 25, from results.json:
+ONERULER (arXiv:2503.01996), sections 3 and 4, Figures 1, 3 to 6 and 17 to 25:
 
-    found = analyze({"qwen": load(Path("runs/qwen"))})
-    found["models"]["qwen"]["languages"][0]      # {"language": "pl", "score": 88.0, …}
+    figures = analyze({"qwen": load(Path("runs/qwen"))})
+    figures["models"]["qwen"]["languages"][0]      # {"language": "pl", "score": 88.0, …}
 
-Scores and intervals are 0 … 100; intervals are 95 %. Configurations are the rows of one table
-(`table_of_cells`), answers those of another (`table_of_rows`); a figure is a group-by of either.
+Scores and intervals are 0 … 100; intervals are 95 %. Every figure groups one of two tables: one has
+a row for each configuration (`table_of_cells`), the other a row for each answer (`table_of_rows`).
 """
 
 from __future__ import annotations
@@ -40,51 +40,46 @@ from ruler_eval.score.results import (
 Cells = Mapping[str, Cell]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
 HIGH_RESOURCE = 250_000
-"""Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
+"""A language with at least this many Wikipedia articles (Table 2) is high-resource (section 2)."""
 BEST = 5
-"""Languages among the best and among the worst, as in Figure 1A; fewer if there are fewer."""
+"""The number of languages among the best and among the worst in Figure 1A, if there are enough."""
 RESOURCES = ("english", "high", "low")
-"""English, and the other languages of high and of low resource, as Figure 5 has them."""
+"""The groups of Figure 5: English, other high-resource languages, low-resource languages."""
 
 
 class Score(TypedDict):
-    """A mean (0 … 100) with its interval, None if nothing was scored; and of how many languages."""
+    """A mean over configurations."""
 
-    score: float | None
+    score: float | None  # 0 … 100; None if nothing was scored
     interval: Interval | None
-    languages: int
+    languages: int  # the number of languages in the mean
 
 
 NO_SCORE: Score = {"score": None, "interval": None, "languages": 0}
 
 
 class LanguageScore(TypedDict):
-    """A language's mean over the niah tasks and lengths, and its rank, 1 for the best.
-
-    `rank` is None if it was scored on other tasks and lengths (`cells` of them) than most.
-    """
+    """A language's mean over the niah tasks and lengths, and its rank."""
 
     language: str
     rank: int | None
-    cells: int
+    """1 for the best; None if it was scored on other tasks and lengths than most languages."""
+    cells: int  # the number of tasks and lengths at which it was scored
     score: float
     interval: Interval | None
-    articles: int
+    articles: int  # in its Wikipedia
 
 
 class WordsRight(TypedDict):
-    """How many of the ten words a model's cwe answers held; three kinds of rows apart.
-
-    `wrong` is the mean of rows that ended by themselves and were wrong, as in Figure 23.
-    """
+    """How many of the ten words a model's cwe answers had, for three kinds of rows."""
 
     length: str
     task: str
     right_rows: int
-    wrong_rows: int
-    wrong: float | None
+    wrong_rows: int  # not truncated
+    wrong: float | None  # the mean number of words in wrong rows (Figure 23)
     truncated_rows: int
-    truncated: float | None
+    truncated: float | None  # the mean number of words in truncated rows
 
 
 def analyze(
@@ -92,36 +87,48 @@ def analyze(
     errors: Iterable[Mapping[str, Any]] = (),
     lengths: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return all figures that the results allow, by the models' names, at all lengths or at these.
+    """Return all figures for which the results have the data.
 
-    A model without results at these lengths is left out. `errors` are lines of `ruler errors
-    --out`. Raises RulerError for a length that no results have, and for errors in configurations
-    that they lack.
+    Args:
+        results: the results of each model, by its name.
+        errors: the lines of `ruler errors --out`.
+        lengths: the lengths to use; None for all. A model without results at them is left out.
+
+    Raises:
+        RulerError: for a length that no results have, and for errors in configurations without
+            results.
     """
     places = {
         config: (cell["task"], cell["length"])
         for result in results.values()
         for config, cell in result["configurations"].items()
     }
-    if lengths and (unknown := {*lengths} - {length for _, length in places.values()}):
-        raise RulerError(f"No results here are at {min(unknown)}: leave it out of --lengths.")
+    if lengths:
+        unknown = set(lengths) - {length for _, length in places.values()}
+        if unknown:
+            raise RulerError(f"No results here are at {min(unknown)}: leave it out of --lengths.")
     chosen = {}
     for name, result in results.items():
-        cells = result["configurations"].items()
-        if at_lengths := {n: c for n, c in cells if not lengths or c["length"] in lengths}:
-            chosen[name] = at_lengths
+        cells_at_lengths = {
+            config: cell
+            for config, cell in result["configurations"].items()
+            if not lengths or cell["length"] in lengths
+        }
+        if cells_at_lengths:
+            chosen[name] = cells_at_lengths
     errors = _errors_at(lengths, errors, places)
     languages = ReleaseLanguages.joined(
-        one["dataset"].get("languages", {}) for one in results.values()
+        result["dataset"].get("languages", {}) for result in results.values()
     )
     about = {code: languages.facts(code) for code in languages}
-    spoken = {
+    used_languages = {
         code
         for cells in chosen.values()
         for cell in cells.values()
         for code in languages_of(cell).split("-")
     }
-    if undescribed := sorted(spoken - about.keys()):
+    undescribed = sorted(used_languages - about.keys())
+    if undescribed:
         raise RulerError(
             f"The results have rows in '{undescribed[0]}', a language that they do not describe: "
             "score the run again with `ruler score`."
@@ -145,7 +152,7 @@ def analyze(
 
 
 def _model(results: Results, cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:
-    """Return the figures of one model at the lengths of some cells."""
+    """Return the figures of one model, from these cells of its results."""
     table, rows = table_of_cells(cells, about), table_of_rows(results, cells)
     scores = rows_by_config(results)
     niah = table[table.is_niah]
@@ -175,9 +182,9 @@ def in_niah(cells: Cells) -> dict[str, Cell]:
 
 
 def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataFrame:
-    """Return a row for each configuration, and what the figures group it by.
+    """Return a row for each configuration, with the columns by which the figures group them.
 
-    Pairs of languages have no resource and no script.
+    `resource` and `script` are None for pairs of two languages.
     """
     rows = []
     for name, cell in cells.items():
@@ -205,7 +212,7 @@ def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataF
 
 
 def table_of_rows(results: Results, names: Collection[str]) -> pd.DataFrame:
-    """Return a row for each answer to some configurations: the table of results.json."""
+    """Return a row for each answer to these configurations, from the table in results.json."""
     table = pd.DataFrame({**results["rows"]})
     tokens = {"thinking_tokens": "Int64", "prompt_tokens": "Int64"}
     return table[table.config.isin([*names])].astype(tokens)
@@ -214,13 +221,13 @@ def table_of_rows(results: Results, names: Collection[str]) -> pd.DataFrame:
 def mean_by(
     table: pd.DataFrame, cells: Cells, scores: RowsByConfig, columns: Sequence[str]
 ) -> dict[Any, Score]:
-    """Return the mean over the configurations of each value of some columns of the table."""
-    found: dict[Any, Score] = {}
-    for place, part in table.groupby([*columns], sort=False):
+    """Return the mean over the configurations of each group, by the group's values of `columns`."""
+    means: dict[Any, Score] = {}
+    for group, part in table.groupby([*columns], sort=False):
         score, _, interval = combine({name: cells[name] for name in part.config}, scores)
         languages = part.languages.nunique()
-        found[place] = {"score": score, "interval": interval, "languages": languages}
-    return found
+        means[group] = {"score": score, "interval": interval, "languages": languages}
+    return means
 
 
 # Languages by rank, resource and script
@@ -234,37 +241,42 @@ def ranked(
 ) -> list[LanguageScore]:
     """Rank the single languages by their mean over the niah tasks and all lengths (Figure 4).
 
-    Languages are ranked if they were scored on the same tasks and lengths as most; the others come
-    after them, without a rank.
+    Only languages that were scored on the same tasks and lengths as most others are comparable and
+    have a rank; the others come after them.
     """
-    found = []
+    means = []
     scored = niah[~niah.is_pair & niah.is_scored]
     for language, part in scored.groupby("languages", sort=False):
         score, _, interval = combine({name: cells[name] for name in part.config}, scores)
         if score is not None:
             places = frozenset(zip(part.task, part.length, part.tokenizer, strict=True))
-            found.append((score, str(language), interval, places))
-    sets = Counter(places for *_, places in found)
-    usual = max(sets, key=lambda places: (sets[places], len(places)), default=frozenset())
-    found.sort(key=lambda item: (item[3] != usual, -item[0]))
-    ranked_scores = [score for score, *_, places in found if places == usual]
-    return [
-        {
-            "language": language,
-            "rank": 1 + sum(other > score for other in ranked_scores) if places == usual else None,
-            "cells": len(places),
-            "score": score,
-            "interval": interval,
-            "articles": about[language].wikipedia_articles,
-        }
-        for score, language, interval, places in found
-    ]
+            means.append((score, str(language), interval, places))
+    counts = Counter(places for *_, places in means)
+    usual = max(counts, key=lambda places: (counts[places], len(places)), default=frozenset())
+    means.sort(key=lambda item: (item[3] != usual, -item[0]))
+    ranked_scores = [score for score, *_, places in means if places == usual]
+    ranking: list[LanguageScore] = []
+    for score, language, interval, places in means:
+        rank = None
+        if places == usual:
+            rank = 1 + sum(other > score for other in ranked_scores)
+        ranking.append(
+            {
+                "language": language,
+                "rank": rank,
+                "cells": len(places),
+                "score": score,
+                "interval": interval,
+                "articles": about[language].wikipedia_articles,
+            }
+        )
+    return ranking
 
 
 def wikipedia(ranking: Sequence[LanguageScore]) -> dict[str, float] | None:
-    """Correlate the scores with the logarithm of Wikipedia's size: Pearson's r, Spearman's rho.
+    """Correlate scores with the logarithm of Wikipedia's size by Pearson's r and Spearman's rho.
 
-    None with fewer than three languages, or if all score the same.
+    Returns None for fewer than three languages, or if all have the same score.
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -285,27 +297,27 @@ def kendall(
 ) -> dict[str, float | int] | None:
     """Return Kendall's tau between two models' rankings of the languages that both have.
 
-    None with fewer than two.
+    Returns None for fewer than two shared languages.
     """
     from scipy.stats import kendalltau
 
-    ours = {item["language"]: item["score"] for item in a if item["rank"]}
-    theirs = {item["language"]: item["score"] for item in b if item["rank"]}
-    shared = [language for language in ours if language in theirs]
+    scores_a = {item["language"]: item["score"] for item in a if item["rank"]}
+    scores_b = {item["language"]: item["score"] for item in b if item["rank"]}
+    shared = [language for language in scores_a if language in scores_b]
     if len(shared) < 2:
         return None
-    found = kendalltau([ours[name] for name in shared], [theirs[name] for name in shared])
-    if np.isnan(found.statistic):
+    test = kendalltau([scores_a[name] for name in shared], [scores_b[name] for name in shared])
+    if np.isnan(test.statistic):
         return None
-    return {"languages": len(shared), "tau": float(found.statistic), "p": float(found.pvalue)}
+    return {"languages": len(shared), "tau": float(test.statistic), "p": float(test.pvalue)}
 
 
 def best_and_worst(
     ranking: Sequence[str], table: pd.DataFrame, cells: Cells, scores: RowsByConfig
 ) -> dict[str, Any] | None:
-    """Return the first and the last languages of a ranking at each length (Figure 1A).
+    """Return the means of the first and of the last languages of a ranking by length (Figure 1A).
 
-    None with fewer than two languages.
+    Returns None for fewer than two languages.
     """
     count = min(BEST, len(ranking) // 2)
     if not count:
@@ -322,7 +334,7 @@ def best_and_worst(
 
 
 def by_task(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
-    """Return each task at each length: English, the other languages by resource (Figure 5)."""
+    """Return the means of the groups in RESOURCES by length and task (Figure 5)."""
     means = mean_by(table, cells, scores, ["length", "task", "group"])
     found = []
     for length, task in product(_lengths(table, cells), TASKS["oneruler"]):
@@ -333,7 +345,7 @@ def by_task(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dic
 
 
 def resources(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
-    """Return languages of high and of low resource by length: niah means, gap (Figures 1, 4)."""
+    """Return the niah means of high- and low-resource languages by length (Figures 1 and 4)."""
     means = mean_by(table[table.is_niah], cells, scores, ["length", "resource"])
     found = []
     for length in _lengths(table, cells):
@@ -345,7 +357,7 @@ def resources(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[d
 
 
 def scripts(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
-    """Return the niah means of languages by the script of their books and by length."""
+    """Return the niah means of the languages of each script, by length."""
     single = niah[~niah.is_pair]
     means = mean_by(single, cells, scores, ["script", "length"])
     return [
@@ -366,7 +378,7 @@ def _lengths(table: pd.DataFrame, cells: Cells) -> list[str]:
 def crossed(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return the niah means of pairs of languages by length (Figure 6A).
 
-    The two languages of a pair by themselves are listed too.
+    The languages of the pairs are also listed with text and instruction in the same language.
     """
     means = mean_by(niah, cells, scores, ["length", "text", "instruction"])
     codes = _codes_in_pairs(niah)
@@ -402,10 +414,13 @@ def _codes_in_pairs(table: pd.DataFrame) -> list[str]:
 
 
 def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
-    """Compare niah_single with the offer to answer "none" with the same without (Figure 1B).
+    """Compare niah_single with and without the offer to answer "none" (Figure 1B).
 
-    A paired difference within one model, over the rows that both have: with − without, negative
-    if the offer hurts. Raises RulerError if a row of the two does not ask the same.
+    The difference is paired, over the rows that both tasks have: with − without, so it is negative
+    if the offer hurts.
+
+    Raises:
+        RulerError: if a row does not ask the same in both tasks.
     """
     found = []
     scores, references = row_values(results, "score"), row_values(results, "references")
@@ -421,17 +436,19 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
                 f"The rows of niah_single and {ABLATION} at {cell['length']} in "
                 f"{languages_of(cell)} do not ask the same: they cannot be paired."
             )
-        if not index:  # partial results, of other rows each
+        if not index:  # partial results without a shared row
             continue
-        ours, theirs = (np.array([one[i] for i in index]) for one in (with_none, without))
+        scores_with = np.array([with_none[i] for i in index])
+        scores_without = np.array([without[i] for i in index])
+        differences = scores_with - scores_without
         found.append(
             {
                 "length": cell["length"],
                 "languages": languages_of(cell),
-                "with_none": 100 * float(ours.mean()),
-                "without": 100 * float(theirs.mean()),
-                "difference": 100 * float((ours - theirs).mean()),
-                "interval": [100 * end for end in paired_interval(paired_mean([ours - theirs]))],
+                "with_none": 100 * float(scores_with.mean()),
+                "without": 100 * float(scores_without.mean()),
+                "difference": 100 * float(differences.mean()),
+                "interval": [100 * end for end in paired_interval(paired_mean([differences]))],
             }
         )
     return found
@@ -488,9 +505,9 @@ _NOT_RIGHT = ("wrong", "truncated")
 
 
 def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the mean prompt tokens as the model counted them, by length and languages (Figure 24).
+    """Return the mean prompt tokens as the model counted them, by length and language (Figure 24).
 
-    Of models with several tokenizers on one release these are the same texts.
+    Models with different tokenizers count the same texts if they ran on the same release.
     """
     found: dict[str, dict[str, float]] = {}
     known = rows[rows.prompt_tokens.fillna(0) > 0]
@@ -509,7 +526,7 @@ def _errors_at(
     errors: Iterable[Mapping[str, Any]],
     places: Mapping[str, tuple[str, str]],
 ) -> list[Mapping[str, Any]]:
-    """Return the errors at some lengths. Raises RulerError for one without results."""
+    """Return the errors at these lengths. Raises RulerError for a configuration without results."""
     found = []
     for error in errors:
         if error.get("config") not in places:
@@ -534,10 +551,10 @@ def _count_kinds(errors: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, d
 
 
 def over_models(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the means over models of what `analyze` found of each, if every model has the same.
+    """Return the means over models of the figures that every model has.
 
-    Without intervals: models that answer the same rows are not draws from a population. `lowest`
-    and `highest` are those of single models.
+    They have no intervals, because models that answer the same rows are not draws from a
+    population. `lowest` and `highest` are the scores of single models.
     """
     languages = []
     for (language,), rows in _shared_rows(models, "languages", ("language",)):

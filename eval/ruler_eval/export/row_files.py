@@ -1,6 +1,6 @@
-r"""The frozen rows as files of the tools that read rows: kvpress, and the reference code.
+r"""Export frozen rows to the file formats of kvpress and of the reference code.
 
-A row as kvpress reads it: what is compressed, and what is asked about it.
+kvpress compresses a row's context and then asks the question:
 
     rows = ruler_dataset.load("ruler", "vt_4k")
     rows = rows.map(kvpress_view, remove_columns=rows.column_names)
@@ -9,19 +9,20 @@ A row as kvpress reads it: what is compressed, and what is asked about it.
      "answer_prefix": "Answer: According to …: ", "answer": ["ABCDE", …], "task": "vt",
      "max_new_tokens": 30}
 
-`context + question + answer_prefix` is `input + answer_prefix`, to the character. As in the data
-set that kvpress evaluates (simonjegou/ruler), the one space before the prefix ends the question:
-if a chat template is between the two, the assistant's turn begins with a letter.
+`context + question + answer_prefix` equals `input + answer_prefix`, character by character. As in
+simonjegou/ruler, the data set that kvpress evaluates, the space before the answer prefix is moved
+to the end of the question, so that the assistant's turn begins with a letter if a chat template
+separates the two.
 
-The reference code's layout (NVIDIA/RULER), so that its own scripts run on the frozen rows:
+The layout of the reference code (NVIDIA/RULER), so that its scripts run on the frozen rows:
 
     TO/4096/data/vt/validation.jsonl     {"index": 0, "input": "…", "outputs": ["…"],
                                           "length": 4066, "answer_prefix": " Answer: …"}
 
-`TO/4096` is its results folder: pred/call_api.py reads `data` and writes `pred`, eval/evaluate.py
-and `ruler score` read `pred`. As in its current main (July 2026 on), the answer prefix is apart
-from the input and call_api joins them; its versions from January 2025 until then drop the prefix,
-of their own data too. The prompt is the bare one (its template type `base`): no chat template.
+`TO/4096` is its results folder: pred/call_api.py reads `data` and writes `pred`; eval/evaluate.py
+and `ruler score` read `pred`. The answer prefix is a separate column, which call_api.py appends to
+the input since July 2026. Its versions from January 2025 until then drop the prefix, also that of
+its own data. Prompts have no chat template (its template type `base`).
 """
 
 from __future__ import annotations
@@ -37,19 +38,20 @@ from ruler_eval.frozen_release import BATCH_ROWS
 
 REFERENCE_COLUMNS = ("index", "input", "outputs", "length", "answer_prefix")
 SUBSET = "validation"
-"""The name its scripts take without `--subset`."""
+"""The file name that the reference code's scripts read by default."""
 COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")
 KVPRESS_COLUMNS = ("context", "question", "answer_prefix", "answer", "task", "max_new_tokens")
 FILE = f"{SPLIT}-00000-of-00001.parquet"
 
 
 def kvpress_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the six columns of a row; for `datasets.Dataset.map`."""
+    """Return a row in kvpress's six columns, for `datasets.Dataset.map`."""
     question = row["input"][row["context_end"] :].lstrip()
     context = row["input"][: len(row["input"]) - len(question)]
     prefix = row["answer_prefix"]
     if prefix.startswith(" "):
-        question, prefix = question + " ", prefix[1:]
+        question += " "
+        prefix = prefix[1:]
     return {
         "context": context,
         "question": question,
@@ -61,22 +63,30 @@ def kvpress_view(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def folder_of(config: Config) -> str:
-    """Return kvpress's name of a length: `4096`; of oneruler, with the languages: `8000-pl`."""
-    languages = f"-{config.languages}" if config.dataset == "oneruler" else ""
-    return f"{config.max_length}{languages}"
+    """Return the folder of a length: `4096`, or with its languages in oneruler: `8000-pl`."""
+    if config.dataset == "oneruler":
+        return f"{config.max_length}-{config.languages}"
+    return str(config.max_length)
 
 
 def write_kvpress(job: ExportJob) -> str:
-    """Write one Parquet file a length and a card; return the command that evaluates one."""
+    """Write a Parquet file for each length, and a card.
+
+    Returns:
+        The command with which kvpress evaluates one of the files.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    text, texts = pa.string(), pa.list_(pa.string())
-    types = {"answer": texts, "max_new_tokens": pa.int64()}
-    schema = pa.schema([(column, types.get(column, text)) for column in KVPRESS_COLUMNS])
-    options = {"compression": "zstd", "compression_level": 9, "use_dictionary": False}
-    options["data_page_size"] = 1 << 28  # one page: the texts share most of what they say
-    for name, configs in itertools.groupby(job.each(), folder_of):  # sorted by these names
+    types = {"answer": pa.list_(pa.string()), "max_new_tokens": pa.int64()}
+    schema = pa.schema([(column, types.get(column, pa.string())) for column in KVPRESS_COLUMNS])
+    options = {
+        "compression": "zstd",
+        "compression_level": 9,
+        "use_dictionary": False,
+        "data_page_size": 1 << 28,  # one page: it compresses well because the rows share their text
+    }
+    for name, configs in itertools.groupby(job.each(), folder_of):  # in the order of the folders
         (job.folder / name).mkdir()
         with pq.ParquetWriter(job.folder / name / FILE, schema, **options) as writer:
             for config in configs:
@@ -88,38 +98,44 @@ def write_kvpress(job: ExportJob) -> str:
 
 
 def _write_card(job: ExportJob) -> None:
-    """Write the card: a configuration a length, and how to load it."""
+    """Write the card of a kvpress export, in which each folder is a configuration."""
     from huggingface_hub.utils import yaml_dump
 
-    names = list(dict.fromkeys(map(folder_of, job.configs)))
-    listed = [
-        {"config_name": name, "data_files": [{"split": SPLIT, "path": f"{name}/{FILE}"}]}
-        for name in names
+    folders = list(dict.fromkeys(folder_of(config) for config in job.configs))
+    configurations = [
+        {"config_name": folder, "data_files": [{"split": SPLIT, "path": f"{folder}/{FILE}"}]}
+        for folder in folders
     ]
-    many = job.release.dataset == "oneruler"
+    oneruler = ""
+    if job.release.dataset == "oneruler":
+        oneruler = " ONERULER's own rule is exactness: `ruler score` has it."
     job.write_readme(
         "kvpress.md",
-        metadata=yaml_dump({"configs": listed}, sort_keys=False),
+        metadata=yaml_dump({"configs": configurations}, sort_keys=False),
         tokenizer=job.configs[0].tokenizer,
         name=job.to.name,
-        config=names[0],
+        config=folders[0],
         split=SPLIT,
-        oneruler=" ONERULER's own rule is exactness: `ruler score` has it." if many else "",
+        oneruler=oneruler,
     )
 
 
 def write_reference(job: ExportJob) -> str:
-    """Write a file for each length and task; return the command that answers one of them."""
+    """Write a file for each length and task.
+
+    Returns:
+        The command with which the reference code's script answers one of the files.
+    """
     if job.release.dataset != "ruler":
         raise RulerError(
-            f"The reference code has no tasks of {job.release.dataset}: use --format lm-eval."
+            f"The reference code has no {job.release.dataset} tasks: use --format lm-eval."
         )
     for config in job.each():
         data = job.folder / str(config.max_length) / "data"
         job.write_rows(config, REFERENCE_COLUMNS, data / config.task / f"{SUBSET}.jsonl")
     first = job.configs[0]
-    place = job.to / str(first.max_length)
+    results = job.to / str(first.max_length)
     return (
-        f"python pred/call_api.py --data_dir {place}/data --save_dir {place}/pred "
+        f"python pred/call_api.py --data_dir {results}/data --save_dir {results}/pred "
         f"--task {first.task} …   (in the reference code's scripts/)"
     )

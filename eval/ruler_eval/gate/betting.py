@@ -45,7 +45,7 @@ What it assumes:
 It says nothing about single tasks or lengths. About other rows like these (another sample of the
 benchmark), use `anytime_bounds` without `of`: proved if rows are independent, as they are at one
 length, and approximate over several lengths, whose rows share their questions
-(bench/bench_decide.py measures both).
+(bench/decide.py measures both).
 
 Sources: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (JRSS B
 2024; arXiv:2010.09686), and Confidence sequences for sampling without replacement

@@ -11,7 +11,7 @@ has come at several.
 
 It stops when the interval is as narrow as was asked, from 20 rows a task on at one length, 6 of
 each task and length over several; that it stops by its own spread costs coverage, which
-tests/bench/bench_until.py shows. What was tried and left, on 41 published runs: to give tasks that
+bench/until.py shows. What was tried and left, on 41 published runs: to give tasks that
 vary more rows as it goes (17 % of the rows instead of 25, but 89 to 91 % coverage); rows of middle
 difficulty (1.7 to 15 points too low); anchor points, which do not hold from one family of models
 to another.

@@ -26,7 +26,7 @@ Losses: what is lost from one length to a longer one, from the differences of ro
 index. A release asks the same in such rows (keys, values, chains, questions, relative depths), so
 their differences vary less than two means do. In rows that ask something else under one index, as
 those of other generators, they vary as much as two means: the interval holds, and nothing is
-gained. tests/bench/bench_length_loss.py shows the coverage.
+gained. bench/length_loss.py shows the coverage.
 
 The control `0k` counts in no average: there a row is its evidence alone, so a low score says that
 the task is not understood, and a score that falls from there that the length is the cause. If it
@@ -152,7 +152,6 @@ def effective_length_interval(
     """Return the effective lengths of the lower and of the upper ends of the 95 % intervals.
 
     None for an end at which no length reaches the threshold, and without a threshold.
-    How often the true one lies between them: tests/bench/bench_effective.py.
     """
     if threshold is None or not intervals_by_length:
         return None

@@ -1,10 +1,12 @@
-"""Configuration names of prediction files: what a file gives, what the caller adds.
+"""Name the configurations of prediction files, by what a file says and what the caller adds.
 
-    Naming(Names.of("ruler")).of("vt", 4096, Path("4096/pred/vt.jsonl"))      # "vt_4k"
-    Naming(Names.of("ruler")).of("vt", 128000, Path("samples_vt.jsonl"))      # "vt_128000"
+    naming = Naming(names=Names.of("ruler"))
+    naming.config_name("vt", 4096, Path("4096/pred/vt.jsonl"))          # "vt_4k"
+    naming.config_name("vt", 128000, Path("samples_vt.jsonl"))          # "vt_128000"
 
-A release names lengths in its own thousands (`4k` is 4096 tokens in ruler, `8k` 8000 in oneruler).
-Files of other tools have any length; one that is no such name is kept as its number of tokens.
+Lengths are named in thousands, which are binary in ruler (`4k` is 4096 tokens) and decimal in
+oneruler (`8k` is 8000). Files of other tools may have any length; a length without such a name is
+written as its number of tokens.
 """
 
 from __future__ import annotations
@@ -28,40 +30,43 @@ from ruler_common.names import (
 )
 
 ABLATION = "niah_single_nonone"
-"""ONERULER's Figure 14: a task that is in none of its groups."""
+"""The task of ONERULER's Figure 14, which belongs to none of its groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredConfig:
-    """The configuration of scored rows; `length` is a name (`4k`) or a number of tokens (`10000`).
-
-    `tokenizer` is None where it is not known under which one the rows were fitted.
-    """
+    """The configuration of scored rows."""
 
     dataset: str
     task: str
-    length: str
-    max_length: int
-    tokenizer: str | None
-    language: str
+    length: str  # a name (`4k`) or a number of tokens (`10000`)
+    max_length: int  # tokens
+    tokenizer: str | None  # the one that the rows were fitted with; None if unknown
+    language: str  # of the text
     instruction_language: str
 
     @property
     def languages(self) -> str:
-        """`pl`, or `en-ko` where text and instruction differ in language."""
+        """`pl`, or `en-ko` if the languages of text and instruction differ."""
         return languages_of(vars(self))
 
 
 def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
-    """Read a configuration name, also one whose length is any number of tokens.
+    """Read a configuration name, whose length may also be a number of tokens.
 
-    Raises RulerError for a name that does not belong to a configuration. `of_release` is False for
-    files of other tools: then the default tokenizer, which the name leaves out, is not known.
+    Args:
+        names: the names of the data set.
+        name: the configuration name.
+        of_release: whether the rows are those of a release. In files of other tools a name without
+            a tokenizer does not mean the default tokenizer: it is unknown.
+
+    Raises:
+        RulerError: for a name that is not a configuration.
     """
     tasks = "|".join(map(re.escape, names.tasks))
     match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
     if match and names.dataset == "ruler" and _is_length(match["tokens"], names.dataset):
-        match = None  # 4096 is 4k
+        match = None  # a length such as 4096, which has a name (4k)
     config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
     facts = {**vars(config), "max_length": config.max_length}
     if match:
@@ -72,9 +77,10 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
 
 
 def dataset_of(name: str) -> str:
-    """Return the data set a configuration name belongs to: those of ONERULER name a language.
+    """Return the data set of a configuration name, "ruler" or "oneruler".
 
-    `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are ONERULER's, `vt_4k_qwen2.5` is RULER's.
+    The names of ONERULER have a language: `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are
+    ONERULER's, `vt_4k_qwen2.5` is RULER's.
     """
     match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
     tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}
@@ -83,9 +89,9 @@ def dataset_of(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Naming:
-    """What the caller adds where a format does not name the configuration.
+    """What the caller says about prediction files that do not name their configurations.
 
-    `held` are the configurations of the release, if there is one: the tokenizer is looked up there.
+    The fields are the options --length, --tokenizer and --config of `ruler score`.
     """
 
     names: Names = field(default_factory=lambda: Names.of("ruler"))
@@ -93,33 +99,40 @@ class Naming:
     tokenizer: str | None = None
     config: str | None = None
     held: Collection[Config] = ()
+    """The configurations of the release, if there is one, in which the tokenizer is looked up."""
 
-    def of(
+    def config_name(
         self, task: str, length: str | int | None, where: Path, languages: str | None = None
     ) -> str:
-        """Return the name of a task's configuration.
+        """Return the configuration name of the answers to a task.
 
-        A RulerError where length or language is unknown.
+        Args:
+            task: the task that the file names.
+            length: the length that the file gives, as a name or in tokens; None if it gives none.
+            where: the file, for error messages.
+            languages: the languages that the file names, if any.
 
-        Also where the file says otherwise than the caller: answers of all tasks would be of one.
+        Raises:
+            RulerError: if the length or language is unknown, or if the file contradicts the
+                caller (a --config that is applied to files of several tasks).
         """
         if self.config is not None:
-            asked = self.names.parse(self.config)
-            other = task in self.names.tasks and task != asked.task
-            if other or self._is_other(length, asked.length):
-                what = f"'{task}'" if other else f"{length} tokens"
+            config = self.names.parse(self.config)
+            other_task = task in self.names.tasks and task != config.task
+            if other_task or self._is_other_length(length, config.length):
+                what = f"'{task}'" if other_task else f"{length} tokens"
                 raise RulerError(
                     f"'{where}' holds answers of {what}, and --config says {self.config}: leave "
                     "--config out."
                 )
-            return asked.name
+            return config.name
         check_name("task", task, self.names.tasks, "ruler score --help")
-        many = self.names.dataset == "oneruler"
-        if many and languages is None:
+        is_oneruler = self.names.dataset == "oneruler"
+        if is_oneruler and languages is None:
             raise RulerError(f"'{where}' does not name its language: add --config NAME.")
         if self.length is not None:
             parse_length(self.length, self.names.dataset)
-            if self._is_other(length, self.length):
+            if self._is_other_length(length, self.length):
                 raise RulerError(
                     f"'{where}' holds answers of {length} tokens, and --length says {self.length}: "
                     "leave --length out."
@@ -131,31 +144,41 @@ class Naming:
             )
         if isinstance(length, int):
             length = tokens_name(length, self.names.dataset)
-        parts = [task, length, *([languages] if many and languages else [])]
-        tokenizer = self.tokenizer or self._guess(task, length, languages)
-        return "_".join(parts + [tokenizer] * (tokenizer != DEFAULT_TOKENIZER))
+        parts = [task, length]
+        if is_oneruler and languages:
+            parts.append(languages)
+        tokenizer = self.tokenizer or self._find_tokenizer(task, length, languages)
+        if tokenizer != DEFAULT_TOKENIZER:
+            parts.append(tokenizer)
+        return "_".join(parts)
 
-    def _is_other(self, told: str | int | None, asked: str) -> bool:
-        """Whether a file tells another length; a number that is none, as a year, tells none."""
-        known = _tokens(str(told), self.names.dataset)
-        return known is not None and known != parse_length(asked, self.names.dataset)
+    def _is_other_length(self, file_length: str | int | None, length: str) -> bool:
+        """Return whether a file gives another length; a number such as a year is not a length."""
+        tokens = _tokens(str(file_length), self.names.dataset)
+        return tokens is not None and tokens != parse_length(length, self.names.dataset)
 
-    def _guess(self, task: str, length: str, languages: str | None) -> str:
-        """Return the only tokenizer under which the release has such rows."""
-        these = [c for c in self.held if (c.task, c.length) == (task, length)]
-        same = {c.tokenizer for c in these if languages in (None, c.languages)}
-        found = sorted(same or {config.tokenizer for config in self.held})
-        if len(found) > 1:
+    def _find_tokenizer(self, task: str, length: str, languages: str | None) -> str:
+        """Return the only tokenizer for which the release has such rows.
+
+        Raises RulerError if there are several; without a release it is the default tokenizer.
+        """
+        candidates = set()
+        for config in self.held:
+            same_languages = languages is None or languages == config.languages
+            if config.task == task and config.length == length and same_languages:
+                candidates.add(config.tokenizer)
+        tokenizers = sorted(candidates or {config.tokenizer for config in self.held})
+        if len(tokenizers) > 1:
             raise RulerError(
-                f"The release has these rows under {' and '.join(found)}: add --tokenizer."
+                f"The release has these rows under {' and '.join(tokenizers)}: add --tokenizer."
             )
-        return found[0] if found else DEFAULT_TOKENIZER
+        return tokenizers[0] if tokenizers else DEFAULT_TOKENIZER
 
 
 def tokens_name(tokens: int, dataset: str) -> str:
-    """Return a number of tokens as a length: its name in the data set's thousands, else the number.
+    """Return the name of a length in tokens, or the number if the data set has no name for it.
 
-    In ruler 4096 is `4k` and 128000 stays 128000, though it is 125 times 1024.
+    In ruler 4096 is `4k`. 128000 stays 128000: it is 125 times 1024, but is not called 125k.
     """
     try:
         name = length_name(tokens, dataset)
@@ -172,10 +195,7 @@ def _is_length(name: str, dataset: str) -> bool:
 
 
 def config_at_end(names: Names, text: str) -> str | None:
-    """Return the longest configuration name that a text is or ends in.
-
-    `vt_4k` of `general_qa_vt_4k`.
-    """
+    """Return the longest configuration name at the end of a text: `vt_4k` of `general_qa_vt_4k`."""
     words = text.split("_")
     for start in range(len(words) - 1):
         try:
@@ -188,11 +208,11 @@ def config_at_end(names: Names, text: str) -> str | None:
 
 
 def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | None]:
-    """Task, tokens and languages that the folders and the name of a file tell, nearest first.
+    """Return the task, length in tokens and languages that a file's path names.
 
-    `en-ko/niah_none/64000/prediction_o3.jsonl` gives ("niah_none", 64000, "en-ko"), in whatever
-    order the folders stand. Many folders have two letters: one that tells the language is no more
-    than a step above those that tell task and tokens.
+    `en-ko/niah_none/64000/prediction_o3.jsonl` gives ("niah_none", 64000, "en-ko"); the folders may
+    be in any order, and the one nearest to the file counts. As many folders have names of two
+    letters, a language has to be at most one folder above those of the task and the length.
     """
     parts = [re.sub(r"\.[a-z]+$", "", file.name), *(folder.name for folder in file.parents)]
     tasks = [_task_in(part, names) for part in parts]

@@ -18,20 +18,20 @@ Rows with the same index ask the same thing at every length and in every languag
 independent: `units` averages them first, also where some lack here and there (taken as independent,
 six lengths of 200 rows of which one each lacks are covered in 62 % where rows mostly agree over
 lengths). Rows that ask about one document are a cluster: `moments`
-counts them as fewer by the design effect. tests/bench/bench_coverage.py shows the coverage.
+counts them as fewer by the design effect.
 
 Paired differences. A row is added each way, in which only one of the two models is right, and the
 normal interval of all is taken: Bonett and Price's (2012) for the difference of paired proportions.
 The plain interval, with quantiles of Student's t or by the bootstrap, covers 40 to 90 % if few of
-10 to 50 rows differ, because the observed rows say nothing of the others
-(tests/bench/bench_paired.py); this one 95 % or more: of 20 to 30 rows 94.6 to 96.3 % if 40 to 80 %
+10 to 50 rows differ (measured), because the observed rows say nothing about the others; this one
+covers 95 % or more: of 20 to 30 rows 94.6 to 96.3 % if 40 to 80 %
 of them differ, up to 100 % if a tenth does. So few rows can differ in few ways: in seven to nine of
 ten tasks of real pairs no set of outcomes has a probability of 94 to 96 %, so that no interval,
 whatever its rule, has that coverage. Elsewhere Tango's, Newcombe's and Jeffreys' come nearer to
-95 % on average, but fall below 94 % in more cells (tests/bench/bench_paired_exact.py). With partial
-credit, and if a row is averaged over lengths, the added rows are of the size of those that differ.
-If no row differs from the others of its task, the interval is what that many equal rows rule out:
-that a larger share is otherwise, by all it can be.
+95 % on average, but fall below 94 % in more cells (measured over every possible outcome). With
+partial credit, and if a row is averaged over lengths, the added rows are of the size of those that
+differ. If no row differs from the others of its task, the interval is what that many equal rows
+rule out: that a larger share is otherwise, by all it can be.
 
 p of two models. Each row's difference might as well be the other way: p is the share of all ways to
 sign the differences whose sum is as far from 0 as the one seen. All ways are counted (differences
@@ -39,7 +39,7 @@ are multiples of a unit, such as a tenth for ten words), not drawn. For rows tha
 this is McNemar's exact test. With partial credit two rows are added that differ by all, one each
 way: if one model misses a little often, and the other much but rarely, few rows hold nothing of the
 latter, and without the two added rows equal models seem to differ in up to 39 % of repetitions;
-with them in 5.5 % at most, for 10 to 500 rows (tests/bench/bench_exact.py). The price is paid with
+with them in 5.5 % at most, for 10 to 500 rows (measured). The price is paid with
 few rows: 2.5 points of ten words are seen in 2 instead of 11 % of repetitions of 50 rows, in 76
 instead of 79 % of those of 500.
 """
@@ -307,7 +307,7 @@ def noninferiority_interval(found: PairedMean) -> tuple[float, float]:
     Rare losses are skewed: few rows hold none or few of them, and the normal interval then ends
     below a limit that is not met in up to 6.6 instead of 2.5 % of repetitions. So at each end
     ADDED_AT_A_LIMIT rows are added that differ by all in that direction. For rows that are whole
-    or lost, 50 to 6,500 of them, each end then misses in at most 2.5 % (bench_noninferiority.py).
+    or lost, 50 to 6,500 of them, each end then misses in at most 2.5 % (bench/noninferiority.py).
     """
     from scipy.special import ndtri
 

@@ -1,10 +1,10 @@
-"""Joins predictions to rows on (configuration, index), and refuses what does not belong together.
+"""Join predictions to rows by configuration and index, and reject those of other rows.
 
     for joined in join_predictions(predictions, release).values():
         for row, prediction in joined.rows():
             …
 
-Scoring, the kinds of errors, the page and `ruler show` read answers through this join alone.
+Scoring, the kinds of errors, the page and `ruler show` all read answers through this join.
 """
 
 from __future__ import annotations
@@ -38,37 +38,39 @@ class JoinedConfig:
     """The task whose scoring rule applies."""
     release: Release | None
     answers: Mapping[int, Prediction]
-    """By index the answer that counts: of several the first that did not fail, and its first sample
-    if rows have several (`ruler run --repeats`)."""
+    """The answer that is scored, by row index. If a row has several, it is the first that did not
+    fail; with several samples (`ruler run --repeats`) it is the first sample."""
     samples: Mapping[int, Sequence[Prediction]]
-    """By index all samples that were answered."""
+    """All samples of each row that has any, by row index."""
     repeats: int
-    """How many samples a row was to have."""
+    """The number of samples requested for each row."""
     duplicated: int
-    """How many more answers there are."""
+    """The number of further answers to the same rows and samples, which are not scored."""
     asked: frozenset[int] | None
-    """The rows that the run was asked to answer; None for all of them."""
+    """The indices of the rows that the run was to answer; None for all rows."""
     proof: Proof
-    """What ties the answers to the rows, the weakest that any of them has."""
+    """The evidence that these answers belong to these rows; the weakest of any answer."""
     notes: Sequence[str]
 
     @property
     def language(self) -> str | None:
-        """The language of the instruction, which ONERULER's rules need; None in RULER."""
+        """The language of the instruction, for ONERULER's rules; None in RULER."""
         return self.config.instruction_language if self.config.dataset == "oneruler" else None
 
     @property
     def rows_available(self) -> int:
-        """How many rows the configuration has, asked for or not."""
+        """The number of rows of the configuration, whether or not the run was to answer them."""
         return self.release.size(self.name) if self.release else len(self.answers)
 
     def rows(
         self, columns: Sequence[str] = COLUMNS
     ) -> Iterator[tuple[PartialRow, Prediction | None]]:
-        """Yield the rows that were asked for, each with its answer, in the file's order.
+        """Yield the rows that the run was to answer, each with its answer, in the file's order.
 
-        Without a release the rows are what the files of answers hold of them. Raises RulerError for
-        an answer to another row.
+        Without a release, a row has only the columns that the prediction files have.
+
+        Raises:
+            RulerError: for an answer that belongs to another row.
         """
         if self.release is None:
             for index, answer in sorted(self.answers.items()):
@@ -81,15 +83,16 @@ class JoinedConfig:
                 yield {"index": index, "outputs": outputs, "question": answer.question}, answer
             return
         for row in self.release.rows(self.name, columns):
-            found = self.answers.get(int(row["index"]))
-            for sample in self.samples.get(int(row["index"]), ()):
+            index = int(row["index"])
+            for sample in self.samples.get(index, ()):
                 check_references(row, sample)
-            if found is not None or self.asked is None or row["index"] in self.asked:
-                yield row, found
+            scored_answer = self.answers.get(index)
+            if scored_answer is not None or self.asked is None or index in self.asked:
+                yield row, scored_answer
 
 
 def check_references(row: PartialRow, answer: Prediction | None) -> None:
-    """Raise RulerError for an answer whose own references or question are not the row's."""
+    """Raise RulerError if the references or question stored with an answer are not the row's."""
     if answer is None:
         return
     same_outputs = answer.outputs in (None, tuple(row["outputs"]))
@@ -97,16 +100,21 @@ def check_references(row: PartialRow, answer: Prediction | None) -> None:
     if not same_outputs or not same_question:
         what = "question differs" if same_outputs else "references differ"
         raise RulerError(
-            f"'{answer.where}' answers another row {row['index']} than the release holds (its "
+            f"'{answer.where}' answers a row {row['index']} that is not the release's (its "
             f"{what}): leave --dataset out to score it by its own references."
         )
 
 
 def join_predictions(predictions: Predictions, release: Release | None) -> dict[str, JoinedConfig]:
-    """Match predictions to the rows of their configurations, those too that were never begun.
+    """Match predictions to the rows of their configurations.
 
-    They are in the order of tokenizers, languages, lengths and tasks. Raises RulerError for
-    predictions on other data, configurations or rows than the release's.
+    Configurations that the run was to answer are included even if they have no predictions yet.
+
+    Returns:
+        The joined configurations by name, in the order of tokenizer, languages, length and task.
+
+    Raises:
+        RulerError: for predictions on data, configurations or rows that are not the release's.
     """
     names = release.names if release else predictions.names
     run = predictions.run
@@ -116,16 +124,17 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
         _check_configurations(groups, release)
     configs = {name: read_name(names, name, release is not None) for name in groups}
 
-    def place(name: str) -> tuple[str, str, int, int]:
+    def sort_key(name: str) -> tuple[str, str, int, int]:
         config = configs[name]
-        order = names.tasks.index(config.task)
-        return config.tokenizer or "", config.languages, config.max_length, order
+        task_number = names.tasks.index(config.task)
+        return config.tokenizer or "", config.languages, config.max_length, task_number
 
     joined = {}
-    for name in sorted(groups, key=place):
+    for name in sorted(groups, key=sort_key):
         config = configs[name]
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
-        answers = {index: of_row[0] for index, of_row in samples.items()}
+        answers = {index: row_samples[0] for index, row_samples in samples.items()}
+        samples_per_row = [len(row_samples) for row_samples in samples.values()]
         if release is not None:
             _check_rows(name, answers, release)
         joined[name] = JoinedConfig(
@@ -135,7 +144,7 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
             release=release,
             answers=answers,
             samples=samples,
-            repeats=max(run.get("repeats", 1), *(len(of_row) for of_row in samples.values()), 1),
+            repeats=max(run.get("repeats", 1), *samples_per_row, 1),
             duplicated=duplicated,
             asked=_rows_asked(name, run, release),
             proof=_proof(name, answers, run, release),
@@ -145,11 +154,11 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
 
 
 def _by_config(predictions: Predictions, names: Names) -> dict[str, list[Prediction]]:
-    """Return the predictions by configuration; RulerError for a group's name."""
+    """Return the predictions by configuration. Raises RulerError if one names a group of tasks."""
     groups: dict[str, list[Prediction]] = {}
     for prediction in predictions.rows:
         groups.setdefault(prediction.config, []).append(prediction)
-    for session in predictions.run.get("sessions", []):  # what was asked for and never begun
+    for session in predictions.run.get("sessions", []):  # those without any predictions yet
         for name in session.get("configs", []):
             groups.setdefault(name, [])
     for name, rows in groups.items():
@@ -162,19 +171,26 @@ def _by_config(predictions: Predictions, names: Names) -> dict[str, list[Predict
 def _by_index(
     name: str, predictions: Sequence[Prediction], self_contained: bool
 ) -> tuple[dict[int, list[Prediction]], int, list[str]]:
-    """Return the samples that count for each row, how many more answers there are, and notes."""
-    found: dict[tuple[int, int], Prediction] = {}
+    """Return the samples to score by row index, the number of duplicates, and notes on them.
+
+    Args:
+        name: the configuration.
+        predictions: all its predictions, in the order in which they were read.
+        self_contained: whether the predictions have their own references. Then equal indices may
+            be different rows, as when a file numbers each of its parts from 0.
+    """
+    scored: dict[tuple[int, int], Prediction] = {}  # by index and sample
     duplicates = []
     for prediction in predictions:
-        place = prediction.index, prediction.sample
-        before = found.get(place)
-        if before is not None:
+        key = prediction.index, prediction.sample
+        earlier = scored.get(key)
+        if earlier is not None:
             duplicates.append(prediction)
-        if before is None or (before.failed and not prediction.failed):
-            found[place] = prediction
+        if earlier is None or (earlier.failed and not prediction.failed):
+            scored[key] = prediction
     samples: dict[int, list[Prediction]] = {}
-    for (index, _), prediction in sorted(found.items(), key=lambda item: item[0][1]):
-        samples.setdefault(index, []).append(prediction)
+    for prediction in sorted(scored.values(), key=lambda prediction: prediction.sample):
+        samples.setdefault(prediction.index, []).append(prediction)
     if not duplicates:
         return samples, 0, []
     if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
@@ -190,37 +206,42 @@ def _by_index(
 
 
 def _check_data(run: Mapping[str, Any], release: Release) -> None:
-    """Refuse a run that was made on another data set or on other rows, by their digests."""
+    """Raise RulerError for a run on another data set, or on rows with other digests."""
     if run.get("dataset", release.dataset) != release.dataset:
         raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
-    for name, digest in run.get("rows", {}).items():
-        if name in release.configs and (ours := release.rows_sha256(name)) != digest:
+    for name, run_digest in run.get("rows", {}).items():
+        if name not in release.configs:
+            continue
+        release_digest = release.rows_sha256(name)
+        if release_digest != run_digest:
             raise RulerError(
-                f"'{name}' was run on rows with the digest {digest[:12]}…, this release's is "
-                f"{ours[:12]}…: name the release that was run with --dataset."
+                f"'{name}' was run on rows with the digest {run_digest[:12]}…, this release's is "
+                f"{release_digest[:12]}…: name the release that was run with --dataset."
             )
 
 
 def _check_configurations(names: Iterable[str], release: Release) -> None:
-    """Refuse predictions for configurations that the release does not hold."""
-    if foreign := [name for name in names if name not in release.configs]:
+    """Raise RulerError for predictions for configurations that the release does not have."""
+    unknown = [name for name in names if name not in release.configs]
+    if unknown:
         raise RulerError(
-            f"There are predictions for {_list(foreign)}, which '{release.source}' does not hold; "
+            f"There are predictions for {_list(unknown)}, which '{release.source}' does not hold; "
             f"it has {_list(release.configs)}. Name the release they were made on with --dataset, "
             "or leave --dataset out to score files by their own references."
         )
 
 
 def _check_rows(name: str, answers: Mapping[int, Prediction], release: Release) -> None:
-    """Refuse predictions for rows that a configuration of the release does not have."""
-    known = set(release.order(name))
-    if foreign := [answer for index, answer in answers.items() if index not in known]:
+    """Raise RulerError for predictions for row indices that the configuration does not have."""
+    indices = set(release.order(name))
+    unknown = [answer for index, answer in answers.items() if index not in indices]
+    if unknown:
         raise RulerError(
-            f"{len(foreign)} of {len(answers)} predictions for '{name}' are for rows that "
-            f"'{release.source}' does not have (its '{name}' has {len(known)} rows, "
-            f"{min(known)} to {max(known)}; '{foreign[0].where}' is for row {foreign[0].index}): "
-            "they were made on other rows. Name their release with --dataset, or their "
-            "references with --references FOLDER."
+            f"{len(unknown)} of {len(answers)} predictions for '{name}' are for rows that "
+            f"'{release.source}' does not have (its '{name}' has {len(indices)} rows, "
+            f"{min(indices)} to {max(indices)}; '{unknown[0].where}' is for row "
+            f"{unknown[0].index}): they were made on other rows. Name their release with "
+            "--dataset, or their references with --references FOLDER."
         )
 
 
@@ -231,23 +252,22 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _rows_asked(name: str, run: RunFacts, release: Release | None) -> frozenset[int] | None:
-    """Return the indices of a configuration that a run was asked to answer; None for all of them.
+    """Return the indices of the rows that a run was to answer; None for all of them.
 
-    `ruler run --limit N` asks the first N rows of the frozen order. A run may have several
-    sessions: a later one can ask more rows.
+    `ruler run --limit N` runs the first N rows of the frozen order. A run may have several
+    sessions with different limits; the largest counts.
     """
     sessions = run.get("sessions", [])
     limits = [session.get("limit") for session in sessions if name in session.get("configs", [])]
-    numbers = [limit for limit in limits if limit is not None]
-    if release is None or not numbers or len(numbers) < len(limits):
+    if release is None or not limits or None in limits:
         return None
-    return frozenset(release.order(name)[: max(numbers)])
+    return frozenset(release.order(name)[: max(limit for limit in limits if limit is not None)])
 
 
 def _proof(
     name: str, answers: Mapping[int, Prediction], run: RunFacts, release: Release | None
 ) -> Proof:
-    """Return what ties the answers of a configuration to its rows, the weakest of any of them."""
+    """Return the evidence that a configuration's answers belong to its rows, the weakest of any."""
     if release is not None and name in run.get("rows", {}):
         return "rows"  # _check_data compared the digests
     if release is None and not any(answer.by_line for answer in answers.values()):

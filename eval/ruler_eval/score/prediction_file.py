@@ -457,7 +457,9 @@ class _RecordReader:
         if length is not None and not re.fullmatch(r"\d+[km]", str(length)):
             length = row_number(length)
         languages = facts.get("languages")
-        return self._naming.of(self.form.tasks.get(task, task), length, self._file, languages)
+        return self._naming.config_name(
+            self.form.tasks.get(task, task), length, self._file, languages
+        )
 
     def _facts(self) -> dict[str, Any]:
         """Return what the path says of the file, and another file beside it."""

@@ -74,7 +74,7 @@ def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: 
 
 
 def test_a_default_order_is_more_than_the_embedded_texts() -> None:
-    with pytest.raises(RulerError, match="no text of its own"):
+    with pytest.raises(RulerError, match="no embedded text"):
         build(BuildOrder(Path("never"), suite="oneruler", sources=("embedded",)), Silent())
     assert not Path("never").exists()
 

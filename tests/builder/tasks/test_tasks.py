@@ -262,7 +262,8 @@ def test_a_window_too_small_for_a_task_is_refused_before_any_work(
 ) -> None:
     task = task_of(embedded, name, "1k", reserve=860)
     with pytest.raises(
-        RulerError, match=r"needs? \d+ tokens.* leaves \d+: take a longer length\.$"
+        RulerError,
+        match=r"at least \d+ tokens, .* has \d+ for it: take a longer length\.$",
     ):
         task.check(500 if task.limit() is None else min(500, task.limit()))
 

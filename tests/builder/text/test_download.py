@@ -226,7 +226,7 @@ def test_a_downloaded_file_can_be_read_by_other_users_of_the_cache(
 
 @pytest.mark.parametrize("wrong", [TEXT[:-1] + b"X", TEXT + b"more", b"<html>Moved</html>"])
 def test_a_wrong_download_is_not_kept(wrong: bytes, cache: Path, serve: Serve) -> None:
-    with pytest.raises(RulerError, match="its sha256 is another; it was not kept"):
+    with pytest.raises(RulerError, match="its sha256 differs; the download was deleted"):
         Store(None).get(pinned(serve(Served(wrong))))
     assert list((cache / PATH).parent.iterdir()) == []
 

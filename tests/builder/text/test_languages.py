@@ -114,7 +114,7 @@ def test_an_unknown_language_is_refused(own: Sources) -> None:
 
 
 def test_a_language_without_a_stand_in_is_refused_with_the_remedy(own: Sources) -> None:
-    with pytest.raises(RulerError, match=r"no text of its own for 'niah-pl'.*languages are en, zh"):
+    with pytest.raises(RulerError, match=r"no embedded text for 'niah-pl'.*languages en, zh"):
         read_language("pl", own)
 
 

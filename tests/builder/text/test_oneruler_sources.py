@@ -91,7 +91,7 @@ def test_rulers_choice_leaves_oneruler_as_it_is(folder: Path) -> None:
 
 def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
     assert embedded_languages() == ["en", "zh"]
-    with pytest.raises(RulerError, match=r"no text of its own for 'book-pl'.*en, zh"):
+    with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         Sources(Store(folder), parse_choice(["embedded"])).read("book-pl")
 
 

@@ -13,7 +13,7 @@ import pytest
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tokens.tokenizers import named
-from ruler_builder.verify.file_check import places
+from ruler_builder.verify.file_check import parse_tokenizer_folders
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import MANIFEST
@@ -82,7 +82,9 @@ def test_what_is_no_place_of_the_releases_tokenizers_is_refused(tmp_path: Path) 
         with pytest.raises(RulerError) as error:
             verify(root, tokenizers=[spec])
         assert message in str(error.value)
-    assert places({"tokenizers": {"mine": {}}}, ["mine=hf:a/b@c"]) == {"mine": "hf:a/b@c"}
+    assert parse_tokenizer_folders({"tokenizers": {"mine": {}}}, ["mine=hf:a/b@c"]) == {
+        "mine": "hf:a/b@c"
+    }
 
 
 def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(

@@ -119,6 +119,6 @@ def test_a_useless_guess_still_ends_with_no_draft_made_twice(
 
 def test_a_window_too_small_for_the_least_is_refused_with_both_numbers() -> None:
     window = Window([700, 720, 740])
-    with pytest.raises(RulerError, match=r"needs 740 tokens .* leaves 739: take a longer length\."):
+    with pytest.raises(RulerError, match=r"at least 740 tokens.* has 739 for it: take a longer"):
         fit(window.draft, 739, window.step, 2, min_units=2)
     assert window.drafted == [2]

@@ -47,7 +47,7 @@ def test_each_answer_scores_what_it_was_judged_to(language: str) -> None:
 
 def ten_sentences(text: str) -> list[str]:
     """Return the sentences of the rule in a text, without line breaks."""
-    rule = re.search(r"^1\. The answer is .*?(?=\n\n)", text, re.DOTALL | re.MULTILINE)
+    rule = re.search(r"^1\. Reasoning is .*?(?=\n\n)", text, re.DOTALL | re.MULTILINE)
     assert rule
     return re.split(r"^\d+\. ", re.sub(r"\n +", " ", rule[0]), flags=re.MULTILINE)[1:]
 

@@ -1,11 +1,11 @@
-"""What the page of `ruler report` shows, as one model.
+"""The data of the page of `ruler report`, as typed dictionaries.
 
     page = page_data(open_runs([Path("runs/qwen")]))
     page["series"][0]["label"], page["groups"][0]["rows"][0]["average"]["score"]
 
-Scores and intervals are 0 … 100 and those of results.json (score/results.py); lengths are
-in tokens; a depth is 0 … 1. A series is a line of a chart and a row of a table: one run under one
-tokenizer. Text of models and rows is cleaned of control characters (ruler_common/text.py).
+Scores and intervals are 0 … 100, as in results.json (score/results.py); lengths are in tokens; a
+depth is 0 … 1. A series is a line of a chart and a row of a table: one run under one tokenizer.
+Control characters are removed from the text of models and rows (ruler_common/text.py).
 """
 
 from __future__ import annotations
@@ -18,26 +18,24 @@ from ruler_eval.analysis.compare import Side
 from ruler_eval.score.results import DepthBin, Interval, LengthLoss, Mean
 
 NEEDLES = "needle tasks"
-"""The name of a map of all tasks that hide needles, pooled."""
+"""The name of the depth map that pools all tasks with needles."""
 
 
 class ShownEvidence(TypedDict):
-    """A needle, assignment or document of a row, and the text around it if it is known.
-
-    `text` is the text before, the evidence itself, and the text after.
-    """
+    """A needle, assignment or document of a row."""
 
     depth: float
-    answer: bool
+    answer: bool  # whether it has a reference; False for a distractor
     text: NotRequired[list[str]]
+    """The text before it, its own text and the text after it, if the prompt is available."""
 
 
 class ShownRow(TypedDict):
-    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer."""
+    """A row in the list that a cell of the page opens."""
 
     index: int
-    score: float
-    kind: str | None
+    score: float  # 0 … 1
+    kind: str | None  # the kind of error; None for a right answer
     question: str
     references: list[str]
     answer: str | None
@@ -46,26 +44,23 @@ class ShownRow(TypedDict):
 
 
 class ShownRows(TypedDict):
-    """The rows of a configuration that the page holds, wrong ones first; it has `n` rows."""
+    """The rows of a configuration that are in the page."""
 
-    n: int
+    n: int  # rows of the configuration, in the page or not
     wrong: int
-    rows: list[ShownRow]
+    rows: list[ShownRow]  # wrong ones first
 
 
 class RunFacts(TypedDict):
-    """What one run was: how the rows were answered and scored, and what went wrong with them.
-
-    `counts` are summed over the configurations, `troubles` are those of the configurations that
-    have any; `whose_rows` says whether the rows are frozen ones or own ones, and why. `warnings`
-    are what a reader must know before the numbers: custom rows, a part of them, answers in doubt.
-    """
+    """The settings of one run, how it was scored, and the problems of its rows."""
 
     label: str
     model: str
     data: str
     whose_rows: str
+    """Whether the rows are frozen or custom, and why."""
     warnings: list[str]
+    """Shown above the numbers, such as: custom rows, or only a part of the rows."""
     tokenizers: list[str]
     mode: str
     reasoning: str
@@ -79,45 +74,44 @@ class RunFacts(TypedDict):
     partial: bool
     rows: int
     counts: dict[str, int]
+    """Rows that are missing, failed, truncated …, summed over the configurations."""
     troubles: list[dict[str, Any]]
+    """The same counts for each configuration that has any."""
     notes: list[str]
     answers: str
 
 
 class Series(TypedDict):
-    """One run under one tokenizer; `languages` are those its means are over."""
+    """One run under one tokenizer."""
 
     id: int
-    run: int
+    run: int  # the place of the run in PageData.runs
     label: str
     tokenizer: str
-    languages: str
+    languages: str  # the languages over which its means are taken
     colour: str
     shape: str
 
 
 class Length(TypedDict):
-    """A length that any run was scored at: its name, tokens and label (`4k`, 4096, `4K`)."""
+    """A length at which any run was scored."""
 
-    name: str
-    tokens: int
-    label: str
+    name: str  # 4k
+    tokens: int  # 4096
+    label: str  # 4K
 
 
 class LengthScore(TypedDict):
-    """A mean over a group's tasks at one length; `tasks` of `of` were scored there."""
+    """A mean over a group's tasks at one length."""
 
     score: float | None
     interval: Interval | None
-    tasks: int
-    of: int
+    tasks: int  # tasks of the group that were scored at the length
+    of: int  # tasks of the group
 
 
 class GroupRow(TypedDict):
-    """A series' row of the table of one group.
-
-    `effective_between` are the effective lengths of the ends of the scores' intervals, `32K-128K`.
-    """
+    """A series' row in the score table of one group."""
 
     series: int
     lengths: dict[str, LengthScore]
@@ -127,6 +121,7 @@ class GroupRow(TypedDict):
     effective: str
     effective_tokens: int | None
     effective_between: str
+    """The effective lengths by the lower and the upper ends of the intervals, `32K-128K`."""
     threshold: float | None
     relative: str
     relative_tokens: int | None
@@ -134,7 +129,7 @@ class GroupRow(TypedDict):
 
 
 class PublishedRow(TypedDict):
-    """A model's row of a paper's table, made on other rows than these."""
+    """A model's row in a paper's table; it was measured on other rows."""
 
     model: str
     lengths: dict[str, float]
@@ -147,17 +142,17 @@ class PublishedRow(TypedDict):
 
 
 class Group(TypedDict):
-    """A table of the page: all tasks, or a category of them; `members` where these are known."""
+    """A score table: all tasks, or a category of them."""
 
     name: str
     tasks: int
-    members: list[str]
+    members: list[str]  # the names of the tasks, if known
     rows: list[GroupRow]
     published: list[PublishedRow]
 
 
 class HeatCell(TypedDict):
-    """A task at a length; over several languages the mean of their configurations."""
+    """A task at a length; with several languages, the mean of their configurations."""
 
     score: float | None
     strict: float | None
@@ -176,83 +171,73 @@ class HeatMap(TypedDict):
 
 
 class DepthMap(TypedDict):
-    """A series' scores by depth (ten bins, the beginning first) and length.
-
-    Of one task, or of NEEDLES together: all tasks that hide needles, each asked value once;
-    `configurations` are those of each length.
-    """
+    """A series' scores by depth and length."""
 
     series: int
-    task: str
-    lengths: dict[str, list[DepthBin]]
-    configurations: dict[str, list[str]]
+    task: (
+        str  # a task, or NEEDLES: all tasks with needles, in which each value asked for counts once
+    )
+    lengths: dict[str, list[DepthBin]]  # ten bins for each length, the beginning of the text first
+    configurations: dict[str, list[str]]  # the configurations of each length
 
 
 class Difference(TypedDict):
-    """A paired difference A - B in points at a task and length, or a mean (`task` is None).
+    """A paired difference A - B, in points."""
 
-    `language` is "" for means over everything, `*` for a mean over all single languages.
-    `p_holm` is p adjusted for all tests of the pair; `better` is `a` or `b` where the rows tell.
-    """
-
-    task: str | None
-    length: str | None
-    language: str
+    task: str | None  # None for the mean over tasks
+    length: str | None  # None for the mean over lengths
+    language: str  # "" for the mean over everything, "*" for the mean over all single languages
     a: float
     b: float
     difference: float
     interval: Interval
     n: int | None
     p: float | None
-    p_holm: float | None
-    better: Side | None
+    p_holm: float | None  # p adjusted for all tests of the pair
+    better: Side | None  # None if the difference is not significant
 
 
 class Pair(TypedDict):
-    """Two runs on the same rows; `problem` says why they cannot be paired, if so."""
+    """Two runs compared row by row."""
 
     a: int
     b: int
     differences: list[Difference]
-    problem: str | None
+    problem: str | None  # why they cannot be paired; None if they can
 
 
 class TaskErrors(TypedDict):
-    """The wrong rows of a series' task over all lengths, by kind.
-
-    Of `rows` rows `wrong` have less than the full score; `sorted` of these were sorted into kinds.
-    """
+    """The wrong rows of a series' task over all lengths, by kind of error."""
 
     series: int
     task: str
     rows: int
-    wrong: int
-    sorted: int
+    wrong: int  # rows with less than the full score
+    sorted: int  # wrong rows that were sorted into kinds
     kinds: dict[str, int]
 
 
 class Errors(TypedDict):
-    """Kinds of errors: what they mean, and how many rows have them."""
+    """The kinds of errors, and how many rows have each."""
 
-    kinds: dict[str, str]
+    kinds: dict[str, str]  # what each kind means
     tasks: list[TaskErrors]
     notes: list[str]
 
 
 class ComplexityPanel(TypedDict):
-    """A series' tasks that differ in one parameter alone; the title names it, `niah: keys`.
+    """A series' tasks that differ in only one parameter, such as the number of keys.
 
-    A line has a task's value of the parameter and its scores by length: Line of
-    ruler_eval/analysis/complexity.py. Runs on the benchmark's own tasks have no panels.
+    Only runs of an ablation suite have panels.
     """
 
     series: int
-    title: str
-    lines: list[dict[str, Any]]
+    title: str  # names the parameter: "niah: keys"
+    lines: list[dict[str, Any]]  # each a Line of ruler_eval/analysis/complexity.py
 
 
 class Languages(TypedDict):
-    """What ONERULER's paper draws, by series; see analysis/languages.py."""
+    """The figures of ONERULER's paper (analysis/languages.py)."""
 
     heat_maps: list[HeatMap]
     models: list[dict[str, Any]]
@@ -260,20 +245,14 @@ class Languages(TypedDict):
 
 
 class ShowCommand(TypedDict):
-    """What `ruler show` takes to show a row of a series: its release and its run, as a shell does.
+    """The options of the `ruler show` command that shows rows of a series, quoted for a shell."""
 
-    `run` is "" where the answers are in several places.
-    """
-
-    release: str
-    run: str
+    release: str  # --dataset ruler
+    run: str  # --run runs/qwen; "" if the answers are in several places
 
 
 class PageData(TypedDict):
-    """The whole page, in its order; `rows` and `show` are by the series' id.
-
-    `correlation` is what analysis/complexity.py finds, None of too few models and lengths.
-    """
+    """The whole page, in the order in which it is shown."""
 
     title: str
     dataset: str
@@ -292,5 +271,8 @@ class PageData(TypedDict):
     errors: Errors
     languages: Languages | None
     correlation: dict[str, Any] | None
+    """Of the tasks (analysis/complexity.py); None for too few models and lengths."""
     rows: dict[str, dict[str, ShownRows]]
+    """By the id of the series, then by configuration."""
     show: dict[str, ShowCommand]
+    """By the id of the series."""

@@ -1,13 +1,12 @@
-"""What `ruler report` writes: one HTML page of scored runs.
+"""Write the HTML page of `ruler report`, one file that shows scored runs.
 
     write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
     html = render(page, figures(page))
 
-The page needs no network and runs no text of a run.
-
-Vega's runtime is in the file once. The page's policy forbids every connection and every
-script but the two whose digests it names; Vega's expressions are interpreted, not compiled. The
-rows behind the cells are compressed, as their texts are most of the page.
+The page works offline, and text from a run is never executed. Its content security policy allows
+two scripts, by their digests (Vega's runtime and page.js), and no connections; Vega interprets its
+expressions without `eval`. The rows behind the cells are compressed, because their text would be
+the largest part of the file.
 """
 
 from __future__ import annotations
@@ -39,20 +38,27 @@ from ruler_eval.report.terminal import TROUBLE_NAMES
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 MAX_TITLE = 200  # characters
-_HERE = Path(__file__).resolve().parent
-VEGA = _HERE / "vega.js.gz"
+_FOLDER = Path(__file__).resolve().parent
+VEGA = _FOLDER / "vega.js.gz"
 """Vega's runtime, a script of a megabyte that sets `window.vegaEmbed` (VEGA_LICENSES.md)."""
-# Where the rows go once the size of the rest is known: text of runs holds no such comment.
+# The rows replace these comments once the size of the rest of the page is known. Text from runs is
+# escaped, so it cannot contain an HTML comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
 def write_report(
     runs: Sequence[ReportedRun], out: Path, every_error: bool = False, title: str | None = None
 ) -> None:
-    """Write the page of scored runs to `out`.
+    """Write the page of scored runs to a file.
 
-    With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
-    shown.
+    Args:
+        runs: the scored runs, in the order in which the page shows them.
+        out: the HTML file to write.
+        every_error: sort all wrong rows into kinds of errors, and not only a sample.
+        title: the page's heading; None for the data set's name.
+
+    Raises:
+        RulerError: if `out` is a folder or the runs cannot be shown together.
     """
     if out.is_dir():
         raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
@@ -64,31 +70,38 @@ def write_report(
 
 def render(page: PageData, figures: Mapping[str, charts.Figure]) -> str:
     """Return the whole HTML file."""
-    cells: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = []  # the cells that open a list of rows
 
     def remember(
         series: int, configurations: list[str], name: str, length: str, kind: str, depth: int = -1
     ) -> int:
+        """Add a cell to the script's list and return its number, for the cell's `data-cell`."""
         cell = {"series": series, "configs": configurations, "name": name, "at": length, "of": kind}
-        cells.append(cell if depth < 0 else {**cell, "depth": depth})
+        if depth >= 0:
+            cell["depth"] = depth
+        cells.append(cell)
         return len(cells) - 1
 
-    runtime, js = gzip.decompress(VEGA.read_bytes()).decode(), _script("page.js")
+    runtime, js = gzip.decompress(VEGA.read_bytes()).decode(), _read("page.js")
     specs = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
-        """Return what the script reads; asked for when every cell is drawn."""
-        kinds = page["errors"]["kinds"]
-        known = {
-            **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
+        """Return the data of page.js; the template calls it last, when `cells` is complete."""
+        groups = [{"name": group["name"], "members": group["members"]} for group in page["groups"]]
+        script_data = {
+            "series": page["series"],
+            "tasks": page["tasks"],
+            "kinds": page["errors"]["kinds"],
             "show": page["show"],
-            "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
+            "groups": groups,
+            "charts": specs,
+            "cells": cells,
         }
-        shown = {**known, "charts": specs, "cells": cells}
-        form: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
-        return htmlsafe_json_dumps(shown, **form)
+        return htmlsafe_json_dumps(
+            script_data, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
 
-    html = template(_HERE / "page.html.j2", score=_score).render(
+    html = template(_FOLDER / "page.html.j2", score=_score).render(
         page=page,
         figures=figures,
         tables={**dict.fromkeys(figures), **tables(page)},
@@ -97,30 +110,31 @@ def render(page: PageData, figures: Mapping[str, charts.Figure]) -> str:
         kinds=error_kinds(page),
         first_series=charts.first_series(page),
         warnings=_warnings(page),
-        own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
+        runs_on_custom_rows=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
         remember=remember,
         crossed=instructions,
         tokens_of=_tokens_of,
-        css=dress() + Markup(_script("page.css") + _scale_css()),
+        css=dress() + Markup(_read("page.css") + _scale_css()),
         policy=_policy(runtime, js),
         runtime=Markup(packed(runtime)),
         js=Markup(js),
         data=data,
     )
     rows = fitted(page["rows"], MOST_BYTES - len(html.encode()))
-    head, _, tail = html.rpartition(_ROWS)
-    before, _, after = head.rpartition(_ABOUT_ROWS)
-    return f"{before}{rows.sentence}{after}{rows.text}{tail}"
+    before_rows, _, after_rows = html.rpartition(_ROWS)
+    before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
+    return f"{before_sentence}{rows.sentence}{after_sentence}{rows.text}{after_rows}"
 
 
-def _script(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8").strip()
+def _read(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8").strip()
 
 
 def _policy(*scripts: str) -> str:
-    digests = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts
-    )
+    """Return a content security policy that allows these scripts and no connections."""
+    digests = [
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    ]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
@@ -136,20 +150,24 @@ def _tokens_of(name: str) -> int:
     """Return a printed length (`>128K`, `<4K`, `32K`) as a number to sort by."""
     digits = "".join(character for character in name if character.isdigit())
     tokens = 1024 * int(digits or 0)
-    return tokens + 1 if ">" in name else tokens - 1 if "<" in name else tokens
+    if ">" in name:
+        return tokens + 1
+    if "<" in name:
+        return tokens - 1
+    return tokens
 
 
 def _warnings(page: PageData) -> dict[str, list[str]]:
-    """Return what a reader must know first, and the runs of which it holds."""
-    found: dict[str, list[str]] = {}
+    """Return the warnings at the top of the page, each with the labels of its runs."""
+    labels_by_warning: dict[str, list[str]] = {}
     for run in page["runs"]:
         for warning in run["warnings"]:
-            found.setdefault(warning, []).append(run["label"])
-    return found
+            labels_by_warning.setdefault(warning, []).append(run["label"])
+    return labels_by_warning
 
 
 def _scale_css() -> str:
-    """Return a rule for each whole score, and the legend's ramp."""
+    """Return a CSS rule for each whole score, and the colour ramp of the legend."""
     rules = [
         f".s{n}{{background:{charts.colour(n)};color:{charts.text_colour(n)}}}" for n in range(101)
     ]

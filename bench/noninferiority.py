@@ -1,4 +1,4 @@
-"""How often `ruler compare --max-drop` errs: `python -m tests.bench.bench_noninferiority`.
+"""How often `ruler compare --max-drop` errs: `python -m bench.noninferiority`.
 
 Exact first: rows of one task that are whole or lost in B alone, which makes the number of lost rows
 binomial, for every limit of a grid from 0.2 to 20 points, with and without rows that only B gets

@@ -1,4 +1,4 @@
-"""What `ruler decide` saves and how often it errs: `python -m tests.bench.bench_decide [PLACE …]`.
+"""What `ruler decide` saves and how often it errs: `python -m bench.decide [PLACE …]`.
 
 Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the limit, for rows
 right or wrong, with partial credit, skewed (the whole drop in few rows), with one task failed
@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 from ruler_eval.gate.betting import THRESHOLD, evidence
 from ruler_eval.gate.plan import LOOK_EVERY
 from ruler_eval.run.plan import WAVE_OVER_LENGTHS
 from ruler_eval.score.intervals import noninferiority_interval, paired_mean
-from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 100

@@ -1,7 +1,7 @@
 """How often the interval of a loss holds the truth, and what pairing saves.
 
-    python -m tests.bench.bench_length_loss [TRIALS]
-    python -m tests.bench.bench_length_loss results.json …      # of real runs at several lengths
+    python -m bench.length_loss [TRIALS]
+    python -m bench.length_loss results.json …      # of real runs at several lengths
 
 Simulated: 13 tasks at two lengths. A row's difficulty is drawn once for its index and shared by
 both lengths (or not, `shared 0`, as in rows of other generators); its scores are right or wrong, or

@@ -1,4 +1,4 @@
-"""Others' published scores made again: `python -m tests.bench.bench_published FOLDER ...`.
+"""Others' published scores made again: `python -m bench.published FOLDER ...`.
 
 Every folder below that holds kvpress's `predictions.csv` and `metrics.json` is scored by
 `ruler_release.score`, and each task's score is held to the published one (two digits). Prints the

@@ -1,4 +1,4 @@
-"""Whether `ruler run --until 1.0` holds what it says: `python -m tests.bench.bench_until PLACE …`.
+"""Whether `ruler run --until 1.0` holds what it says: `python -m bench.until PLACE …`.
 
 Runs are replayed in random orders until the mean is known within ± 1 point: how many rows that
 took, and in how many orders the interval held the mean of all rows. Runs come from places that
@@ -13,10 +13,10 @@ import sys
 
 import numpy as np
 
+from bench.run_scores import Run, by_lengths, run_scores
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import MIN_ROWS, MIN_ROWS_OVER_LENGTHS, mean_estimate
 from ruler_eval.score.results import Scores
-from tests.bench.run_scores import Run, by_lengths, run_scores
 
 ORDERS, HALF_WIDTH = 12, 1.0
 LEAST_COVERAGE = 0.93

@@ -1,4 +1,4 @@
-"""What `ruler verify` costs beside `ruler build`: `python -m tests.bench.bench_verify [ROWS]`.
+"""What `ruler verify` costs beside `ruler build`: `python -m bench.verify [ROWS]`.
 
 Builds RULER's default release with ROWS rows a file (500) and seed 7, which no lock has, and
 verifies it by building it again, without the audit and with it. Prints seconds of the processor, as

@@ -32,7 +32,7 @@ HEAD = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"
 @contextmanager
 def started(delay: float = 0.0) -> Iterator[str]:
     """Start the server; its base URL."""
-    command = [sys.executable, "-m", "tests.bench.instant_server", str(delay)]
+    command = [sys.executable, "-m", "bench.instant_server", str(delay)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

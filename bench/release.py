@@ -1,6 +1,6 @@
 """Build everything that is frozen, step by step, and write what it takes into RELEASE.md.
 
-    python -m tests.bench.bench_release WORK --workers 2 --verify
+    python -m bench.release WORK --workers 2 --verify
 
 A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen by
 builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are
@@ -9,7 +9,7 @@ then that of its last part; --verify after --keep verifies what was kept; --only
 the steps whose names begin so; --frozen FOLDER freezes into a file there, not into the package's;
 and --from-start forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
 
-    python -m tests.bench.bench_release WORK --frozen WORK/frozen --from-start  # all of it
+    python -m bench.release WORK --frozen WORK/frozen --from-start  # all of it
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
 PAGE = """\
 # The frozen build, measured
 
-Written by `python -m tests.bench.bench_release`, {workers} workers, {cores} cores,
+Written by `python -m bench.release`, {workers} workers, {cores} cores,
 {memory:.0f} GiB. Time is wall-clock seconds, which other work on the machine lengthens; CPU is the
 seconds that all processes took. Memory is the most that all processes of a build held at once
 (resident, GiB).

@@ -1,6 +1,6 @@
 """How often `ruler doctor` names the right fault, and how often it accuses a sound engine.
 
-    python -m tests.bench.bench_doctor [SEEDS] [SOUND]
+    python -m bench.doctor [SEEDS] [SOUND]
 
 Ten kinds of faults, each with SEEDS engines (20) of a skill from 50 to 99 %, which lose 10 points
 where the fault strikes, 200 rows; then SOUND sound but noisy engines (200), in which up to a tenth

@@ -1,13 +1,17 @@
 """What the runner itself costs: rows a second, tokens a second of rendering, memory.
 
-python -m tests.bench.bench_run                       # hand-written rows of about 128k tokens
-python -m tests.bench.bench_run --tokenizer FOLDER    # also renders with a real chat template
+The ratios are to a floor measured in the same run: reading the rows for the oracle, and the time
+that the server itself waits for 200 requests at once. What a row costs in CPU: client.py.
+
+python -m bench.run                       # hand-written rows of about 128k tokens
+python -m bench.run --tokenizer FOLDER    # also renders with a real chat template
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import resource
 import subprocess
@@ -19,6 +23,7 @@ from pathlib import Path
 
 import datasets
 
+from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import Beginning
 from ruler_eval.run.prompts import Prompter, load_tokenizer
@@ -26,10 +31,14 @@ from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
 
+AT_ONCE, DELAY = 200, 0.2
+"""Requests at once, and seconds that the server waits before each answer."""
 
-def clock(name: str, started: float, amount: float, unit: str) -> None:
+
+def clock(name: str, started: float, amount: float, unit: str, floor: float = 0) -> None:
     seconds = time.perf_counter() - started
-    print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {unit}/s")
+    ratio = f", {seconds / floor:5.1f} times the floor" if floor else ""
+    print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {unit}/s{ratio}")
 
 
 def main() -> None:
@@ -62,24 +71,29 @@ def main() -> None:
             dataset=str(root), configs=("all_128k",), backend="oracle", out=Path(folder) / "A"
         )
         started = time.perf_counter()
-        run(order)
-        clock(f"oracle, {rows} rows of 128k", started, rows, "rows")
+        release = Release.open(str(root))
+        for config in release.configs:
+            list(release.rows(config, ("input", "outputs")))
+        floor = time.perf_counter() - started
         started = time.perf_counter()
         run(order)
-        clock("the same again: nothing to do", started, rows, "rows")
+        clock(f"oracle, {rows} rows of 128k", started, rows, "rows", floor)
+        started = time.perf_counter()
+        run(order)
+        clock("the same again: nothing to do", started, rows, "rows", floor)
 
         many = small_release.write(
             Path(folder) / "many", rows=20 * rows, lines=40, only=("niah_single_1",)
         )
         script = Path(small_release.__file__).with_name("failing_server.py")
         server = subprocess.Popen(
-            [sys.executable, str(script), json.dumps({"answer": "x", "delay": 0.2})],
+            [sys.executable, str(script), json.dumps({"answer": "x", "delay": DELAY})],
             stdout=subprocess.PIPE,
             text=True,
         )
         assert server.stdout is not None
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
-        model = model_options("m", base_url=url, concurrency=200)
+        model = model_options("m", base_url=url, concurrency=AT_ONCE)
         started = time.perf_counter()
         run(
             replace(
@@ -90,7 +104,8 @@ def main() -> None:
                 out=Path(folder) / "B",
             )
         )
-        clock(f"openai, {20 * rows:,} short rows, 200 at once", started, 20 * rows, "rows")
+        floor = math.ceil(20 * rows / AT_ONCE) * DELAY
+        clock(f"openai, {20 * rows:,} short rows, 200 at once", started, 20 * rows, "rows", floor)
         server.kill()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory of this process {peak:,.0f} MB")

@@ -4,7 +4,7 @@ T is the time the tokenizer's own library needs for the built text once, in one 
 are of the processor and from one run, so the ratios hold on a busy machine (two workers are timed
 by the clock). Memory is the largest process's peak. What counts is gigatoken, the extra `fast`.
 
-    RULER_MIRROR=… python -m tests.bench.bench_build --tokenizer cl100k_base --samples 100
+    RULER_MIRROR=… python -m bench.build --tokenizer cl100k_base --samples 100
 
 Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k and 500 rows
 (--samples 500 --every 10; every build pays 4 s to start and to read HotpotQA): building at most

@@ -1,7 +1,7 @@
 """What a row costs the client: CPU seconds against a server that answers at once, and memory.
 
-    python -m tests.bench.bench_client DATASET CONFIG --tokenizer FOLDER
-    python -m tests.bench.bench_client out niah_single_2_128k --rows 48 --lm-eval --tokenizer FOLDER
+    python -m bench.client DATASET CONFIG --tokenizer FOLDER
+    python -m bench.client out niah_single_2_128k --rows 48 --lm-eval --tokenizer FOLDER
 
 Each line is the difference between two processes, of a few rows and of many, so that start, plan
 and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
@@ -19,7 +19,7 @@ import json
 import subprocess
 import sys
 
-from tests.bench import instant_server
+from bench import instant_server
 
 CORES = 8
 BEGIN = """
