@@ -147,9 +147,11 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(
     order: RunOptions, tmp_path: Path
 ) -> None:
     order = replace(order, configs=("vt_4k",), limit=1)
-    own = ChatTemplate("own.jinja", "{% for m in messages %}{{ m.content }} [/INST]{% endfor %}")
+    file = tmp_path / "own.jinja"
+    file.write_text("{% for m in messages %}{{ m.content }} [/INST]{% endfor %}", encoding="utf-8")
+    own = ChatTemplate.read(file)
     run(replace(order, out=tmp_path / "usual"))
-    asked = replace(order, mode="chat", chat_template=own)
+    asked = replace(order, mode="chat", chat_template=file)
     run(asked)
     settings = json.loads((order.out / "run.json").read_text(encoding="utf-8"))
     assert settings["chat_template"] == own.facts()
@@ -164,7 +166,8 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(
     )
     assert len(mine) == len(usual)
     assert mine != usual
-    other = replace(own, text=own.text + " ")
+    other = tmp_path / "other.jinja"
+    other.write_text(own.text + " ", encoding="utf-8")
     with pytest.raises(RulerError, match=r"chat_template\.sha256"):
         run(replace(asked, chat_template=other))
     with pytest.raises(RulerError, match="was run with chat_template"):
