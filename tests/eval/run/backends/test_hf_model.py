@@ -166,9 +166,10 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(
     )
     assert len(mine) == len(usual)
     assert mine != usual
-    other = tmp_path / "other.jinja"
+    other = tmp_path / "other" / "own.jinja"
+    other.parent.mkdir()
     other.write_text(own.text + " ", encoding="utf-8")
     with pytest.raises(RulerError, match=r"chat_template\.sha256"):
         run(replace(asked, chat_template=other))
     with pytest.raises(RulerError, match="was run with chat_template"):
-        run(replace(asked, limit=2))
+        run(replace(asked, chat_template=None, limit=2))
