@@ -123,6 +123,7 @@ def report(options: ReportOptions) -> Path:
 def write_page(options: ReportOptions) -> Path:
     """Write the page that the options ask for."""
     from ruler_common.work import without_garbage_collection
+    from ruler_eval.doctor.examine import read_verdict
     from ruler_eval.report.page.render import write_report
     from ruler_eval.report.page.runs import open_runs
 
@@ -135,5 +136,13 @@ def write_page(options: ReportOptions) -> Path:
             options.revision,
             Path(options.references) if options.references else None,
         )
-        write_report(opened, out, options.every_error, options.title)
+        doctor = None
+        if options.doctor is not None:
+            doctor = read_verdict(options.doctor)
+            if doctor is None:
+                raise RulerError(
+                    f"'{options.doctor}' has no verdict: name the --out folder of a `ruler doctor` "
+                    "that has ended."
+                )
+        write_report(opened, out, options.every_error, options.title, doctor)
     return out

@@ -45,6 +45,10 @@ class ReportOptions:
         Path | str | None,
         Option("The data folder by which runs without a release were scored."),
     ] = None
+    doctor: Annotated[
+        Path | None,
+        Option("Folder of `ruler doctor`, whose verdict the page shows.", metavar="DIR"),
+    ] = None
     every_error: Annotated[
         bool,
         Option(

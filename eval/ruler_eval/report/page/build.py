@@ -16,7 +16,7 @@ from ruler_common.text import shortened, visible
 from ruler_eval.analysis.complexity import correlate
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page import scores
-from ruler_eval.report.page.model import Errors, PageData, RunFacts, TaskErrors
+from ruler_eval.report.page.model import EngineVerdict, Errors, PageData, RunFacts, TaskErrors
 from ruler_eval.report.page.rows import ConfigRows, rows_behind, show_command
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.page.scores import Line, pairs
@@ -61,6 +61,7 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "lengths": lengths,
         "tasks": tasks,
         "verdict": [],
+        "doctor": None,
         "groups": scores.groups(lines),
         "heat_maps": [scores.task_heat_map(*line, tasks, lengths) for line in lines],
         "complexity": scores.complexity(lines),
@@ -86,6 +87,27 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
     }
     page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
     return page
+
+
+def engine_verdict(verdict: Mapping[str, Any]) -> EngineVerdict:
+    """Return what `ruler doctor` found (doctor/examine.py), as text for the page."""
+    outcomes = {"sound": "Sound.", "engine": "Engine.", "unknown": "Cannot tell."}
+    states = {"engine": "changes answers", "same": "no change", "unchecked": "not checked"}
+    return {
+        "sentence": f"{outcomes[verdict['outcome']]} {_fact_of(verdict['headline'])}",
+        "conditions": [
+            {
+                "title": _fact(one["title"]),
+                "state": states[one["state"]],
+                "sentence": _fact_of(one["sentence"]),
+            }
+            for one in verdict["conditions"]
+        ],
+    }
+
+
+def _fact_of(text: str) -> str:
+    return shortened(text, 4 * _LONGEST_FACT)
 
 
 def _correlation(runs: Sequence[ReportedRun]) -> dict[str, Any] | None:

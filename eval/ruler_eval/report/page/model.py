@@ -251,6 +251,21 @@ class ShowCommand(TypedDict):
     run: str  # --run runs/qwen; "" if the answers are in several places
 
 
+class EngineCondition(TypedDict):
+    """A condition of `ruler doctor`: its title, whether it changes answers, and a sentence."""
+
+    title: str
+    state: str
+    sentence: str
+
+
+class EngineVerdict(TypedDict):
+    """What `ruler doctor` found about the engine that answered."""
+
+    sentence: str
+    conditions: list[EngineCondition]
+
+
 class PageData(TypedDict):
     """The whole page, in the order in which it is shown."""
 
@@ -262,6 +277,7 @@ class PageData(TypedDict):
     lengths: list[Length]
     tasks: list[str]
     verdict: list[str]
+    doctor: EngineVerdict | None
     groups: list[Group]
     heat_maps: list[HeatMap]
     complexity: list[ComplexityPanel]

@@ -27,7 +27,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.text import shortened
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page import charts
-from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.build import engine_verdict, page_data
 from ruler_eval.report.page.figures import error_kinds, figures
 from ruler_eval.report.page.model import PageData
 from ruler_eval.report.page.numbers import tables
@@ -47,7 +47,11 @@ _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
 def write_report(
-    runs: Sequence[ReportedRun], out: Path, every_error: bool = False, title: str | None = None
+    runs: Sequence[ReportedRun],
+    out: Path,
+    every_error: bool = False,
+    title: str | None = None,
+    doctor: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page of scored runs to a file.
 
@@ -56,6 +60,7 @@ def write_report(
         out: the HTML file to write.
         every_error: sort all wrong rows into kinds of errors, and not only a sample.
         title: the page's heading; None for the data set's name.
+        doctor: the verdict of `ruler doctor` (doctor/examine.py) on the engine of the runs.
 
     Raises:
         RulerError: if `out` is a folder or the runs cannot be shown together.
@@ -65,6 +70,7 @@ def write_report(
     page = page_data(runs, every_error)
     if title is not None:
         page["title"] = shortened(title, MAX_TITLE)
+    page["doctor"] = None if doctor is None else engine_verdict(doctor)
     write_whole(out, render(page, figures(page)))
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.doctor.examine import STATE_FILE, verdict_json
+from ruler_eval.doctor.judge import Finding, Verdict
 from ruler_eval.report.options import ReportOptions
 from ruler_release.api.scores import write_page
 from tests.eval.scoring_helpers import right, ruler
@@ -35,8 +42,32 @@ def test_every_table_below_a_figure_can_be_saved(write_run, tmp_path: Path) -> N
     assert html.count('<button type="button" class="csv">') == tables
 
 
-def page(run: Path, folder: Path, **options: str) -> str:
+def page(run: Path, folder: Path, **options: Any) -> str:
     """Score a run and return its page."""
     assert ruler("score", run)[2] == 0
     out = write_page(ReportOptions(run, out=folder / "page.html", **options))
     return out.read_text(encoding="utf-8")
+
+
+def test_the_verdict_of_the_doctor_is_a_section(write_run, tmp_path: Path) -> None:
+    finding = Finding(
+        name="cache",
+        title="Cold against cached",
+        state="engine",
+        sentence="Answers get worse on cache hits: 14 of 200 rows <only> cold.",
+    )
+    verdict = Verdict(
+        outcome="engine", exit_code=1, headline="Look at the cache.", rows=200, score=90.0,
+        findings=(finding,),
+    )  # fmt: skip
+    state = {"verdict": verdict_json(verdict)}
+    (tmp_path / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
+    run = write_run(right, "good")
+    html = page(run, tmp_path, doctor=tmp_path)
+    assert "<p>Engine. Look at the cache.</p>" in html
+    assert "<td>changes answers</td><td>Answers get worse on cache hits: 14 of" in html
+    assert "&lt;only&gt;" in html
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(RulerError, match="has no verdict"):
+        page(run, tmp_path, doctor=empty)
