@@ -13,7 +13,7 @@ from ruler_builder.release.plan import BuildOrder, BuildSize, size_of
 from ruler_common.names import parse_length
 from tests import in_process
 
-MEASURED = Path(__file__).parents[2] / "bench/RELEASE.md"
+MEASURED = Path(__file__).parents[3] / "bench/RELEASE.md"
 
 
 def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts() -> None:

@@ -1,0 +1,38 @@
+"""`ruler doctor` on the real vLLM, in this process and over HTTP, with a tiny random model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_eval.doctor.examine import read_verdict
+from tests import in_process
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+ENGINE = ("--engine-arg", "enforce_eager=true", "--engine-arg", "dtype=float32")
+
+
+@pytest.mark.parametrize("backend", ["vllm", "openai"])
+def test_a_sound_engine_is_not_called_broken(
+    request: pytest.FixtureRequest, small: Path, tiny: Path, tmp_path: Path, backend: str
+) -> None:
+    """The random model answers nothing right, so that no loss could be seen: exit code 3."""
+    if backend == "vllm":
+        flags = ("--backend", "vllm", "--model", tiny, *ENGINE)
+    else:
+        url = request.getfixturevalue("server")
+        flags = ("--base-url", url, "--model", "tiny", "--tokenizer", tiny)
+    out = tmp_path / "doctor"
+    done = in_process.ruler(
+        "doctor", "--quick", "--rows", 3, "--load", 2, "--dataset", small, "--out", out, *flags
+    )
+    assert done.code == 3, done.stderr
+    verdict: Any = read_verdict(out)
+    assert verdict["outcome"] == "unknown"
+    states = {one["name"]: one["state"] for one in verdict["conditions"]}
+    assert states["cache"] == states["load"] == "same"
+    if backend == "openai":  # in this process each answer says how much was cached
+        assert json.loads((out / "doctor.json").read_text(encoding="utf-8"))["cache_hits"]
