@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -23,11 +22,11 @@ def takes(
     """
 
     def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
-        @functools.wraps(kind, assigned=(), updated=())  # inspect.signature reads `kind`
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             return act(kind(*args, **kwargs))
 
         helps = "\n".join(f"    {name}: {option.help}" for name, option in options_of(kind).items())
+        call.__wrapped__ = kind  # type: ignore[attr-defined]  # editors show the fields of `kind`
         call.__doc__ = f"{act.__doc__}\n\nArgs:\n{helps}"
         call.__name__ = call.__qualname__ = act.__name__
         call.__module__ = act.__module__

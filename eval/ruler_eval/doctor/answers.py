@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ruler_eval.doctor.judge import Answer
+from ruler_eval.doctor.findings import Answer
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.run.records import Record

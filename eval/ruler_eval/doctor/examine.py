@@ -39,7 +39,8 @@ from ruler_eval.doctor.conditions import (
     Condition,
     Side,
 )
-from ruler_eval.doctor.judge import Answer, Key, Row, Verdict, judge, may_stop
+from ruler_eval.doctor.findings import Answer, Key, Row
+from ruler_eval.doctor.judge import Verdict, judge, may_stop
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 from ruler_eval.run.backends.backend import Completion

@@ -20,7 +20,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Scorer
 from ruler_eval.doctor.conditions import DOCS
-from ruler_eval.doctor.judge import Answer
+from ruler_eval.doctor.findings import Answer
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.records import Record, Records, read_lines
 

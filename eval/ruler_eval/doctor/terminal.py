@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_eval.doctor.judge import Finding, Verdict
+from ruler_eval.doctor.findings import Finding
+from ruler_eval.doctor.judge import Verdict
 from ruler_eval.doctor.observe import Observation
 
 _STATES = {"engine": "CHANGES ANSWERS", "same": "no change", "unchecked": "not checked"}

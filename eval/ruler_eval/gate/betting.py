@@ -98,11 +98,12 @@ def evidence(
 
 def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
     """Return the highest weighted mean over bets so far of the products of 1 + bet · gain."""
-    logs = [
-        np.log(weight) + np.log1p(fraction * largest_bet[..., None] * gains).sum(-1).cumsum(-1)
-        for fraction, weight in zip(BET_FRACTIONS, WEIGHTS, strict=True)
-    ]
-    mixture = np.minimum(np.logaddexp.reduce(logs), _MAX_LOG)
+    log_products = []
+    for fraction, weight in zip(BET_FRACTIONS, WEIGHTS, strict=True):
+        bet = fraction * largest_bet[..., None]
+        log_of_step = np.log1p(bet * gains).sum(axis=-1)
+        log_products.append(np.log(weight) + log_of_step.cumsum(axis=-1))
+    mixture = np.minimum(np.logaddexp.reduce(log_products), _MAX_LOG)
     best: np.ndarray = np.exp(np.maximum.accumulate(mixture, axis=-1))
     return best
 

@@ -469,11 +469,12 @@ def bin_of(depth: float) -> int:
 
 def by_depth(credits: Iterable[tuple[float, float]]) -> list[DepthBin] | None:
     """Return ten bins of (depth, credit 0 … 1) pairs; None without any."""
-    totals, counts = [0.0] * BINS, [0] * BINS
+    totals = np.zeros(BINS)
+    counts = np.zeros(BINS, dtype=int)
     for depth, credit in credits:
         totals[bin_of(depth)] += 100 * credit
         counts[bin_of(depth)] += 1
-    return _bins(totals, counts) if any(counts) else None
+    return _bins(totals.tolist(), counts.tolist()) if counts.any() else None
 
 
 def _bins(totals: Sequence[float], counts: Sequence[int]) -> list[DepthBin]:
@@ -485,12 +486,13 @@ def _bins(totals: Sequence[float], counts: Sequence[int]) -> list[DepthBin]:
 
 def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
     """Return the bins of several configurations together, each reference counting once."""
-    totals, counts = [0.0] * BINS, [0] * BINS
+    totals = np.zeros(BINS)
+    counts = np.zeros(BINS, dtype=int)
     for bins in several:
-        for place, one in enumerate(bins):
-            totals[place] += (one["score"] or 0) * one["n"]
-            counts[place] += one["n"]
-    return _bins(totals, counts)
+        for place, depth_bin in enumerate(bins):
+            totals[place] += (depth_bin["score"] or 0) * depth_bin["n"]
+            counts[place] += depth_bin["n"]
+    return _bins(totals.tolist(), counts.tolist())
 
 
 # ---- Documents -------------------------------------------------------------------------------

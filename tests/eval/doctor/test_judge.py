@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, REPEATS, next_border
-from ruler_eval.doctor.judge import (
+from ruler_eval.doctor.findings import (
     ALPHA,
     Answer,
     Finding,
     Row,
+    anytime_p,
     exact_p,
-    judge,
     judge_depth,
     judge_pairs,
     judge_tokens,
-    may_stop,
     smallest_loss,
-    wager_p,
 )
+from ruler_eval.doctor.judge import judge, may_stop
 
 CACHE = CONDITIONS["cache"]
 
@@ -61,8 +60,8 @@ def test_both_directions_are_tested_but_b_is_suspected() -> None:
 
 
 def test_a_wager_needs_values() -> None:
-    assert wager_p([], 0.0) == (1.0, 1.0)
-    larger, smaller = wager_p([1.0] * 20, 0.0)
+    assert anytime_p([], 0.0) == (1.0, 1.0)
+    larger, smaller = anytime_p([1.0] * 20, 0.0)
     assert larger < 0.001 < smaller
 
 

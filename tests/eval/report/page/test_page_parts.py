@@ -11,7 +11,8 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.doctor.examine import STATE_FILE, verdict_json
-from ruler_eval.doctor.judge import Finding, Verdict
+from ruler_eval.doctor.findings import Finding
+from ruler_eval.doctor.judge import Verdict
 from ruler_eval.report.options import ReportOptions
 from ruler_release.api.scores import write_page
 from tests.eval.scoring_helpers import right, ruler
