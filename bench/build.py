@@ -58,7 +58,7 @@ def timed(*arguments: str) -> Timed:
 
 
 def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
-    """Seconds to write and compress the rows alone."""
+    """Return the seconds to write and compress the rows only."""
     seconds = 0.0
     for path, entry in read_manifest(root)["files"].items():
         group = rows_in_group(entry["max_length"])

@@ -6,7 +6,7 @@
 Each line is the difference between two processes, of a few rows and of many, so that start, plan
 and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
 as token ids; `stream` sends text and takes an answer of 128 tokens in as many pieces.
-`tokenizer` is that library alone: no client that sends exact ids can take less. With --lm-eval,
+`tokenizer` is the time of that library: exact ids cannot take less. With --lm-eval,
 lm-evaluation-harness' local-completions answers as many requests of the same prompts, also as token
 ids; its reading of rows is not counted. The last columns: the CPU per row as a share of that of
 `ids`, and the rows a second of CORES cores by extrapolation: as many seconds of CPU in each second.

@@ -79,7 +79,7 @@ def missed(drops: np.ndarray, verdict: Verdict, mean: float) -> tuple[bool, bool
 
 
 def right_or_wrong(rng: np.random.Generator, d: float) -> np.ndarray:
-    """A tenth of the rows is lost in one model alone, in the hard tasks more."""
+    """A tenth of the rows is lost by one of the two models, more of them in the hard tasks."""
     means = d * np.linspace(0, 2, TASKS)[:, None]
     at = rng.random((TASKS, ROWS))
     return np.where(at < 0.1 + means, 1.0, 0.0) - np.where(at > 0.9, 1.0, 0.0)

@@ -4,7 +4,7 @@ With `stream` in the request the answer is PIECES events of a token each, as vLL
 
     with instant_server.started() as url: …
 
-It runs as a process of its own; `delay` makes it wait so many seconds.
+It runs as a separate process; `delay` is the number of seconds that it waits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How often `ruler compare --max-drop` errs: `python -m bench.noninferiority`.
 
-Exact first: rows of one task that are whole or lost in B alone, which makes the number of lost rows
+Exact first: rows of one task that only B may lose, which makes the number of lost rows
 binomial, for every limit of a grid from 0.2 to 20 points, with and without rows that only B gets
 right. The share of repetitions in which the interval ends on the wrong side of the limit, at the
 exact limit, should be at most 2.5 % at each end. Then simulated: 13 tasks whose losses all fall in
@@ -94,7 +94,7 @@ def main() -> None:
                 both = np.array([exact_errors(interval, rows, d, gained) for d in GRID])
                 worst += [*(100 * both.max(axis=0))]
             print(
-                f"B alone right in {100 * gained:.0f} %          {rows:5}   {worst[0]:6.2f} "
+                f"only B right in {100 * gained:.0f} %          {rows:5}   {worst[0]:6.2f} "
                 f"{worst[1]:6.2f}       {worst[2]:6.2f} {worst[3]:6.2f}",
                 flush=True,
             )

@@ -5,7 +5,7 @@ of its page, and how soon Chromium, if it is installed, paints it; the ratio is 
 `json.loads` takes for the same results.json in the same run. Three models x 13 tasks x 6
 lengths, ROWS in all (70,200), are the real answers of example, repeated; the second's are the
 first's up to their first line, of the third every second one is right and the others the first's,
-as near models often give the same answer: once with their references, once by results.json alone.
+as near models often give the same answer: once with their references, once with results.json only.
 With RELEASE, a folder of the frozen rows, a model answers every row of it, and a third of its
 answers are wrong.
 """
@@ -159,7 +159,7 @@ def main() -> None:
             shutil.copytree(run, folder / "alone" / run.name, ignore=shutil.ignore_patterns("*l"))
             shutil.rmtree(run)
         alone = [folder / "alone" / run.name for run in runs]
-        measured("three models, results.json alone", folder, alone)
+        measured("three models, results.json only", folder, alone)
         if RELEASE is not None:
             release = Release.open(str(RELEASE))
             run = write_run(folder, release)

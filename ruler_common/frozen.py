@@ -6,7 +6,7 @@
     rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "custom rows: seed 7…"
 
 A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
-configurations that are published, built from the canonical sources alone; builder/freeze.py
+configurations that are published, built only from the canonical sources; builder/freeze.py
 writes it. Rows whose digest is in it are frozen rows, all others are custom rows.
 """
 

@@ -41,7 +41,7 @@ def hub_file(
         options: Those of huggingface_hub's `hf_hub_download`.
 
     Raises:
-        RulerError: The Hub lacks the file or refuses it.
+        RulerError: The Hub does not have the file or refuses it.
         Unreachable: The Hub cannot be asked.
     """
     from huggingface_hub import hf_hub_download
@@ -54,7 +54,7 @@ def hub_file(
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn what huggingface_hub raises into one sentence with its remedy; disk errors pass.
 
-    Raises RulerError, and Unreachable if the Hub was not asked at all.
+    Raises RulerError, and Unreachable if the Hub was not asked.
     """
     from huggingface_hub import errors
 
@@ -96,8 +96,8 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
         match cause:
             case errors.OfflineModeIsEnabled():
                 return Unreachable(
-                    f"HF_HUB_OFFLINE is set, and the cache lacks what was asked of '{repo}': "
-                    "unset it, or ask for what is there."
+                    f"HF_HUB_OFFLINE is set, and '{repo}' is not in the cache: unset it, or ask "
+                    "for what is in the cache."
                 )
             case errors.RevisionNotFoundError():
                 return RulerError(f"'{repo}' has no such revision: {_revisions(repo)}")
@@ -129,7 +129,7 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
     known = {
         401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
         f"HF_TOKEN; tokens are made at {hub_address()}/settings/tokens.",
-        403: f"Your token lacks the rights for this in '{repo}' (403: {why}): {write_token()}",
+        403: f"Your token has no rights for this in '{repo}' (403: {why}): {write_token()}",
         409: f"The Hub has that already (409: {why}): another made it meanwhile, or hid it.",
         412: f"'{repo}' changed while this was sent (412), so nothing was committed. "
         "Run the same command again: it sends only what is missing.",

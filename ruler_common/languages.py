@@ -8,7 +8,7 @@ published one first), the words for "and", the forms of the prompt's word for "n
 sources, which letters are equal, how sentences end, the script of the book, and the size of its
 Wikipedia; and for the builder the rights of the book and the digests of the published files. A
 custom language (`ruler build --language-folder`) has the same facts in the manifest of its release.
-The metric works alone, so docs/embed_languages.py writes into it what it needs of these files.
+The metric works by itself, so docs/embed_languages.py writes into it what it needs of these files.
 """
 
 from __future__ import annotations

@@ -334,8 +334,8 @@ def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[st
 
 
 def _alike(names: Collection[str]) -> Iterator[str]:
-    """Names that differ in case alone: some systems take them for one."""
+    """Yield names that differ only in case, which some systems take for one."""
     known: dict[str, str] = {}
     for name in names:
         if (other := known.setdefault(name.casefold(), name)) != name:
-            yield f"has both '{other}' and '{name}', which differ in case alone"
+            yield f"has both '{other}' and '{name}', which differ only in case"

@@ -8,7 +8,7 @@
         def __post_init__(self) -> None:
             check_options(self)
 
-A field with an `Option` is a flag; a field without one is for Python alone.
+A field with an `Option` is a flag; a field without one is only for Python.
 """
 
 from __future__ import annotations

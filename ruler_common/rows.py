@@ -134,7 +134,7 @@ def check_columns(path: Path) -> None:
 
 
 def refuse_nulls(table: Any, where: object) -> None:
-    """Raise RulerError for rows (an Arrow table or batch) that lack a value anywhere."""
+    """Raise RulerError for rows (an Arrow table or batch) with a missing value."""
     import pyarrow as pa
 
     for name in table.schema.names:

@@ -116,8 +116,8 @@ def test_a_release_in_the_hubs_cache_loads_offline(release: Path, offline: Clien
     )
     assert rows == 40
     assert refused == (
-        "HF_HUB_OFFLINE is set, and the cache lacks what was asked of 'org/other': "
-        "unset it, or ask for what is there."
+        "HF_HUB_OFFLINE is set, and 'org/other' is not in the cache: "
+        "unset it, or ask for what is in the cache."
     )
 
 

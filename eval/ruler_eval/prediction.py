@@ -56,11 +56,11 @@ class Prediction:
 
     `sample` numbers the answers to one row of a run with --repeats.
 
-    `outputs` are the references of a self-contained file; `question` the question alone and
+    `outputs` are the references of a self-contained file; `question` only the question and
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
     of the row, if they were asked for; `thinking_tokens` and `prompt_tokens` the tokens of the
     reasoning and of the prompt, as the model counts them. `asked_row` says that the prompt is the
-    release's, `by_line` that its references were found by the number of its line alone.
+    release's, `by_line` that its references were found only by the number of its line.
     """
 
     config: str

@@ -51,7 +51,7 @@ class ResultsOrder:
     source: str | None = None  # address of the predictions
     out: Path = Path()  # folder of the model's files
     create_pr: bool = False
-    allow_missing: bool = False  # also of a run that lacks rows
+    allow_missing: bool = False  # also of a run with missing rows
     own_rows: bool = False  # also of custom rows
 
 
@@ -80,8 +80,8 @@ def publish(order: ResultsOrder) -> Published:
     """Write .eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
 
     If the Hub cannot be reached the file is written without being compared with the benchmark.
-    Raises RulerError for results that are partial, lack rows, were scored without a release or on
-    other rows than the benchmark's, or on custom rows without `own_rows`.
+    Raises RulerError for results that are partial or incomplete, were scored without a release or
+    on other rows than the benchmark's, or on custom rows without `own_rows`.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -163,7 +163,7 @@ def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Be
 
 
 def _check_whole(results: Results) -> None:
-    """Refuse the scores of a run that lacks rows, or was not asked for all of them."""
+    """Refuse the scores of a run with missing rows, or that was not asked for all of them."""
     if limit := limit_of(results):
         raise RulerError(
             f"The run is of {limit} (--limit): finish it (ruler run … without --limit), or add "

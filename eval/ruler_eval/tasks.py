@@ -109,7 +109,7 @@ def family_of(task: str, dataset: str, release: Release | None = None) -> TaskFa
     """Return the family of a benchmark's task, or of a custom task whose release names it.
 
     `dataset` is `ruler` or `oneruler`: some names are tasks of both. Raises RulerError for a
-    family that the table lacks.
+    family that is not in the table.
     """
     for family in FAMILIES.values():
         if family.dataset == dataset and task in family.tasks:
@@ -132,7 +132,7 @@ def family_of(task: str, dataset: str, release: Release | None = None) -> TaskFa
 def scoring_task(task: str, dataset: str, release: Release | None = None) -> str:
     """Return the task whose scoring rule applies: the task itself, or its family's for custom ones.
 
-    Raises RulerError for a family that the table lacks.
+    Raises RulerError for a family that is not in the table.
     """
     family = family_of(task, dataset, release)
     if task in family.tasks:
@@ -159,7 +159,7 @@ def row_of_prompt(
     family: TaskFamily,
     columns: Mapping[str, Any] | None = None,
 ) -> PartialRow:
-    """Return a row's input, context, references and evidence, made from its prompt alone.
+    """Return a row's input, context, references and evidence, made only from its prompt.
 
     The context (character offsets) and the evidence are found by the wording of the reference
     code's templates. `columns` may hold them, as an exported row does; then they are taken.

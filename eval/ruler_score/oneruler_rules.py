@@ -343,7 +343,7 @@ def _find_list_start(text: str, latest: int) -> int:
 
     Args:
         text: the answer.
-        latest: the offset from which on every word of the list occurs.
+        latest: the offset after which every word of the list occurs.
     """
     begin = previous_end = 0
     for match in _BREAK_OR_COLON.finditer(text, 0, latest):

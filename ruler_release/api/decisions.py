@@ -45,7 +45,7 @@ def decide_stored(options: DecideOptions, on_look: OnLook) -> SequentialDecision
 
     check_limit(options.max_drop)
     if _given(options):
-        raise RulerError("To run the rows that B lacks, name --backend and --model too.")
+        raise RulerError("To run B's missing rows, name --backend and --model too.")
     results = open_results(Path(options.base))
     other = open_results(Path(str(options.other)))
     stored = StoredRows(results, other, options.max_drop)

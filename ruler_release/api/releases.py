@@ -35,7 +35,7 @@ def build(options: BuildOptions) -> Built:
 
 
 def build_release(options: BuildOptions) -> Built:
-    """Build what the options ask for and the release lacks."""
+    """Build what the options ask for and the release does not have yet."""
     from ruler_builder.release.build import build as build_order
     from ruler_common.terminal import files_bar
 

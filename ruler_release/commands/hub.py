@@ -187,7 +187,7 @@ class ResultsCommand:
     ] = None
     out: Annotated[Path, Option("Folder of the model's files.", short="-o")] = Path()
     create_pr: Annotated[bool, Option("Open the pull request on the Hub.")] = False
-    allow_missing: Annotated[bool, Option("Accept a run that lacks rows; notes say so.")] = False
+    allow_missing: Annotated[bool, Option("Accept a run with missing rows; notes say so.")] = False
     own_rows: Annotated[bool, Option("Accept custom rows; notes say so.")] = False
 
     def __post_init__(self) -> None:

@@ -170,9 +170,9 @@ class DecideCommand(DecideOptions):
 def decide(options: DecideCommand) -> None:
     """Decide with as few rows as possible whether model B lost less than a limit against A.
 
-    The same number of rows of every task is looked at, again and again, until the verdict; rows
-    that B lacks are run. Exit code 0: the drop is below the limit, 1: it is not. A verdict before
-    the last row is wrong in at most 2.5 % of decisions. Mode, thinking and sampling are A's.
+    The same number of rows of every task is looked at, again and again, until the verdict; missing
+    rows of B are run. Exit code 0: the drop is below the limit, 1: it is not. A verdict before the
+    last row is wrong in at most 2.5 % of decisions. Mode, thinking and sampling are A's.
 
     Example: ruler decide runs/base --max-drop 2 -b vllm -m org/quantised -o runs/quantised
     """

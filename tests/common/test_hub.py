@@ -59,7 +59,7 @@ def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path
         hidden,
         hidden,
     ]
-    assert said[4].startswith("RulerError Your token lacks the rights for this in 'org/busy' (403")
+    assert said[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
 
 
 def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:

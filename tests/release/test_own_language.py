@@ -168,7 +168,7 @@ FAULTS = {
         '["Cevap"]',
         "does not ask for",
     ),
-    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which none.prompt"),
+    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which is not in none.prompt"),
     "a needle without value": (
         "niah.txt",
         "veriyor: {value}",
@@ -176,7 +176,7 @@ FAULTS = {
         "must hold {key}",
     ),
     "no JSON": ("niah.txt", '"task":', "task:", "not a JSON object"),
-    "a noun that lacks": ("nouns.tsv", "umbrella\tşemsiye\n", "", "lacks 1 of the"),
+    "a missing noun": ("nouns.tsv", "umbrella\tşemsiye\n", "", "has no translation of 1 of the"),
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
     "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
     "a noun with a brace": ("nouns.tsv", "ceviz", "{value}", "a noun holds no digit, brace"),
@@ -206,7 +206,7 @@ def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: P
 
 def test_a_part_that_lacks_is_named(copy: Path) -> None:
     change(copy / "niah.txt", '"please_list"', '"list"')
-    with pytest.raises(RulerError, match=r"niah\.txt' lacks the part 'please_list'"):
+    with pytest.raises(RulerError, match=r"niah\.txt' has no part 'please_list'"):
         language_folders([copy])
 
 

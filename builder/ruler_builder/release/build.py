@@ -74,7 +74,7 @@ class Built:
 
 
 def build(order: BuildOrder, bar: FilesBar) -> Built:
-    """Make what the order asks for and the release lacks.
+    """Make what the order asks for and the release does not have yet.
 
     Raises RulerError before any work, also if another build or fetch is at work in the folder.
     """

@@ -47,7 +47,7 @@ _HUB = "https://huggingface.co/datasets/"
 _TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
 # A licence as sources.toml names it, and its identifier in SPDX's list of licences.
 _SPDX = {"CC0-1.0": "CC0-1.0", "MIT": "MIT", "CC BY-SA 4.0": "CC-BY-SA-4.0"}
-_SHORTEST = "8k"  # the length at which each language of ONERULER has a task of its own
+_SHORTEST = "8k"  # the length for which ONERULER's tasks are listed by language
 
 
 def card_files(
@@ -61,7 +61,7 @@ def card_files(
         benchmark: Whether to add eval.yaml.
         repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
 
-    Raises RulerError for another `repo`, and for a manifest that lacks what the files show.
+    Raises RulerError for another `repo`, and for a manifest without something that the files show.
     """
     if repo is not None and not is_repository(repo):
         raise RulerError(
@@ -73,7 +73,9 @@ def card_files(
         if benchmark:
             files[EVAL_YAML] = eval_yaml(manifest)
         files[CROISSANT] = croissant(manifest, repo)
-    except Exception as error:  # whatever a manifest lacks: a wording, a parameter, rows
+    except (
+        Exception
+    ) as error:  # anything may be missing in a manifest: a wording, a parameter, rows
         raise RulerError(
             f"No card can be made from '{root / MANIFEST}' ({type(error).__name__}: {error}): "
             "build or download the release again."
@@ -87,7 +89,7 @@ def card_files(
 def eval_yaml(manifest: Manifest) -> str:
     """Return the text of eval.yaml, which makes the data set a benchmark of the Hub.
 
-    It lists the headline alone, since the benchmark's page shows the first task. The id of a task
+    It lists only the headline, since the benchmark's page shows the first task. The id of a task
     is the name of its configuration, by which `ruler results` publishes scores. A suite with other
     parameters than the benchmark's does not get the benchmark's name. `evaluation_framework` must
     be on the Hub's own list, which is checked at the push: until this project's id is on it

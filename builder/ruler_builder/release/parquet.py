@@ -59,7 +59,7 @@ def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
 
 @dataclass
 class RowsDigest:
-    """The digest of rows; "" if one of them lacks what a row has."""
+    """Return the digest of rows; "" if a column is missing in one of them."""
 
     digest: Digest = field(default_factory=hashlib.sha256)
     broken: bool = False

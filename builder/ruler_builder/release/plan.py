@@ -2,7 +2,7 @@
 
 order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
 file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
-size_of(order).rows            # what the release still lacks
+size_of(order).rows            # what is still missing in the release
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
                     )
                     jobs.append(job)
     if not has_rows:
-        raise RulerError(f"{', '.join(makers)} has rows at 0k alone: ask for --lengths 0k.")
+        raise RulerError(f"{', '.join(makers)} has rows only at 0k: ask for --lengths 0k.")
     if not jobs:
         raise RulerError(
             f"{', '.join(makers)} cannot have text and instruction in two languages: take niah."
@@ -144,7 +144,7 @@ def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
     if len(kinds) > 1:
         raise RulerError(
             f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
-            "(tokens): build each kind into a folder of its own."
+            "(tokens): build each kind into a separate folder."
         )
 
 
@@ -170,7 +170,7 @@ _SECONDS_OF_TOKEN = 1.1e-7
 
 @dataclass(frozen=True)
 class BuildSize:
-    """What an order asks for and the release lacks; tokens are those of full windows."""
+    """What an order asks for and the release does not have yet; tokens of full windows."""
 
     dataset: str
     files: int

@@ -3,7 +3,7 @@
     def audit(row: Row, about: AuditContext) -> Iterator[str]:
         '''Yield what is wrong with a row, one sentence each.'''
 
-An audit reads a row's text alone. It uses the parameters and the wording of a task, and nothing
+An audit reads only a row's text. It uses the parameters and the wording of a task, and nothing
 that makes rows, so that a mistake there shows.
 """
 

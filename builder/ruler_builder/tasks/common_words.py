@@ -4,7 +4,7 @@
 
 Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times, all in random order; no
 common word is part of any other word of the list. A short solved example comes first; in layout
-`2024`, that of the paper's own code, there is no space before its answer. ONERULER's tasks
+`2024`, the layout of the paper's code, the answer follows without a space. ONERULER's tasks
 (oneruler_words.py) have the same list (NumberedWords) with other words around it.
 """
 
@@ -58,7 +58,7 @@ class ListParams(TaskParams):
         super().__post_init__()
         for short in ("", "short_"):
             common, uncommon = (getattr(self, f"{short}{name}") for name in ("freq_cw", "freq_ucw"))
-            sentence = f"{short}freq_cw must be more than {short}freq_ucw, from 1 on"
+            sentence = f"{short}freq_cw must be greater than {short}freq_ucw, which is at least 1"
             self.need(common > uncommon >= 1, sentence)
 
     @classmethod
@@ -360,7 +360,7 @@ def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str
     """
     common, words = row["outputs"], list_items(context_of(row))
     if words is None:
-        yield "the context is not a numbered list from 1 on"
+        yield "the context is not a list numbered from 1"
         return
     tally = Counter(words)
     if len(common) != about.params.num_cw or len(set(common)) != len(common):
@@ -374,7 +374,7 @@ def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str
             break
     folded = {fold(word) for word in tally}
     if len(folded) < len(tally):
-        yield "two words differ in case or width alone"
+        yield "two words differ only in case or width"
     joined = "\n".join(folded)
     for word in common:
         if joined.count(fold(word)) > 1:

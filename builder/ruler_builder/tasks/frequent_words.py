@@ -103,7 +103,7 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """The share of the text of each rank that can appear at all; the noise word comes first."""
+        """The share of the text of each rank that can appear; the noise word comes first."""
         default = max(self.key.max_length // _TOKENS_PER_WORD, self.params.words + 2)
         vocabulary = self.params.vocabulary or default
         ranks = np.arange(1, vocabulary + 1)

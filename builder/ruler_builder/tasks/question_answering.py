@@ -325,7 +325,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
 
 
 def _documents(context: str, before: str, after: str) -> dict[int, str]:
-    """Return the documents by their offsets in the context; empty if there is no first label."""
+    """Return the documents by their offsets in the context; empty if the first label is missing."""
     documents: dict[int, str] = {}
     label = before.format(i=1)
     if not context.startswith(label):

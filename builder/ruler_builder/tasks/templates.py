@@ -18,7 +18,7 @@ CONTEXT = "{context}"
 
 
 class Frame(NamedTuple):
-    """The text before and after a context, the answer prefix, and the question alone."""
+    """The text before and after a context, the answer prefix, and the question by itself."""
 
     head: str
     tail: str

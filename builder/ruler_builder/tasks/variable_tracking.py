@@ -65,7 +65,7 @@ class ChainParams(TaskParams):
         self.need(4 <= self.name_letters <= 10, "name_letters must be 4 to 10: examples have 3")
         self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
         if self.layout == "2024":
-            self.need(self.haystack == "noise", "layout 2024 has the noise haystack alone")
+            self.need(self.haystack == "noise", "layout 2024 has only the noise haystack")
             self.need(self.examples <= 1, "layout 2024 has one example at the most")
         if self.haystack == "essay":
             enough = self.chains * (self.hops + 1) <= MAX_NEEDLES

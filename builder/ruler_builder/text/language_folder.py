@@ -156,7 +156,7 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
     none, stop = parts["none"], about.facts.sentences.stop
     if none not in about.facts.none.prompt:
         raise RulerError(
-            f"'{niah}' asks for '{none}', which none.prompt in {FILES['language']} lacks."
+            f"'{niah}' asks for '{none}', which is not in none.prompt of {FILES['language']}."
         )
     for name in _FORMS:
         for key in _FORMS[name]:
@@ -197,7 +197,7 @@ def _read_parts(text: str, path: Path) -> dict[str, str]:
         parts = {name: table[name] for name in _FORMS}
         json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
     except KeyError as error:
-        raise RulerError(f"'{path}' lacks the part {error}. See docs/languages.md.") from None
+        raise RulerError(f"'{path}' has no part {error}. See docs/languages.md.") from None
     except (ValueError, TypeError) as error:
         raise RulerError(
             f"'{path}' is not a JSON object with the parts of a prompt: {error}."

@@ -195,7 +195,9 @@ def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tu
         shown = ", ".join(missing[:5])
         if len(missing) > 5:
             shown += " …"
-        raise RulerError(f"{where} lacks {len(missing)} of the {len(english)} nouns: {shown}.")
+        raise RulerError(
+            f"{where} has no translation of {len(missing)} of the {len(english)} nouns: {shown}."
+        )
     nouns = errata.fix("nouns", code, [translated[noun] for noun in english])
     for noun in nouns:
         if re.search(r"[{}<>\d]", noun):

@@ -101,7 +101,7 @@ def key_words() -> tuple[list[str], list[str]]:
 
 @cache
 def extension() -> list[str]:
-    """List wordfreq's English words, from three letters, that `vocabulary` lacks, by frequency."""
+    """List wordfreq's English words, from three letters, not in `vocabulary`, by frequency."""
     try:
         from wordfreq import top_n_list
     except ImportError:

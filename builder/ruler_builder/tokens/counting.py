@@ -163,7 +163,7 @@ ENGINE = "gigatoken"
 _SAMPLED = 100
 # What gigatoken calls the pre-tokenizer patterns of tiktoken's encodings.
 _SCHEMES = {"cl100k_base": "gpt4", "o200k_base": "o200k", "tekken": "nemotron"}
-# An engine that does not count these as the reference does is not used at all.
+# An engine that counts these differently from the reference is not used.
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
     "don't I'LL they'Ve 3.14 1,000,000 http://a.b/c?d=e#f 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
@@ -266,7 +266,8 @@ def _engine(reference: TokenCounter) -> Engine | None:
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:
     """Return a tokenizer.json whose byte-level vocabulary has all 256 bytes, and the added ones.
 
-    Gigatoken takes no other; SmolLM2's, for one, lacks 21 bytes, most of them in no UTF-8 text.
+    Gigatoken accepts only such a vocabulary; SmolLM2's, for example, has no token for 21
+    bytes, most of which never occur in UTF-8 text.
     """
     from tokenizers.pre_tokenizers import ByteLevel
 

@@ -90,7 +90,7 @@ NONE = SplitPoints(False)
 
 
 def of_pattern(pattern: str) -> SplitPoints:
-    """Return the split points of a tokenizer that splits text by a regular expression alone."""
+    """Return the split points of a tokenizer that splits text only by a regular expression."""
     proved = pattern in PATTERNS.values()
     return SplitPoints(proved, stops=proved, spaces=proved)
 

@@ -394,7 +394,7 @@ class FileChecker:
         return reading
 
     def _entry_of_rows(self, entry: FileEntry, reading: _Reading) -> FileEntry:
-        """Return the manifest's entry with the figures that can be computed from the rows alone.
+        """Return the manifest's entry with the figures that can be computed from the rows.
 
         Only a rebuild can tell how full a row could have been, and how often a text was repeated.
         """

@@ -55,7 +55,7 @@ class PromptBuilder:
         return self.add(text)
 
     def add_counted(self, text: str, tokens: int | None) -> PromptBuilder:
-        """Append a piece of known count (of the piece alone, as the reference counts it)."""
+        """Append a piece of known count (of the piece by itself, as the reference counts it)."""
         if not text:
             return self
         self._texts.append(text)

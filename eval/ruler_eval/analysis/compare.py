@@ -7,7 +7,7 @@ score/intervals.py. `p_holm` is adjusted for all tests of the comparison by Holm
 names the model that these rows show to be better: the interval excludes 0, `p_holm` is below 0.05,
 and there are ten independent rows or more. `detectable` is the difference found with 95 %
 confidence in 80 % of repetitions, given the observed variance of the rows; `least` the smallest 0/1
-difference that can be significant at all: six rows.
+difference that can be significant: six rows.
 
 One model on the rows of two seeds: analysis/seeds.py. Three models or more: analysis/ranks.py.
 """
@@ -145,7 +145,7 @@ class MeanDifference(Difference):
 
 
 class AnsweredRows(MeanDifference):
-    """The mean difference over the rows that neither model lacks; `unanswered` rows are left out.
+    """The mean difference over the rows that both models answered; `unanswered` rows are left out.
 
     A row is unanswered if it failed or is missing; in `all` it counts as wrong.
     """

@@ -2,7 +2,7 @@
 
 Figures 2 and 3 of RULER (arXiv:2404.06654, section 5). Tasks that differ in one parameter make a
 panel, a task is a line of it, by length a point. The dotted line of Figure 3, question answering
-without documents, is a line with a score at `0k` alone.
+without documents, is a line with a score only at `0k`.
 
     for panel in panels(load(Path("runs/mine"))):
         panel.title                                # "niah: queries"
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Tasks that differ in one parameter alone; lengths are names, shortest first."""
+    """Tasks that differ in one parameter only; lengths are names, shortest first."""
 
     title: str
     tokenizer: str

@@ -177,7 +177,7 @@ def _distractor(
     """Return the distractor nearest to the answer's evidence of those that an answer names.
 
     Its distance from the evidence in depth, its own depth, and its text. None if it names none. A
-    needle that has no evidence of its own, in a haystack of needles, is found in the context by its
+    needle without evidence, in a haystack of needles, is found in the context by its
     beginning.
     """
     if answers == "variables":

@@ -92,7 +92,7 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
     """Compare two results without pairs: by configuration, by length, and over all.
 
     Raises RulerError if the seeds are not known or the same, or if data set, data version, tasks or
-    rules differ, so that a difference would not be that of the rows alone.
+    rules differ, so that a difference could have another cause than the rows.
     """
     seeds = seeds_of(a, b)
     if seeds is None:

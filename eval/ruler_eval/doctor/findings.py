@@ -104,7 +104,7 @@ class Finding:
     only_a: int = 0
     only_b: int = 0
     exact_p: float | None = None
-    """Of McNemar's test alone, two-sided: what `ruler compare` gives for the two sides."""
+    """Of McNemar's test by itself, two-sided: what `ruler compare` gives for the two sides."""
     p: float = 1.0
     holm_p: float = 1.0
     smallest_loss: float | None = None
@@ -132,7 +132,7 @@ def anytime_p(values: Sequence[float], limit: float) -> tuple[float, float]:
 
 
 def exact_p(fewer: int, more: int) -> float:
-    """Return the one-sided p of McNemar's exact test that `more` is more often by chance alone."""
+    """Return the one-sided p of McNemar's exact test that `more` is larger only by chance."""
     from scipy.special import bdtr
 
     return float(bdtr(fewer, fewer + more, 0.5)) if fewer + more else 1.0
@@ -168,7 +168,7 @@ def pairs_of(
 ) -> tuple[list[tuple[Row, Answer, Answer]], str]:
     """Return the pairs in which the condition is known to have happened, and why there are none.
 
-    Which pairs these are follows from token counts alone, never from the answers.
+    Which pairs these are follows from token counts, never from the answers.
     """
     a, b = answers.get(condition.a.name, {}), answers.get(condition.b.name, {})
     pairs = [(row, a[row.key], b[row.key]) for row in rows if row.key in a and row.key in b]

@@ -146,7 +146,7 @@ def _settle(
 def _blame_cache(
     findings: Sequence[Finding], rows: Sequence[Row], answers: Answers
 ) -> list[Finding]:
-    """Name the cache if identical requests get different scores on cache hits alone.
+    """Name the cache if identical requests get different scores only on cache hits.
 
     All repeats hit the cache. If the engine were noisy everywhere, answers that hit no cache, COLD
     and LOADED, would differ as often; if they differ far more rarely, hits are at fault.

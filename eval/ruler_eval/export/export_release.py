@@ -89,7 +89,7 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
         found = [path for path, file in held.items() if file["tokenizer"] == wanted]
     chosen = [release.parse(held[path]["config"]) for path in dict.fromkeys(found)]
     if len({config.tokenizer for config in chosen}) > 1:
-        raise RulerError("These are of several tokenizers: export each into a folder of its own.")
+        raise RulerError("These are of several tokenizers: export each into a separate folder.")
     tasks = list(release.names.tasks)
     return sorted(chosen, key=lambda c: (c.max_length, c.languages, tasks.index(c.task)))
 

@@ -20,7 +20,7 @@ lighteval:
 A task is `ruler_frozen_4k:vt` for base models, `ruler_direct_4k:vt` for chat models; without the
 part after the colon, all tasks of that length, and their plain mean. Run with lighteval 0.13.0.
 It calls HfApi.list_models as huggingface_hub 1 has it when it starts, and hands text to xxhash,
-which takes only bytes from 4 on, when it ends.
+which accepts only values of 4 or more, when it ends.
 
 NeMo Evaluator (a benchmark file, BYOB):
 

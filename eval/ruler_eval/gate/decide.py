@@ -56,7 +56,7 @@ class Look(TypedDict):
 
 
 class LookedAtModel(TypedDict):
-    """A model, and how many of its rows that were looked at lack an answer or are truncated.
+    """A model, and how many of the rows looked at have no answer or are truncated.
 
     A row is unanswered if it failed or is missing.
     """

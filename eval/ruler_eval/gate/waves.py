@@ -71,7 +71,7 @@ def open_waves(
     What is `fixed` is written to run.json before the first row. Rows are scored by the rules of the
     base, if there is one, and sent in the order of `order_rows`; by default the frozen order.
     Raises RulerError as OpenRun does, if there are too many configurations for waves, and if the
-    base lacks rows or has others.
+    base has other rows or some are missing.
     """
     if options.shard is not None:
         raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
@@ -139,7 +139,7 @@ class RunInWaves:
     def _check_base(self, base: Results) -> None:
         """Raise RulerError before a row is run if the base cannot be compared with this run.
 
-        It may have been scored by another version, on other rows, or lack some that are needed.
+        It may have been scored by another version, on other rows, or without some that are needed.
         """
         if base["score_version"] != SCORE_VERSION:
             raise RulerError(

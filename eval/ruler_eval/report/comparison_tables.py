@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_SETTING = 40  # characters
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
-_TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
+_TESTS = """p is of a single test; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
 not hold 0, p (Holm) is below 0.05 if there is one, and there are 10 rows or more."""
 _VERDICTS: dict[Verdict, str] = {

@@ -135,7 +135,7 @@ def chosen(results: Results, tokenizer: str, languages: str | None = None) -> di
 def overall_average(results: Results) -> float | None:
     """Return the average over the tasks and lengths that were scored, 0 … 100.
 
-    Over several tokenizers it is the lowest, since each has rows of its own; None without scores.
+    Over several tokenizers it is the lowest, since their rows differ; None without scores.
     """
     averages = []
     for by_language in results["summary"].values():
@@ -339,7 +339,7 @@ def relative_to_alone(
     if rows:
         of_means = [number(mean.get("relative_to_0k")) for mean in means.values()]
         rows.append(["mean by mean", *of_means])
-    title = "Scores in percent of those at 0k (the evidence alone)"
+    title = "Scores in percent of those at 0k (only the evidence)"
     return titled(title, ["task", *map(str.upper, means)], rows, markdown)
 
 

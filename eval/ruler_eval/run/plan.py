@@ -166,7 +166,7 @@ def plan_rows(
 ) -> tuple[list[Part], Estimate]:
     """Return the parts with their rows in the order of sending, and what they amount to.
 
-    Raises RulerError if a file lacks a row that its manifest names.
+    Raises RulerError if a row that the manifest names is missing in a file.
     """
     by_prefix = options.backend not in WITHOUT_PREFIX_CACHE
     planned = []

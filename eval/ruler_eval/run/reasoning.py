@@ -22,7 +22,7 @@ from ruler_score.split_reasoning import CHANNEL_TAGS, REASONING_TAGS
 ON_BUDGET = 8192
 """Tokens of room for reasoning with `--thinking on`."""
 CHANNEL = "<|channel|>"
-"""A token of gpt-oss alone; others of its marks are end tokens of other models."""
+"""A token that only gpt-oss has; its other marks are end tokens of other models."""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ class Records:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
             ) from error
-        except OSError:  # a folder or a file system for reading alone
+        except OSError:  # a read-only folder or file system
             return False
         return True
 

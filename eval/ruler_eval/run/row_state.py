@@ -1,6 +1,6 @@
 """The state in which a row ends: stop, length, does_not_fit or error, and why.
 
-A backend's finish_reason is never taken alone. vLLM's completion endpoint, for one, answers a
+A backend's finish_reason is not enough. vLLM's completion endpoint, for example, answers a
 prompt whose max_tokens pass the window with fewer tokens and `length`; other servers drop the
 beginning of a long prompt. The token counts show it, and such a row `does_not_fit`.
 """

@@ -157,7 +157,7 @@ class OpenRun:
             return
         if not self.writable:
             raise RulerError(
-                f"'{self.options.folder}' lacks rows and cannot be written: name a new --out."
+                f"'{self.options.folder}' has missing rows and cannot be written: name a new --out."
             )
         check_installed(self.options.backend)
         backend, prompter = self._start_backend()
@@ -245,7 +245,7 @@ class OpenRun:
                 self._record(record, completion.prompt, progress)
 
     def _rows_to_send(self, parts: Sequence[Part]) -> Iterator[SentRow]:
-        """Yield the rows that lack a record of any sample, in the order of sending."""
+        """Yield the rows without a record of every sample, in the order of sending."""
         samples = range(self.options.repeats)
         for config, row in read_rows(self.checked.release, parts):
             if any((config, row["index"], sample) not in self._done for sample in samples):

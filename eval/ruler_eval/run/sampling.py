@@ -35,7 +35,7 @@ class Sampling:
     neutral: bool = True
 
     def for_sample(self, number: int) -> dict[str, Any]:
-        """Return the values for a sample of a row: each has a seed of its own."""
+        """Return the values for a sample of a row: each has its own seed."""
         return {**self.values, "seed": self.values["seed"] + number}
 
     @property

@@ -28,7 +28,7 @@ their differences vary less than two means do. In rows that ask something else u
 those of other generators, they vary as much as two means: the interval holds, and nothing is
 gained. bench/length_loss.py shows the coverage.
 
-The control `0k` counts in no average: there a row is its evidence alone, so a low score says that
+The control `0k` counts in no average: there a row is only its evidence, so a low score says that
 the task is not understood, and a score that falls from there that the length is the cause. If it
 was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 """
@@ -270,7 +270,7 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
         lacking = {*GROUPS["oneruler"]["cwe"]} - scored
         groups["all"] = tuple(task for task in groups["all"] if task not in lacking)
     found = [Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)]
-    if "all" not in {category.name for category in found}:  # an ablation alone is in no group
+    if "all" not in {category.name for category in found}:  # an ablation by itself is in no group
         found.insert(0, Category("all", tuple(sorted(scored))))
     return found
 

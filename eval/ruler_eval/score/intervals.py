@@ -15,7 +15,7 @@ observed of it. Means over cells are stratified: each cell's variance by its squ
 the effective number of rows of the weights is Kish's.
 
 Rows with the same index ask the same thing at every length and in every language, so they are not
-independent: `units` averages them first, also where some lack here and there (taken as independent,
+independent: `units` averages them first, also if some are missing (taken as independent,
 six lengths of 200 rows of which one each lacks are covered in 62 % where rows mostly agree over
 lengths). Rows that ask about one document are a cluster: `moments`
 counts them as fewer by the design effect.

@@ -256,7 +256,7 @@ class PromptCheck:
     def check(self, prediction: Prediction) -> None:
         """Mark an answer whose prompt holds its row's text; RulerError for another row's prompt.
 
-        Answers to rows that the release lacks are passed over.
+        Answers to rows that are not in the release are ignored.
         """
         config, index = prediction.config, prediction.index
         if prediction.prompt is None or config not in self.release.configs:
@@ -300,7 +300,7 @@ class PredictionFile:
     def read(self, damaged: list[str]) -> Iterator[Prediction]:
         """Yield the predictions in file order; note lines that are not JSON in `damaged`.
 
-        Raises RulerError for a file of no known form, and for a record that lacks what it needs.
+        Raises RulerError for a file of no known form, and for a record without what it needs.
         """
         self.run = str(self.file.parent)
         if self.file.suffix == ".parquet":
@@ -322,7 +322,7 @@ class PredictionFile:
                 raise
             except (LookupError, TypeError, AttributeError, ValueError, SyntaxError) as error:
                 why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else error
-                raise RulerError(f"'{where}' lacks a field or misuses one: {why}.") from error
+                raise RulerError(f"'{where}' has a missing or wrong field: {why}.") from error
             if self.prompts is not None:
                 self.prompts.check(found)
             if not self.keep_prompts:
@@ -372,7 +372,7 @@ class _RecordReader:
     def prediction(self, record: Any, where: str) -> Prediction:
         """Return the answer that a record holds, read from the place `where`.
 
-        Raises KeyError, TypeError or ValueError for a record that lacks a field or misuses one.
+        Raises KeyError, TypeError or ValueError for a record with a missing or wrong field.
         """
         form = self.form
         values: dict[str, Any] = {}

@@ -308,7 +308,7 @@ Summary = dict[str, dict[str, dict[str, GroupSummary]]]
 
 
 def is_alone(cell: Cell) -> bool:
-    """Return whether a cell is of the control `0k`: rows that are their evidence alone."""
+    """Return whether a cell is of the control `0k`: rows that are only their evidence."""
     return cell["length"] == EVIDENCE_ALONE
 
 

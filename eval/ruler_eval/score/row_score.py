@@ -40,7 +40,7 @@ class ScoringRules:
     partial: bool = False
     _: KW_ONLY
     model: str = ""
-    """The model's name: ONERULER's authors treat some models in ways of their own (`compat`)."""
+    """The model's name: ONERULER's authors treat some models specially (`compat`)."""
     languages: ReleaseLanguages = field(default_factory=ReleaseLanguages)
     """With those that the release brings along (`of`)."""
 

@@ -10,7 +10,7 @@ rows of a release know the place of each needle. Depth is 0 … 1 of the context
 
     [{"depth": [0.0, 0.1], "score": 98.0, "n": 50}, …]          # "score" is null if n is 0
 
-If a row has several references, each with evidence of its own (values of niah_multivalue, names of
+If a row has several references, each with its own evidence (values of niah_multivalue, names of
 vt), each counts at its own depth, right if it is in the answer. If it has one reference (one
 needle), or references are alternatives (qa), the row's score counts at the mean depth of the
 evidence that carries it. Rows without evidence (cwe, fwe, niah_none) count nowhere.

@@ -56,7 +56,7 @@ def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small
 @pytest.mark.parametrize(
     ("method", "pattern", "status", "message", "headers", "said"),
     [
-        ("POST", "/commit/", 403, "No.", {}, "lacks the rights for this in 'org/x1' (403: No)"),
+        ("POST", "/commit/", 403, "No.", {}, "has no rights for this in 'org/x1' (403: No)"),
         ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
         ("POST", "/validate-yaml", 413, "", {}, "publish one tokenizer, or fewer languages"),
         ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
@@ -96,7 +96,7 @@ def test_a_pull_request_needs_no_rights_to_the_repository(
     client.ruler("push", small, "--repo", "org/open", "--skip-verify")
     ask = ("push", extended, "--repo", "org/open", "--skip-verify")
     said = client.ruler(*ask, "--revision", "v1.0.0.1", code=2, HF_TOKEN="hf_guest")
-    assert "Your token lacks the rights for this in 'org/open' (403" in said
+    assert "Your token has no rights for this in 'org/open' (403" in said
     assert "/discussions/1" in client.ruler(*ask, "--create-pr", HF_TOKEN="hf_guest")
 
 
@@ -120,8 +120,8 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
     [
         (None, "org/x3", "The Hub does not know your token (401)"),
         ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
-        ("hf_reader", "org/x3", "Your token lacks the rights for this in 'org/x3' (403"),
-        ("hf_owner", "other/x3", "Your token lacks the rights for this in 'other/x3' (403"),
+        ("hf_reader", "org/x3", "Your token has no rights for this in 'org/x3' (403"),
+        ("hf_owner", "other/x3", "Your token has no rights for this in 'other/x3' (403"),
     ],
 )  # fmt: skip
 def test_missing_rights_are_said_as_the_hub_says_them(

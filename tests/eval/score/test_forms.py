@@ -203,7 +203,7 @@ def test_columns_are_named_of_any_other_file(tmp_path):
     columns = "prediction=choices.0.text, index=runs.id,outputs=gold,task=what,length=max"
     (row,) = opened(path, columns=columns).rows
     assert (row.config, row.index, row.text, row.outputs) == ("vt_500", 3, "A", ("A",))
-    with pytest.raises(RulerError, match="lacks a field or misuses one: no 'other'"):
+    with pytest.raises(RulerError, match="has a missing or wrong field: no 'other'"):
         opened(path, columns="prediction=other,index=runs.id", config="vt_4k")
 
 

@@ -157,7 +157,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
     [
         ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
         ([1, 2], "no known format"),
-        ({"index": 0, "pred": None, "others": {"id": "x"}}, "lacks a field or misuses one"),
+        ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
         (reference(0, outputs=[1234567.0]), "not a list of texts"),
         (reference(0, outputs={"a": 1}), "not a list of texts"),

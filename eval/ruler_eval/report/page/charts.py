@@ -37,7 +37,7 @@ _POLYNOMIALS = (
 class Figure:
     """A chart with its name in words, for the page and for screen readers.
 
-    A `wide` one has a width of its own, and is not as wide as its place.
+    A `wide` one sets its own width instead of filling the page.
     """
 
     title: str

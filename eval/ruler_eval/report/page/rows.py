@@ -141,7 +141,7 @@ class ConfigRows:
         return (*how, *ended, answer.text, answer.outputs, id(row["input"]), row.get("memory"))
 
     def on_page(self) -> ShownRows:
-        """Return what the page holds of them; a row that was not found is its answer alone."""
+        """Return what the page holds of them; only the answer of a row that was not found."""
         rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
         return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
 

@@ -44,7 +44,7 @@ Cells = Mapping[str, Cell]
 Line = tuple[Series, ReportedRun]
 """A series and its run."""
 _OF_A_MEAN = ("a", "b", "difference", "interval", "n", "p", "p_holm", "better")
-_MOST_FOR_ALL_PAIRS = 3  # runs: of more, each is paired with the first alone
+_MOST_FOR_ALL_PAIRS = 3  # runs: if there are more, each is paired only with the first
 
 
 def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
@@ -255,7 +255,7 @@ def _depth_map(series: Series, run: ReportedRun, name: str, tasks: Sequence[str]
 
 
 def complexity(lines: Sequence[Line]) -> list[ComplexityPanel]:
-    """Tasks that differ in one parameter alone, of runs on changed suites."""
+    """Return the tasks that differ in one parameter only, of runs on changed suites."""
     return [
         {"series": one["id"], "title": panel.title, "lines": [asdict(line) for line in panel.lines]}
         for one, run in lines

@@ -77,7 +77,7 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
         return
     (item,) = over_all
     names = _label(page, first), _label(page, second)
-    if item["better"] == "b":  # lengths of which tasks lack are in this mean, and in no average
+    if item["better"] == "b":  # lengths without all tasks are in this mean, but not in the average
         item, names = _turned(item), names[::-1]
     points, interval = item["difference"], bounds(item["interval"])
     where = "in the mean over all tasks and lengths"
@@ -150,7 +150,7 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for level in dict.fromkeys(row["threshold"] for row in ranked):
         rows = [row for row in ranked if row["threshold"] == level]
         what = f"{RELATIVE:.0%} of its own score at {scored[0]}".replace("%", " %")
-        what += ", by the means alone"
+        what += ", by the means only"
         if level is not None:
             what = f"the threshold of {level:.1f}"
         ends = [row["relative" if level is None else "effective"] for row in rows]
