@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ruler_builder.options import VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.options import Option, check_options, names_in
+from ruler_common.options import Option, check_options, names_in, options_of
 from ruler_common.terminal import command_line
 from ruler_common.text import number_of, plain, without_passwords
 
@@ -30,29 +30,11 @@ class PushCommand:
     revision: Annotated[str | None, Option("Tag to make. Default: v and the data version.")] = None
     create_pr: Annotated[bool, Option("Open a pull request; no tag is made.")] = False
     skip_verify: Annotated[bool, Option("Check the digests of the files, not their rows.")] = False
-    workers: Annotated[
-        int | None,
-        Option("Processes that work at a time. Default: one a core, if the rows repay it.", min=1),
-    ] = None
-    mirror: Annotated[
-        Path | None,
-        Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
-    ] = None
-    tokenizers: Annotated[
-        tuple[str, ...],
-        Option(
-            "Where an unnamed tokenizer is now: NAME=FOLDER; repeatable.",
-            flag="--tokenizer",
-            repeatable=True,
-        ),
-    ] = ()
+    workers: Annotated[int | None, options_of(VerifyOptions)["workers"]] = None
+    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
+    tokenizers: Annotated[tuple[str, ...], options_of(VerifyOptions)["tokenizers"]] = ()
     language_folders: Annotated[
-        tuple[Path, ...],
-        Option(
-            "Folder of a language beyond the 26 (docs/languages.md); repeatable.",
-            flag="--language-folder",
-            repeatable=True,
-        ),
+        tuple[Path, ...], options_of(VerifyOptions)["language_folders"]
     ] = ()
 
     def __post_init__(self) -> None:
@@ -119,10 +101,7 @@ class FetchCommand:
     ] = ()
     revision: Annotated[str | None, Option("Tag or commit. Default: main.")] = None
     verify: Annotated[bool, Option("Verify the release afterwards.")] = False
-    mirror: Annotated[
-        Path | None,
-        Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR"),
-    ] = None
+    mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
 
     def __post_init__(self) -> None:
         check_options(self)

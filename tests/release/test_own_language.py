@@ -168,7 +168,12 @@ FAULTS = {
         '["Cevap"]',
         "does not ask for",
     ),
-    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which is not in none.prompt"),
+    "another none": (
+        "niah.txt",
+        '"none": "hiçbiri"',
+        '"none": "hiç"',
+        "which is not in none.prompt",
+    ),
     "a needle without value": (
         "niah.txt",
         "veriyor: {value}",
