@@ -84,13 +84,16 @@ def choose_sampling(
             return Sampling({"top_p": 1.0, **flags}, "flags")
         return Sampling(flags, UNTOLD, neutral=False)
     model = {name: defaults[name] for name in MODEL_SAMPLERS if defaults.get(name) is not None}
-    if not model.get("temperature") and "temperature" not in flags:
-        model["temperature"] = 0.0
+    if "temperature" not in model:  # as transformers reads the file: sampling has 1.0 by default
+        model["temperature"] = 1.0 if defaults.get("do_sample") else 0.0
     return Sampling({"top_p": 1.0, **model, **flags}, "the model's generation_config.json")
 
 
 def read_generation_config(model: str, revision: str | None = None) -> dict[str, Any] | None:
-    """Return the generation_config.json of a folder or a Hub repository; None without one."""
+    """Return the generation_config.json of a folder or a Hub repository; None without one.
+
+    Empty if it says that the model does not sample (`do_sample` is false).
+    """
     try:
         from transformers import GenerationConfig
 

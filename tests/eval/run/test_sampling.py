@@ -14,7 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
-from ruler_eval.run.sampling import choose_sampling
+from ruler_eval.run.sampling import choose_sampling, read_generation_config
 from tests.eval.run import tiny_model
 from tests.eval.run.backends.model_server import MODEL, VLLM, Reply, Request, answer, model_server
 from tests.eval.run.run_options import model_options
@@ -24,6 +24,24 @@ pytestmark = pytest.mark.skipif(
 )
 QWEN3 = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
 """Of the generation_config.json of Qwen3."""
+
+
+@pytest.mark.parametrize(
+    ("config", "temperature"),
+    [
+        ({"do_sample": True}, 1.0),  # as gpt-oss's
+        ({"do_sample": True, "temperature": 0.6}, 0.6),
+        ({"eos_token_id": 2}, 0.0),
+        ({"do_sample": False, "temperature": 0.6}, 0.0),
+    ],
+)
+def test_a_model_is_sampled_as_its_generation_config_says(
+    tmp_path: Path, config: dict[str, Any], temperature: float
+) -> None:
+    (tmp_path / "generation_config.json").write_text(json.dumps(config), encoding="utf-8")
+    options = RunOptions("r", configs="vt_4k", backend="oracle", out="RUN", thinking="on")
+    found = choose_sampling(options, lambda: read_generation_config(str(tmp_path)))
+    assert found.values["temperature"] == temperature
 
 
 @pytest.fixture(scope="module")
