@@ -89,12 +89,15 @@ def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
 def _given(options: DecideOptions) -> dict[str, Any]:
     """Return the options of model B's run that are not the default."""
     known = options_of(DecideOptions)
-    return {
-        field.name: value
-        for field in fields(DecideOptions)
-        if field.name in known and known[field.name].panel == MODEL_B
-        if (value := getattr(options, field.name)) not in (None, False, {})
-    }
+    given = {}
+    for field in fields(DecideOptions):
+        if field.name not in known or known[field.name].panel != MODEL_B:
+            continue
+        value = getattr(options, field.name)
+        if value is None or value is False or value == {}:  # 0 is given: --temperature 0
+            continue
+        given[field.name] = value
+    return given
 
 
 def as_run(results: Results) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
+from ruler_release.api.decisions import options_of_model_b
 from tests.eval.run import small_release
 from tests.eval.scoring_helpers import ruler
 
@@ -349,6 +350,16 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(
 def test_decide_has_every_option_of_run_that_a_decision_can_have() -> None:
     run, decide = options_of(RunOptions), options_of(DecideOptions)
     assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {"base", "other", "max_drop"}
+
+
+def test_an_option_of_0_wins_over_what_the_base_was_run_with(base: Path, tmp_path: Path) -> None:
+    results = load(base)
+    results["run"]["sampling"] = {"temperature": 0.6, "top_p": 0.9, "seed": 3}
+    options = DecideOptions(
+        base, max_drop=2, backend="oracle", out=tmp_path / "b", temperature=0.0, seed=0
+    )
+    run = options_of_model_b(options, results)
+    assert (run.temperature, run.top_p, run.seed) == (0.0, 0.9, 0)
 
 
 @pytest.mark.parametrize(
