@@ -362,6 +362,16 @@ def test_an_option_of_0_wins_over_what_the_base_was_run_with(base: Path, tmp_pat
     assert (run.temperature, run.top_p, run.seed) == (0.0, 0.9, 0)
 
 
+def test_what_the_base_did_not_choose_itself_is_left_to_model_b(base: Path, tmp_path: Path) -> None:
+    """A server's unknown default, and a field of generation_config.json that is not an option."""
+    results = load(base)
+    sampling = {"temperature": "the server's default", "top_k": 20, "repetition_penalty": 1.1}
+    results["run"]["sampling"] = sampling
+    options = DecideOptions(base, max_drop=2, backend="oracle", out=tmp_path / "b")
+    run = options_of_model_b(options, results)
+    assert (run.temperature, run.top_k) == (None, 20)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
