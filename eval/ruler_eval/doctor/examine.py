@@ -146,7 +146,7 @@ class Examination:
         self.asker = asker or start_asker(options, self.release, self.salt)
         self.unchecked = not_planned(self.asker, options.level)
         self.answers: dict[str, dict[Key, Answer]] = {}
-        self.hits: float | None = None
+        self.hits: float | None = state.get("cache_hits")
         """Tokens of the prefix cache that were hit, if the server's /metrics count them."""
         try:
             self.plan = self._plan()
@@ -350,12 +350,14 @@ class Examination:
 
     def _ask_wave(self, wave: Sequence[Key]) -> None:
         """Ask the rows of a wave under every condition, as far as answers are missing."""
-        before = self.asker.metrics_hits()
-        for key in wave:
-            self._ask_after_cold(key)
-        after = self.asker.metrics_hits()
-        if before is not None and after is not None:
-            self.hits = (self.hits or 0.0) + after - before
+        missing = [key for key in wave if any(key not in self.answers[s.name] for s in AFTER_COLD)]
+        if missing:
+            before = self.asker.metrics_hits()
+            for key in missing:
+                self._ask_after_cold(key)
+            after = self.asker.metrics_hits()
+            if before is not None and after is not None:
+                self.hits = (self.hits or 0.0) + after - before
         for side in self.plan.sides:
             if side not in AFTER_COLD:
                 for group in _groups(wave, side.together or len(wave)):
@@ -364,8 +366,6 @@ class Examination:
     def _ask_after_cold(self, key: Key) -> None:
         """Ask a row cold and then again; if an earlier session asked it cold, that is repeated."""
         missing = [side for side in AFTER_COLD if key not in self.answers[side.name]]
-        if not missing:
-            return
         if COLD not in missing:
             prompt = self.asker.prompt(key[0], self.rows[key], COLD)
             assert prompt is not None

@@ -98,6 +98,32 @@ def test_it_goes_on_where_it_stopped(root: Path, values: dict[int, str], tmp_pat
     assert again.asked == []
 
 
+class WithMetrics(Counting):
+    """Reports the hits of its prefix cache, as vLLM's /metrics do."""
+
+    hits = 0
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for completion in super().generate(prompts):
+            self.hits += completion.cached_tokens or 0
+            yield completion
+
+    def metrics(self) -> str:
+        return f"vllm:prefix_cache_hits_total {self.hits}\n"
+
+
+def test_cache_hits_of_an_earlier_session_count(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    """The same command again asks nothing, and its /metrics count nothing."""
+    out, engine = tmp_path / "out", SickEngine(values, seed=1, skill=0.9)
+    states = []
+    for _ in range(2):
+        verdict = examination(root, out, WithMetrics(engine)).run()
+        states += [finding.state for finding in verdict.findings if finding.name == "cache"]
+    assert states == ["same", "same"]
+
+
 def test_its_sides_are_run_folders(root: Path, values: dict[int, str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     examination(root, out, SickBackend(SickEngine(values, fault="cache", loss=0.5))).run()
