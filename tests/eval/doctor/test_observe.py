@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import ruler_dataset
+from ruler_eval.doctor.findings import Answer
+from ruler_eval.doctor.observe import SeenRow, find_patterns
 from tests.eval.run import small_release
 from tests.in_process import ruler
 
@@ -104,6 +106,27 @@ def test_prompts_that_the_server_shortened_are_counted(
     code, text, seen = observed(changed(run, tmp_path / "R", root, shorten), tmp_path)
     assert (code, seen["patterns"][0]["name"]) == (1, "tokens")
     assert "it read 2050 of 3900 tokens" in text
+
+
+@pytest.mark.parametrize(("longer", "named"), [(0.1, ["window"]), (0.6, [])])
+def test_all_tasks_that_fall_at_one_length_point_to_the_window(
+    longer: float, named: list[str]
+) -> None:
+    rows = [
+        seen_row(task, length, index, score=index < 20 * share)
+        for task in ("vt", "cwe", "fwe")
+        for length, share in ((4096, 0.9), (8192, longer))
+        for index in range(20)
+    ]
+    assert [pattern.name for pattern in find_patterns(rows, {})] == named
+
+
+def seen_row(task: str, length: int, index: int, score: bool) -> SeenRow:
+    """A row of a run that was answered within its tokens."""
+    record: Any = {"error": None, "prediction": "12345", "finish_reason": "stop"}
+    row: Any = {"index": index, "input": "What is it?"}
+    answer = Answer(score=float(score))
+    return SeenRow(record=record, row=row, answer=answer, task=task, length=length, place=0.5)
 
 
 def test_scores_are_shown_by_cached_share(run: Path, root: Path, tmp_path: Path) -> None:
