@@ -6,7 +6,7 @@ BuildOptions("ruler", lengths=("4k", "128k"), tokenizers="qwen2.5")
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -17,14 +17,13 @@ ENGINES = ("processes", "ray")
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BuildOptions:
     """The options of a build. Raises RulerError for a value that no build can have."""
 
     root: Annotated[
         Place, Option("Folder of the release, made or extended.", argument=True, metavar="DIR")
-    ]
-    _: KW_ONLY
+    ] = field(kw_only=False)
     suite: Annotated[
         Place,
         Option(
@@ -139,12 +138,11 @@ class BuildOptions:
         check_options(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """The options of a verification."""
 
-    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")]
-    _: KW_ONLY
+    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(kw_only=False)
     audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
     workers: Annotated[
         int | None,

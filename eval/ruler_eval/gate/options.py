@@ -6,7 +6,7 @@ DecideOptions("runs/base", max_drop=2, backend="vllm", model="org/quantised", ou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from ruler_common.options import Names, Option, Place, check_options, options_of
@@ -25,13 +25,13 @@ def _as_in_run(name: str, help: str = "") -> Option:
     return replace(option, panel=MODEL_B, help=help or option.help)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DecideOptions:
     """The options of a decision. What is not given here of B's run is as in A's."""
 
     base: Annotated[
         Place, Option("Model A: a RUN folder, or a results.json.", argument=True, metavar="A")
-    ]
+    ] = field(kw_only=False)
     other: Annotated[
         Place | None,
         Option(
@@ -39,8 +39,7 @@ class DecideOptions:
             argument=True,
             metavar="[B]",
         ),
-    ] = None
-    _: KW_ONLY
+    ] = field(default=None, kw_only=False)
     max_drop: Annotated[
         float, Option("Points that B may lose over all, fixed before the first row.")
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from ruler_common.options import Names, Option, Place, check_options
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """The options of a page."""
 
@@ -19,8 +19,7 @@ class ReportOptions:
         Option(
             "RUN folders, or results.json files of `ruler score`.", argument=True, metavar="RUN..."
         ),
-    ]
-    _: KW_ONLY
+    ] = field(kw_only=False)
     out: Annotated[Place, Option("The page.", short="-o", metavar="FILE")] = "report.html"
     title: Annotated[str | None, Option("The title of the page.")] = None
     names: Annotated[

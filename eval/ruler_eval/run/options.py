@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +60,7 @@ def parse_arguments(pairs: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options of a run. Raises RulerError for a value that no run can have."""
 
@@ -72,8 +72,7 @@ class RunOptions:
             short="-d",
             metavar="RELEASE",
         ),
-    ]
-    _: KW_ONLY
+    ] = field(kw_only=False)
     configs: Annotated[
         Names,
         Option(

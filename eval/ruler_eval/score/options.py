@@ -6,7 +6,7 @@ ScoreOptions("runs/qwen", threshold="base")
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ CUTS = ("protocol", "wrong", "score")
 FILES, RULES = "What the files do not say", "Rules"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PredictionOptions:
     """Which predictions are read, of which release, and what their files do not say."""
 
@@ -29,8 +29,7 @@ class PredictionOptions:
             argument=True,
             metavar="FILES...",
         ),
-    ]
-    _: KW_ONLY
+    ] = field(kw_only=False)
     dataset: Annotated[
         Place | None,
         Option(
