@@ -11,7 +11,7 @@ a view in the terminal and as a page, `page/rows.py` in the dialog of `ruler rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -26,6 +26,7 @@ from markupsafe import Markup
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.text import shortened
+from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page import difference_section as differences
 from ruler_eval.report.page import error_section as errors
 from ruler_eval.report.page import language_section, score_section, task_section
@@ -213,9 +214,7 @@ def build_sections(
     if doctor is not None:
         headline, table = engine_verdict(doctor)
         sections.append(Section(id="engine", title="Engine", sentences=[headline], table=table))
-    sections.append(
-        Section(id="runs", title="What was run", template="runs.html.j2", more=facts)
-    )
+    sections.append(Section(id="runs", title="What was run", template="runs.html.j2", more=facts))
     return sections
 
 
@@ -259,9 +258,7 @@ def render(
     return f"{before_sentence}{shown.sentence}{after_sentence}{shown.text}{after_rows}"
 
 
-def _script_data(
-    page: PageInput, sections: Sequence[Section], rows: PageRows
-) -> dict[str, Any]:
+def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -> dict[str, Any]:
     """Return the data of page.js."""
     figures = {}
     for section in sections:
@@ -273,7 +270,7 @@ def _script_data(
         counts = {name: [len(row.scores), len(row.wrong)] for name, row in rows_by_config.items()}
         runs.append({"label": run.label, "show": show_command(run), "counts": counts})
     series = [{"label": item.label, "run": item.run_number} for item in page.series]
-    return {"series": series, "runs": runs, "kinds": errors.KINDS, "figures": figures}
+    return {"series": series, "runs": runs, "kinds": KINDS, "figures": figures}
 
 
 def _read(name: str) -> str:

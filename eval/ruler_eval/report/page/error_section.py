@@ -93,7 +93,7 @@ def count_errors(
 def error_kinds(errors: Sequence[TaskErrors]) -> list[ErrorKind]:
     """Return the kinds that occur, numbered from 1; a kind has the same colour on every page."""
     occurring = {kind for task in errors for kind in task.kinds}
-    kinds = []
+    kinds: list[ErrorKind] = []
     for name, colour in KIND_COLOURS.items():
         if name in occurring:
             number = str(len(kinds) + 1)
@@ -195,9 +195,7 @@ def _bars(
     label: str, records: Sequence[Record], kinds: Sequence[ErrorKind], axis_end: int
 ) -> dict[str, Any]:
     order = list(dict.fromkeys(record["task"] for record in records))
-    scale = alt.Scale(
-        domain=[kind.name for kind in kinds], range=[kind.colour for kind in kinds]
-    )
+    scale = alt.Scale(domain=[kind.name for kind in kinds], range=[kind.colour for kind in kinds])
     x = alt.X("start:Q", title="% of rows", scale=alt.Scale(domain=[0, axis_end]))
     tooltip = [
         "task:N",

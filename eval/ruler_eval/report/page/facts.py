@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ruler_common.frozen import are_frozen
-from ruler_common.text import number_of, shortened, visible
+from ruler_common.text import shortened, visible
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES, rule_options
 from ruler_eval.score.results import rows_of, warnings_of
@@ -62,9 +62,7 @@ def run_facts(run: ReportedRun) -> RunFacts:
     for key in TROUBLES:
         if count := sum(cell[key] for cell in cells.values()):
             counts[key] = count
-    data = " ".join(
-        filter(None, [DATASET_TITLES[dataset["name"]], _text(dataset["data_version"])])
-    )
+    data = " ".join(filter(None, [DATASET_TITLES[dataset["name"]], _text(dataset["data_version"])]))
     notes = [shortened(note, _MAX_NOTE) for note in results["notes"][:_MAX_NOTES]]
     if len(results["notes"]) > _MAX_NOTES:
         notes.append(f"and {len(results['notes']) - _MAX_NOTES} more notes in results.json")
@@ -98,7 +96,7 @@ def run_facts(run: ReportedRun) -> RunFacts:
         facts[TROUBLE_NAMES[key].capitalize()] = f"{count:,}"
     troubles = [["configuration", "rows", *(TROUBLE_NAMES[key] for key in counts)]]
     for name, cell in cells.items():
-        if any(cell[key] for key in counts):  # type: ignore[literal-required]
+        if any(cell[key] for key in counts):
             troubles.append([name, str(cell["n"]), *(str(cell[key]) for key in counts)])
     return RunFacts(
         label=run.label,
@@ -125,7 +123,9 @@ def _settings_text(settings: object) -> str:
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
         for part, setting in value.items() if isinstance(value, Mapping) else [("", value)]:
             if setting not in (None, "", "unknown", {}):
-                texts.append(f"{name}.{part} {_text(setting)}" if part else f"{name} {_text(setting)}")
+                texts.append(
+                    f"{name}.{part} {_text(setting)}" if part else f"{name} {_text(setting)}"
+                )
     return ", ".join(texts) or NOT_RECORDED
 
 

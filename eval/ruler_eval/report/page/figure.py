@@ -1,4 +1,4 @@
-"""A figure of the page, and what its charts share: colours, an axis of lengths, dots with intervals.
+"""A figure of the page, and what its charts share: colours, an axis of lengths, intervals.
 
 A figure's records are the only source of its chart, its table, its CSV file and of the rows that a
 click opens. A record has:
@@ -206,5 +206,7 @@ def text_on(background: str) -> str:
     luminance = 0.0  # WCAG's relative luminance
     for start, weight in ((1, 0.2126), (3, 0.7152), (5, 0.0722)):
         share = int(background[start : start + 2], 16) / 255
-        luminance += weight * (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4)
+        luminance += weight * (
+            share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        )
     return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"

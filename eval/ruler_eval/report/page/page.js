@@ -180,7 +180,7 @@
     });
   }
   for (const button of all("[data-record]")) {
-    button.setAttribute("aria-label", button.title);
+    button.title ||= button.getAttribute("aria-label");
     button.addEventListener("click", () => {
       const figure = data.figures[button.dataset.figure];
       open(figure, figure.records[Number(button.dataset.record)], button.dataset.depth ?? "");
@@ -312,7 +312,8 @@
   }
   function article(row, other) {
     const node = element("article", "row"), head = element("h3"), answer = row.answers[shown.label];
-    head.append(element("span", "", row.several ? `${row.config}, row ${row.index}` : `Row ${row.index}`), verdict(answer));
+    const title = row.several ? `${row.config}, row ${row.index}` : `Row ${row.index}`;
+    head.append(element("span", "", title), verdict(answer));
     if (answer.kind) {
       const why = element("span", "why");
       why.append(element("b", "", answer.kind), ` ${data.kinds[answer.kind] || ""}`);

@@ -238,7 +238,7 @@ def _read_release(
                 _sort_answers(index, row, members)
                 if index in indices:
                     views[index] = _view(index, row, members)
-    return list(views.values())
+    return [views[index] for index in indices if index in views]
 
 
 def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> list[RowView]:
@@ -259,11 +259,12 @@ def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> lis
             _sort_answers(index, row, same_row)
             if index in indices:
                 views.append(_view(index, row, same_row))
+    views.sort(key=lambda view: indices.index(view.row["index"]))
     return views
 
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
-    """Return a row as far as the file of its answer holds it; without a prompt its text is empty."""
+    """Return a row as far as the file of its answer holds it; its text may be empty."""
     answer = rows.answers.get(index)
     if answer is None or not answer.outputs:
         return {"index": index}

@@ -155,7 +155,8 @@ def open_runs(
     labels = _labels(
         names or [results["model"] or "unnamed model" for results in all_results], paths
     )
-    runs, series = [], []
+    runs: list[ReportedRun] = []
+    series: list[Series] = []
     tokens: dict[str, int] = {}  # of each length
     scored: set[str] = set()
     tasks: dict[str, None] = {}
@@ -217,19 +218,10 @@ def _with_answers(
     references: Path | None,
 ) -> ReportedRun:
     """Return a run with its answers; without them if their files or their release are missing."""
-    folder = path if path.is_dir() else path.parent
-    files = []
-    for name in results["predictions"]:
-        for file in (folder / Path(name).name, Path(name)):  # next to the results, or as scored
-            if file.is_file():
-                files.append(file)
-                break
-    if not files or len(files) < len(results["predictions"]):
+    files = _find_files(results, path if path.is_dir() else path.parent)
+    if not files:
         problem = "the files that were scored are not here any more"
         return ReportedRun(label=label, results=results, problem=problem)
-    folders = {file.parent for file in files}
-    if len(folders) == 1 and (files[0].parent / "run.json").is_file():
-        files = [*folders]  # so that run.json is read once
     source = _source(results, dataset, revision, references)
     try:
         predictions, release = source.open(files, keep_prompts=True)
@@ -253,9 +245,23 @@ def _with_answers(
     answers = {}
     for name in results["configurations"]:
         answers[name] = joined[name].answers if name in joined else {}
-    return ReportedRun(
-        label=label, results=results, release=release, answers=answers, places=files
-    )
+    return ReportedRun(label=label, results=results, release=release, answers=answers, places=files)
+
+
+def _find_files(results: Results, folder: Path) -> list[Path]:
+    """Return the scored files, or the run folder that has them all; nothing if one is missing."""
+    files = []
+    for name in results["predictions"]:
+        file = folder / Path(name).name  # next to the results
+        if not file.is_file():
+            file = Path(name)
+        if not file.is_file():
+            return []
+        files.append(file)
+    folders = {file.parent for file in files}
+    if len(folders) == 1 and (files[0].parent / "run.json").is_file():
+        return [*folders]  # so that run.json is read once
+    return files
 
 
 def _source(

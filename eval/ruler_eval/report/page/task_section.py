@@ -19,8 +19,8 @@ from ruler_eval.report.page.figure import (
     spec_of,
 )
 from ruler_eval.report.page.runs import COLOURS, SHAPES, Length, PageInput, Series
-from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES
 from ruler_eval.report.table_parts import bounds
+from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, combine
 from ruler_eval.score.results import Cell
 from ruler_eval.score.scoring import mean_bins
@@ -148,7 +148,9 @@ def _depth_map(
             }
             for number, depth_bin in enumerate(bins):
                 score = depth_bin["score"]
-                record[f"bin{number}"] = None if score is None else f"{score:.1f} ({depth_bin['n']})"
+                record[f"bin{number}"] = (
+                    None if score is None else f"{score:.1f} ({depth_bin['n']})"
+                )
             records.append(record)
     depths_columns = [Column(f"{10 * n} to {10 * n + 10} %", f"bin{n}") for n in range(10)]
     return Figure(
@@ -170,11 +172,13 @@ def complexity(page: PageInput) -> list[Figure]:
         if series.run.results["dataset"]["standard"] is False:
             for number, panel in enumerate(panels(series.run.results)):
                 if panel.tokenizer == series.tokenizer:
-                    figures.append(_panel(page, series, f"complexity-{series.id}-{number}", panel))
+                    figures.append(
+                        panel_figure(page, series, f"complexity-{series.id}-{number}", panel)
+                    )
     return figures
 
 
-def _panel(page: PageInput, series: Series, name: str, panel: Panel) -> Figure:
+def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Figure:
     """Return the chart of scores by the panel's parameter, with a line for each length.
 
     A task that was scored only at `0k`, while others have more lengths, is a dashed horizontal

@@ -16,11 +16,12 @@ from ruler_eval.analysis.compare import CellDifference, Comparison, Side
 from ruler_eval.report.page.difference_section import Pair
 from ruler_eval.report.page.runs import PageInput, Series
 from ruler_eval.report.table_parts import bounds, number
-from ruler_eval.report.terminal import effective_between, relative_name
+from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between, relative_name
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import GroupSummary, Interval
 
 _SURE = 0.05
+UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "cut")
 _MAX_SENTENCE = 960  # characters
 
 
@@ -101,7 +102,10 @@ class Lead:
 def _lead(pairs: Sequence[Pair], first: Series, second: Series) -> Lead | None:
     """Return how two series compare; None if their runs are not paired."""
     for pair in pairs:
-        if pair.comparison is not None and {pair.a, pair.b} == {first.run_number, second.run_number}:
+        if pair.comparison is not None and {pair.a, pair.b} == {
+            first.run_number,
+            second.run_number,
+        }:
             return Lead(pair.comparison, 1 if pair.a == first.run_number else -1)
     return None
 
@@ -195,9 +199,9 @@ def _not_answered(page: PageInput) -> list[str]:
     for run in page.runs:
         cells = run.results["configurations"].values()
         counts = []
-        for key, name in (("missing", "missing"), ("failed", "failed"), ("cut", "truncated")):
+        for key in UNANSWERED:
             if count := sum(cell[key] for cell in cells):
-                counts.append(f"{count:,} {name}")
+                counts.append(f"{count:,} {TROUBLE_NAMES[key]}")
         if counts:
             rows = sum(cell["n"] for cell in cells)
             texts.append(f"{run.label} {', '.join(counts)} of {rows:,} rows")
