@@ -43,7 +43,7 @@ def files_of(
     oneruler `all_8k` is all 26 languages, and no pair of two. With `partly` a group has the files
     that are there. Raises RulerError for what is not there.
     """
-    names = Names.in_manifest(manifest)
+    names = Names.from_manifest(manifest)
     tasks = names.configs(config, manifest["tokenizers"])
     if tokenizer and tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
         raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
