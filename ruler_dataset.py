@@ -49,7 +49,7 @@ def files_of(
 
     Raises RulerError if the release does not have the configuration.
     """
-    names = Names.in_manifest(manifest)
+    names = Names.from_manifest(manifest)
     tasks = names.configs(config, manifest["tokenizers"])
     if tokenizer:
         if tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
