@@ -24,7 +24,7 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Part, plan_rows, read_rows
+from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
@@ -177,9 +177,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
-    part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    release = Release.open(order.dataset)
-    rows = read_rows(release, plan_rows(release, [part], order)[0])
+    rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:
