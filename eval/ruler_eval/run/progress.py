@@ -17,6 +17,9 @@ from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
 
+LOG_SECONDS = 60.0
+"""Seconds between two lines of the bar in a log file."""
+
 
 class Progress:
     """The estimate, then a bar over prompt tokens with rows, speed and failures; both can be quiet.
@@ -34,9 +37,10 @@ class Progress:
         self.bar = tqdm(
             total=estimate.prompt_tokens,
             bar_format="{bar:10} {remaining}{postfix}",
-            disable=True if quiet else None,  # None: shown on a terminal only
+            disable=quiet,
             smoothing=0,  # a row of a million tokens takes minutes
             dynamic_ncols=True,
+            mininterval=0.1 if sys.stderr.isatty() else LOG_SECONDS,
         )
         self._rows = estimate.rows * estimate.samples
         self._states: Counter[str] = Counter()
@@ -64,7 +68,7 @@ class Progress:
         self.bar.update(row_tokens)
 
 
-@dataclass
+@dataclass(repr=False)
 class RunSummary:
     """The states of all rows of a run, and what this session did."""
 
@@ -88,6 +92,10 @@ class RunSummary:
     differences: int = 0
     """This session's prompts whose length the server counted differently from our template."""
     started: float = field(default_factory=time.monotonic)
+
+    def __repr__(self) -> str:
+        """Show how many rows ended in each state."""
+        return f"RunSummary({dict(self.total)}, missing={self.missing})"
 
     def add(self, config: str, records: Iterable[Record]) -> None:
         """Count the recorded rows of a configuration."""
