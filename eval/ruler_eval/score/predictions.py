@@ -60,7 +60,7 @@ class Predictions:
     run: RunFacts = field(default_factory=RunFacts)
     files: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
-    names: Names = field(default_factory=lambda: Names.of("ruler"))
+    names: Names = field(default_factory=lambda: Names.standard("ruler"))
 
 
 @dataclass(frozen=True)
@@ -299,11 +299,11 @@ class PredictionSource:
         """Return the task names of the files' data set: of their run, --config, or file names."""
         for run in (run for found in sources for run in found.settings):
             if "dataset" in run:
-                return Names.of(run["dataset"])
+                return Names.standard(run["dataset"])
         if self.config:
-            return Names.of(dataset_of(self.config))
+            return Names.standard(dataset_of(self.config))
         files = [file for found in sources for file in found.files]
-        return Names.of("oneruler" if any(map(_is_oneruler, files)) else "ruler")
+        return Names.standard("oneruler" if any(map(_is_oneruler, files)) else "ruler")
 
 
 def _names_of(predictions: Predictions) -> Names:
@@ -322,7 +322,7 @@ def _names_of(predictions: Predictions) -> Names:
             f"'{second.where}' '{second.config}' of {dataset_of(second.config)}: score one data "
             "set at a time."
         )
-    return Names.of(next(iter(found)))
+    return Names.standard(next(iter(found)))
 
 
 def _is_oneruler(file: Path) -> bool:
