@@ -142,7 +142,9 @@ class BuildOptions:
 class VerifyOptions:
     """The options of a verification."""
 
-    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(kw_only=False)
+    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(
+        kw_only=False
+    )
     audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
     workers: Annotated[
         int | None,

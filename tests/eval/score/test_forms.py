@@ -17,9 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ruler_eval.score.prediction_file import forms
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.prediction_file import forms
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import column, ruler

@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ruler_eval.score.prediction_file import forms
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.prediction_file import forms
 from ruler_eval.score.predictions import read
 
 
