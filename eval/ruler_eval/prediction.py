@@ -1,6 +1,6 @@
 """One answer to one row, and the configuration that the row is of.
 
-read_name(Names.of("ruler"), "vt_10000").max_length            # 10000
+read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
     if dataset not in TASKS:
         return
     configs = {_config(dataset, cell): name for name, cell in cells.items()}
-    names = Names.of(dataset)
+    names = Names.standard(dataset)
     groups = [(group.name, tasks) for group, tasks in names.whole_groups(configs)]
     for name, tasks in [*groups, *names.whole_languages(configs)]:
         members = [configs[task] for task in tasks]

@@ -75,7 +75,9 @@ def whole_results(found):
         "mode": None,
         "run": {},
         "predictions": {},
-        "summary": aggregates.summary(cells, rows_by_config(results), Names.of(dataset["name"])),
+        "summary": aggregates.summary(
+            cells, rows_by_config(results), Names.standard(dataset["name"])
+        ),
         "notes": [],
         **found,
         "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
@@ -162,7 +164,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
         table = [_oneruler_row(config, index, none) for index in range(rows)]
         tokens = {"min": 500, "mean": 500.0, "max": 500}
         files[config.path] = write_file(root, config, table, tokens=tokens, unit=1, repeats=1)
-    names = Names.of("oneruler")
+    names = Names.standard("oneruler")
     manifest = {
         "format": 1,
         "dataset": "oneruler",

@@ -1,6 +1,6 @@
 """Name the configurations of other tools' files, by what a file says and what the caller adds.
 
-    naming = Naming(names=Names.of("ruler"))
+    naming = Naming(names=Names.standard("ruler"))
     naming.config_name("vt", 4096, Path("4096/pred/vt.jsonl"))          # "vt_4k"
     naming.config_name("vt", 128000, Path("samples_vt.jsonl"))          # "vt_128000"
 
@@ -35,7 +35,7 @@ class Naming:
     The fields are the options --length, --tokenizer and --config of `ruler score`.
     """
 
-    names: Names = field(default_factory=lambda: Names.of("ruler"))
+    names: Names = field(default_factory=lambda: Names.standard("ruler"))
     length: str | None = None
     tokenizer: str | None = None
     config: str | None = None

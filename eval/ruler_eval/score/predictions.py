@@ -210,15 +210,15 @@ def _names_of_files(
     """Return the task names of the files' data set: of their run, --config, or file names."""
     for run in settings:
         if "dataset" in run:
-            return Names.of(run["dataset"])
+            return Names.standard(run["dataset"])
     if options.config:
-        return Names.of(dataset_of(options.config))
+        return Names.standard(dataset_of(options.config))
     from ruler_eval.score.other_files import is_oneruler
 
     for source in sources:
         if any(is_oneruler(file) for file in source.files):
-            return Names.of("oneruler")
-    return Names.of("ruler")
+            return Names.standard("oneruler")
+    return Names.standard("ruler")
 
 
 def _names_of_answers(predictions: Predictions) -> Names:
@@ -237,7 +237,7 @@ def _names_of_answers(predictions: Predictions) -> Names:
             f"'{second.where}' '{second.config}' of {dataset_of(second.config)}: score one data "
             "set at a time."
         )
-    return Names.of(next(iter(by_dataset)))
+    return Names.standard(next(iter(by_dataset)))
 
 
 # ---- Reading ---------------------------------------------------------------------------------

@@ -282,10 +282,10 @@ def test_an_unknown_language_in_a_configuration_is_named(tmp_path):
 def test_the_data_set_of_a_configuration_name():
     assert dataset_of("niah_single_8k_bg") == dataset_of("cwe_easy_8k_en-ko_cl100k") == "oneruler"
     assert dataset_of("vt_4k_qwen2.5") == dataset_of("niah_multikey_1_4k") == "ruler"
-    assert path_facts(tmp("en-ko/niah_none/64000/prediction_o3.jsonl"), Names.of("oneruler")) == (
-        *("niah_none", 64000, "en-ko"),
-    )
-    assert read_name(Names.of("ruler"), "vt_10000_qwen2.5").tokenizer == "qwen2.5"
+    assert path_facts(
+        tmp("en-ko/niah_none/64000/prediction_o3.jsonl"), Names.standard("oneruler")
+    ) == (*("niah_none", 64000, "en-ko"),)
+    assert read_name(Names.standard("ruler"), "vt_10000_qwen2.5").tokenizer == "qwen2.5"
 
 
 def tmp(name):

@@ -110,8 +110,8 @@ def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
     record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
     path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
     with pytest.raises(RulerError, match="--config"):
-        read([path], Naming(names=Names.of("oneruler")))
-    naming = Naming(names=Names.of("oneruler"), config="niah_none_8k_en")
+        read([path], Naming(names=Names.standard("oneruler")))
+    naming = Naming(names=Names.standard("oneruler"), config="niah_none_8k_en")
     failed, good = read([path], naming).rows
     assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
 

@@ -58,7 +58,7 @@ class ReportedRun:
         if self.release:
             return self.release.names
         dataset = self.results["dataset"]
-        names = Names.of(dataset["name"])
+        names = Names.standard(dataset["name"])
         return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
