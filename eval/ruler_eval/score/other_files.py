@@ -1,6 +1,6 @@
 """Read a prediction file of another tool: its records, as their form has them, as Predictions.
 
-    read_other_file(Path("4096/pred/vt.jsonl"), options, names, release, False, []).rows
+    read_other_file(Path("4096/pred/vt.jsonl"), options, None, names, release, False, []).rows
 
 forms.toml lists the known forms and says what each of their keys means; `--columns` is the form of
 any other file. What a record does not say, the path of its file does, or another file beside it;
@@ -287,6 +287,7 @@ class OtherFile(NamedTuple):
 def read_other_file(
     file: Path,
     options: PredictionOptions,
+    form: Form | None,
     names: Names,
     release: Release | None,
     keep_prompts: bool,
@@ -295,8 +296,9 @@ def read_other_file(
     """Read a file.
 
     Args:
-        file: the file; its first record identifies its form if `options` have no columns.
+        file: the file.
         options: what the caller says of it.
+        form: the form of --columns; without it the first record identifies the form.
         names: the names of tasks.
         release: the release whose rows the prompts in the file must be of, if there is one.
         keep_prompts: whether the prompts are kept.
@@ -306,7 +308,6 @@ def read_other_file(
         RulerError: for a file of no known form, a record without what it needs, and a prompt of
             another row.
     """
-    form = None if options.columns is None else form_of_columns(options.columns)
     if file.suffix == ".parquet":
         records: Iterable[tuple[str, Any]] = _parquet(file, form)
     elif file.suffix == ".csv":

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -26,6 +26,9 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import RUN_FILE, RunFacts, is_own_file, own_predictions, run_facts
+
+if TYPE_CHECKING:
+    from ruler_eval.score.other_files import Form
 
 INSPECT_LOG = ".eval"
 _SHOWN = 4  # names of runs in a message
@@ -80,6 +83,11 @@ def open_predictions(
     """
     if options.references is not None and options.dataset is not None:
         raise RulerError("--references and --dataset both name references: give one of them.")
+    form = None
+    if options.columns is not None:
+        from ruler_eval.score.other_files import form_of_columns
+
+        form = form_of_columns(options.columns)
     sources = [find_files(path) for path in paths(options.files)]
     settings = [run for source in sources for run in source.settings]
     release = _open_release(options, settings)
@@ -90,7 +98,7 @@ def open_predictions(
         parse_length(options.length, names.dataset)
     predictions = Predictions(names=names)
     with without_garbage_collection():
-        _read(predictions, sources, options, release, keep_prompts)
+        _read(predictions, sources, options, form, release, keep_prompts)
         if options.references is not None:
             from ruler_eval.score.references import add_references
 
@@ -247,6 +255,7 @@ def _read(
     predictions: Predictions,
     sources: Sequence[RunFiles],
     options: PredictionOptions,
+    form: Form | None,
     release: Release | None,
     keep_prompts: bool,
 ) -> None:
@@ -259,13 +268,19 @@ def _read(
                 from ruler_eval.score import inspect_log
 
                 rows, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
-            elif options.columns is None and is_own_file(file):
+            elif form is None and is_own_file(file):
                 rows, run = list(own_predictions(file, predictions.damaged)), str(file.parent)
             else:
                 from ruler_eval.score.other_files import read_other_file
 
                 rows, run, model = read_other_file(
-                    file, options, predictions.names, release, keep_prompts, predictions.damaged
+                    file,
+                    options,
+                    form,
+                    predictions.names,
+                    release,
+                    keep_prompts,
+                    predictions.damaged,
                 )
                 models.update({model: None} if model else {})
             predictions.rows += rows
