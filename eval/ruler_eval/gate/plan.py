@@ -20,8 +20,8 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import row_order
 from ruler_eval.run.plan import RunPlan
+from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
-from ruler_eval.score.run_facts import stopped_at
 
 WAVE, WAVE_OVER_LENGTHS = 10, 2
 """New rows of each task and length that are answered together: at one length, over several."""

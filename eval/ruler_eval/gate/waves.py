@@ -22,7 +22,8 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
 from ruler_eval.score.row_score import ScoringRules, row_score
@@ -189,8 +190,12 @@ class RunInWaves:
         """Add results to run.json, write results.json, and return how the rows ended."""
         self.work.record(results)
         summary = self.work.finish(self._part(0, self._rows_answered))
-        source = PredictionSource(dataset=self.options.release, revision=self.options.data_revision)
-        predictions, release = source.open([self.options.folder])
+        run = PredictionOptions(
+            self.options.folder,
+            dataset=self.options.release,
+            revision=self.options.data_revision,
+        )
+        predictions, release = open_predictions(run)
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         scored = scoring.score(predictions, release, rules)
         write_results(scored, self.options.folder / "results.json")

@@ -8,17 +8,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tqdm import tqdm
-
-from ruler_common.terminal import sentences
+from ruler_common.terminal import note, progress_bar, sentences
 from ruler_common.text import number_of, plain, printable
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
-
-LOG_SECONDS = 60.0
-"""Seconds between two lines of the bar in a log file."""
 
 
 class Progress:
@@ -31,26 +26,19 @@ class Progress:
         self, estimate: Estimate, price: tuple[float, float] | None = None, quiet: bool = False
     ) -> None:
         self._quiet = quiet
-        if not quiet:
-            for line in estimate.lines(price):
-                print(sentences(line), file=sys.stderr)
-        self.bar = tqdm(
-            total=estimate.prompt_tokens,
-            bar_format="{bar:10} {remaining}{postfix}",
-            disable=quiet,
-            smoothing=0,  # a row of a million tokens takes minutes
-            dynamic_ncols=True,
-            mininterval=0.1 if sys.stderr.isatty() else LOG_SECONDS,
-        )
-        self._rows = estimate.rows * estimate.samples
         self._states: Counter[str] = Counter()
+        self._rows = estimate.rows * estimate.samples
         self._tokens = 0
         self._started = time.monotonic()
+        if not quiet:
+            for line in estimate.lines(price):
+                note(sentences(line))
+        self.bar = progress_bar("rows", estimate.prompt_tokens, quiet)
 
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""
         if not self._quiet:
-            tqdm.write(plain(hide_keys(text)), file=sys.stderr)
+            self.bar.write(plain(hide_keys(text)), file=sys.stderr)
 
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
@@ -61,10 +49,13 @@ class Progress:
             self._tokens += usage["prompt_tokens"] + usage["completion_tokens"]
         speed = self._tokens / max(time.monotonic() - self._started, 1e-9)
         text = f"rows {states.total():,}/{self._rows:,}, {speed:,.0f} tokens/s"
-        for state, what in (("error", "failed"), ("length", "truncated"), ("does_not_fit", "long")):
-            if states[state]:
-                text += f", {states[state]:,} {what}"
-        self.bar.set_postfix_str(text, refresh=False)
+        if states["error"]:
+            text += f", {states['error']:,} failed"
+        if states["length"]:
+            text += f", {states['length']:,} truncated"
+        if states["does_not_fit"]:
+            text += f", {states['does_not_fit']:,} too long"
+        self.bar.set_description_str(text, refresh=False)
         self.bar.update(row_tokens)
 
 

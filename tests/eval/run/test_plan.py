@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -73,13 +74,6 @@ def test_the_estimate_stands_before_the_first_row(small: Path, tmp_path: Path) -
     assert result.stderr.startswith("To do: 5 rows of 1 configuration, ")
 
 
-class Terminal(io.StringIO):
-    """A stream on which a bar is shown."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     record: Record = {
         "config": "vt_4k",
@@ -91,12 +85,14 @@ def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
         "error": None,
         "thinking_ended": None,
     }
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
     progress = Progress(Estimate(rows=2, configs=1, prompt_tokens=1000))
+    time.sleep(0.15)  # a bar is drawn ten times a second
     progress.add(record, 900)
-    assert (progress.bar.n, progress.bar.total) == (900, 1000)
-    assert progress.bar.postfix == "rows 1/2, 0 tokens/s"
-    progress.bar.close()
+    assert "\r#########" in stream.getvalue()
+    assert stream.getvalue().endswith(" 00:00 rows 1/2, 0 tokens/s")
 
 
 def test_a_price_is_two_numbers() -> None:
