@@ -265,7 +265,7 @@ def test_two_runs_do_not_write_the_same_folder(order: RunOptions) -> None:
     ("change", "said"),
     [
         ({"configs": ("vv_4k",)}, "Did you mean 'vt'"),
-        ({"configs": ("vt_8k",)}, "holds no 'vt_8k'"),
+        ({"configs": ("vt_8k",)}, "has no 'vt_8k'"),
         ({"configs": ()}, "--configs"),
         ({"dataset": "nowhere"}, "ruler build"),
         ({"dataset": "/no/such/folder"}, "ruler build"),
