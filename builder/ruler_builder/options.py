@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_builder.suites import suite_names
+from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
 ENGINES = ("processes", "ray")
@@ -136,13 +137,17 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.address and self.engine != "ray":
+            raise RulerError("--address is that of a Ray cluster: add --engine ray.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """The options of a verification."""
 
-    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(kw_only=False)
+    root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(
+        kw_only=False
+    )
     audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
     workers: Annotated[
         int | None,

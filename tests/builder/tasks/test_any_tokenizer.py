@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from ruler_common.names import TASKS
-from tests.conftest import Silent
+from ruler_release.api import verify
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +36,7 @@ def test_all_tasks_are_built_and_verified_without_proved_split_points(
     kind: str,
 ) -> None:
     assert not counter_made(kind).split_points.proved
-    order = BuildOrder(
+    order = BuildOptions(
         tmp_path / "release",
         tokenizers=(f"mine={made(kind)}",),
         lengths=("4k", "16k"),
@@ -46,7 +45,7 @@ def test_all_tasks_are_built_and_verified_without_proved_split_points(
         suite=roomy,
         skip_impossible=True,
     )
-    left_out = build(order, Silent()).left_out
+    left_out = build(order).left_out
     manifest = read_manifest(tmp_path / "release")
     built = {entry["config"].split("_mine")[0] for entry in manifest["files"].values()}
     left = {name.split("_mine")[0] for name in left_out}
