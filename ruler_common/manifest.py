@@ -326,7 +326,7 @@ def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[st
         yield f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
     if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
         yield f"has the length '{entry['length']}' and not the evidence_alone that belongs to it"
-    config = Config.of(manifest["dataset"], entry)
+    config = Config.from_entry(manifest["dataset"], entry)
     if entry["config"] != config.name:
         yield f"has the config '{entry['config']}', not '{config.name}'"
     if path != config.path:

@@ -1,6 +1,6 @@
 """The names of a release: datasets, tasks, groups, lengths, languages and configurations.
 
-    Names.of("oneruler").parse("niah_none_64k_pl").path    # data/tekken/64k/pl/niah_none.parquet
+    Names.standard("oneruler").parse("cwe_hard_8k_pl").path    # data/tekken/8k/pl/cwe_hard.parquet
 
 Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section 2.
 """
@@ -140,7 +140,7 @@ class Config:
     instruction_language: str = "en"
 
     @classmethod
-    def of(cls, dataset: str, entry: FileEntry) -> Config:
+    def from_entry(cls, dataset: str, entry: FileEntry) -> Config:
         """Return the configuration of one file of a manifest."""
         return cls(
             dataset,
@@ -191,13 +191,13 @@ class Names:
     languages: tuple[str, ...] = LANGUAGES
 
     @classmethod
-    def of(cls, dataset: str) -> Names:
+    def standard(cls, dataset: str) -> Names:
         """Return the standard names of `ruler` or `oneruler`."""
         check_name("dataset", dataset, TASKS)
         return cls(dataset, TASKS[dataset], GROUPS[dataset])
 
     @classmethod
-    def in_manifest(cls, manifest: Manifest) -> Names:
+    def from_manifest(cls, manifest: Manifest) -> Names:
         """Return the names a release was built with."""
         groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))

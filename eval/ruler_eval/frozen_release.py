@@ -60,7 +60,7 @@ class Release:
     @property
     def names(self) -> Names:
         """The task and group names of the release."""
-        return Names.in_manifest(self.manifest)
+        return Names.from_manifest(self.manifest)
 
     @cached_property
     def languages(self) -> ReleaseLanguages:

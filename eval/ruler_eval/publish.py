@@ -29,8 +29,8 @@ from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
+from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
-from ruler_eval.score.run_facts import RunFacts
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -241,7 +241,7 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
     if dataset not in TASKS:
         return
     configs = {_config(dataset, cell): name for name, cell in cells.items()}
-    names = Names.of(dataset)
+    names = Names.standard(dataset)
     groups = [(group.name, tasks) for group, tasks in names.whole_groups(configs)]
     for name, tasks in [*groups, *names.whole_languages(configs)]:
         members = [configs[task] for task in tasks]

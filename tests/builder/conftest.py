@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +33,6 @@ def folder(tmp_path: Path, cache: Path) -> Path:
     made = tmp_path / "mirror"
     made.mkdir()
     return made
-
-
-@pytest.fixture(scope="session")
-def audited(mirror: Path, once: Once) -> dict[str, Any]:
-    """What is found in ONERULER's published files, by published_audit.py."""
-    from ruler_builder.text.sources import Sources, Store
-    from ruler_builder.tokens.tokenizers import load_counter
-    from tests.builder.text.published_audit import audit
-
-    def make(path: Path) -> None:
-        store = Store(mirror)
-        found = audit(Sources(store), load_counter("tekken", store))
-        path.write_text(json.dumps(found), encoding="utf-8")
-
-    return json.loads(once("audit.json", make).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ import re
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config, Names, languages_of
 from ruler_eval.score import aggregates
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
 from tests import in_process
 from tests.hand_written import whole, write_file
@@ -18,6 +20,12 @@ def ruler(*arguments: object):
     """Run `ruler ARGUMENTS` in this process; stdout, stderr, exit code."""
     done = in_process.ruler(*arguments)
     return done.stdout, done.stderr, done.code
+
+
+def read(*files, **options):
+    """The predictions in files or folders, read with these options of the command."""
+    source = PredictionOptions([*files], **options)
+    return open_predictions(source)[0]
 
 
 def record(config, index, prediction="", **fields):
@@ -75,7 +83,9 @@ def whole_results(found):
         "mode": None,
         "run": {},
         "predictions": {},
-        "summary": aggregates.summary(cells, rows_by_config(results), Names.of(dataset["name"])),
+        "summary": aggregates.summary(
+            cells, rows_by_config(results), Names.standard(dataset["name"])
+        ),
         "notes": [],
         **found,
         "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
@@ -162,7 +172,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
         table = [_oneruler_row(config, index, none) for index in range(rows)]
         tokens = {"min": 500, "mean": 500.0, "max": 500}
         files[config.path] = write_file(root, config, table, tokens=tokens, unit=1, repeats=1)
-    names = Names.of("oneruler")
+    names = Names.standard("oneruler")
     manifest = {
         "format": 1,
         "dataset": "oneruler",

@@ -24,7 +24,7 @@ def manifest(dataset, *configs):
         pair = (languages.split("-") * 2)[:2] if languages else ("en", "en")
         file = {"config": name, "task": task, "length": length, "tokenizer": tokenizer}
         file |= {"language": pair[0], "instruction_language": pair[1]}
-        files[Config.of(dataset, file).path] = file
+        files[Config.from_entry(dataset, file).path] = file
     return {
         **{"dataset": dataset, "tasks": TASKS[dataset], "groups": GROUPS[dataset], "files": files},
         "tokenizers": {file["tokenizer"]: {} for file in files.values()},
@@ -123,7 +123,7 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     there = {(row["task"], row["language"], row["instruction_language"]) for row in loaded}
     manifest = read_manifest(many)
     run = [
-        Names.of("oneruler").parse(config)
+        Names.standard("oneruler").parse(config)
         for config in rows_asked_for([f"{name}_cl100k"], manifest)
     ]
     assert {(one.task, one.language, one.instruction_language) for one in run} == there
@@ -131,8 +131,8 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
 
 
 def test_all_8k_is_what_the_card_lists_under_that_name(many):
-    files, names = read_manifest(many)["files"].values(), Names.of("oneruler")
-    (listed,) = names.whole_languages(Config.of("oneruler", file) for file in files)
+    files, names = read_manifest(many)["files"].values(), Names.standard("oneruler")
+    (listed,) = names.whole_languages(Config.from_entry("oneruler", file) for file in files)
     assert listed[0] == "all_8k_cl100k"
     assert {*listed[1]} == {*names.configs("all_8k_cl100k", ["cl100k"])}
     assert len(listed[1]) == 26 * 7

@@ -57,14 +57,12 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
     for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        with terminal.files_bar("Building") as bar:
-            build(one, bar)
+        build(one)
     return root
 
 
@@ -73,7 +71,6 @@ def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Pa
     """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_common import terminal
 
     folder = Path(ruler_eval.example.__file__).parent
     recorded = json.loads((folder / "run/run.json").read_text(encoding="utf-8"))["rows"]
@@ -81,8 +78,7 @@ def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Pa
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
     order = BuildOptions(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    with terminal.files_bar("Building") as bar:
-        build(replace(order, tasks=tasks) if tasks else order, bar)
+    build(replace(order, tasks=tasks) if tasks else order)
     made = Release.open(str(tmp_path))
     assert {name: made.rows_sha256(name) for name in made.configs} == {
         name: digest for name, digest in recorded.items() if name in made.configs or not tasks
@@ -161,11 +157,12 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 @pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
-    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.options import PredictionOptions
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.row_score import ScoringRules
     from ruler_eval.score.scoring import score
 
-    predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])
+    predictions, release = open_predictions(PredictionOptions(long_run[0], dataset=order.dataset))
     cell = score(predictions, release, ScoringRules())["configurations"][LONG]
     assert cell["n"] == ROWS
     assert cell["score"] >= 80

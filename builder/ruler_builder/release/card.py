@@ -156,9 +156,11 @@ def configurations(manifest: Manifest) -> list[ListedConfig]:
 
     Tasks come first, then groups, then ONERULER's groups of all languages.
     """
-    names = Names.in_manifest(manifest)
+    names = Names.from_manifest(manifest)
     order = {name: index for index, name in enumerate((*names.tasks, *names.groups))}
-    configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
+    configs = [
+        Config.from_entry(manifest["dataset"], entry) for entry in manifest["files"].values()
+    ]
     configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
     listed = [ListedConfig(config.task, config.name, [config.path]) for config in configs]
     groups = [(group.task, group.name, members) for group, members in names.whole_groups(configs)]
@@ -322,7 +324,7 @@ def used_sources(manifest: Manifest) -> dict[str, SourceEntry]:
     """Return the sources that the files of a release were built from."""
     used: set[str] = set()
     for entry in manifest["files"].values():
-        used.update(sources_of(manifest, Config.of(manifest["dataset"], entry)))
+        used.update(sources_of(manifest, Config.from_entry(manifest["dataset"], entry)))
     return {name: source for name, source in manifest["sources"].items() if name in used}
 
 

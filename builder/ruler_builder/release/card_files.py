@@ -140,7 +140,7 @@ def headline(manifest: Manifest) -> list[str]:
     else:
         suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
         wanted = [f"all_{length}{suffix}" for length in lengths]
-        for code in Names.in_manifest(manifest).languages:
+        for code in Names.from_manifest(manifest).languages:
             wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
     paths = {config.name: config.paths for config in configurations(manifest)}
     found = [name for name in wanted if name in paths]

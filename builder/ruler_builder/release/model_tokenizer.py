@@ -124,7 +124,7 @@ def frozen_datasets(tokenizer: str) -> list[str]:
         dataset
         for dataset in TASKS
         if any(
-            Names.of(dataset).parse(config).tokenizer == tokenizer
+            Names.standard(dataset).parse(config).tokenizer == tokenizer
             for config in lock.rows.get(dataset, {})
         )
     ]

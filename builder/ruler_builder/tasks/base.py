@@ -125,7 +125,7 @@ class TaskKey:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRow:
-    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+    """One example, before it becomes a Parquet row (columns: ruler_common.rows.COLUMNS)."""
 
     key: TaskKey
     index: int
@@ -145,7 +145,7 @@ class NewRow:
     """How many times a finite haystack began again."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the row as ruler_dataset.COLUMNS has it."""
+        """Return the row with the columns of ruler_common.rows.COLUMNS."""
         start, end = self.context
         values = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
         values["canary"] = canary_of(self.key.dataset, DATA_VERSION)

@@ -306,7 +306,7 @@ class FileChecker:
         if why := self._missing_tokenizer(entry):
             return why
         missing, needs_folder = [], False
-        for name in sources_of(self.manifest, Config.of(self.manifest["dataset"], entry)):
+        for name in sources_of(self.manifest, Config.from_entry(self.manifest["dataset"], entry)):
             try:
                 available = self.sources.file(name).is_here(self.store)
             except RulerError:  # a custom language whose folder was not given
@@ -331,7 +331,7 @@ class FileChecker:
 
         If they differ and the fast token counter was used, compare again without it.
         """
-        job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
+        job = self._job(Config.from_entry(self.manifest["dataset"], entry), entry["rows"])
         checked.not_checked = self._missing(entry)
         reading = self._compare(file, job, checked, audit)
         if reading.difference and reading.second_engine:

@@ -288,7 +288,7 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     """Return the manifest entries of the sources that the files were built from."""
     entries: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
-        for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
+        for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
             try:
                 entries[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given

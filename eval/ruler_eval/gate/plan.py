@@ -21,8 +21,8 @@ from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import row_order
 from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.run.runner import OpenRun
+from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
-from ruler_eval.score.run_facts import stopped_at
 
 LOOK_EVERY = 5
 """New rows of each task between two looks, at one length."""

@@ -24,7 +24,8 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
 from ruler_eval.score.row_score import ScoringRules, row_score
@@ -195,8 +196,12 @@ class RunInWaves:
             before = parts[part.config].indices if part.config in parts else ()
             parts[part.config] = Part(part.config, before + part.indices, ())
         summary = self.work.finish([*parts.values()])
-        source = PredictionSource(dataset=self.options.release, revision=self.options.data_revision)
-        predictions, release = source.open([self.options.folder])
+        run = PredictionOptions(
+            self.options.folder,
+            dataset=self.options.release,
+            revision=self.options.data_revision,
+        )
+        predictions, release = open_predictions(run)
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
         write_results(results, self.options.folder / "results.json")

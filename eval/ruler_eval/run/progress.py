@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import err, progress, sentences
-from ruler_common.text import number_of, printable
+from ruler_common.terminal import note, progress_bar, sentences
+from ruler_common.text import number_of, plain, printable
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
-
-if TYPE_CHECKING:
-    from rich.progress import Task
 
 
 class Progress:
@@ -27,29 +24,25 @@ class Progress:
     def __init__(
         self, estimate: Estimate, price: tuple[float, float] | None = None, quiet: bool = False
     ) -> None:
-        self._lines = [] if quiet else estimate.lines(price)
-        # speed: a row of a million tokens takes minutes
-        self._bar = progress(_bar_text, quiet=quiet, speed_estimate_period=600)
+        self._quiet = quiet
         self._states: Counter[str] = Counter()
+        self._rows = estimate.rows * estimate.samples
         self._tokens = 0
         self._started = time.monotonic()
-        total, rows = estimate.prompt_tokens, estimate.rows * estimate.samples
-        self._task = self._bar.add_task("rows", total=total, of=rows, **self._fields())
-
-    def start(self) -> None:
-        """Show the estimate and the bar."""
-        for line in self._lines:
-            err.print(sentences(line), highlight=False, soft_wrap=True)
-        self._bar.start()
+        if not quiet:
+            for line in estimate.lines(price):
+                note(sentences(line))
+        self._bar = progress_bar("rows", estimate.prompt_tokens, quiet)
+        self._describe()
 
     def stop(self) -> None:
         """End the bar."""
-        self._bar.stop()
+        self._bar.close()
 
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""
-        if not self._bar.disable:
-            err.print(hide_keys(text), highlight=False, soft_wrap=True)
+        if not self._quiet:
+            self._bar.write(plain(hide_keys(text)), file=sys.stderr)
 
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
@@ -57,28 +50,22 @@ class Progress:
         usage = record["usage"]
         if usage and record["finish_reason"] in ("stop", "length"):
             self._tokens += usage["prompt_tokens"] + usage["completion_tokens"]
-        self._bar.update(self._task, advance=row_tokens, **self._fields())
+        self._describe()
+        self._bar.update(row_tokens)
 
-    def _fields(self) -> dict[str, Any]:
-        """Return what the columns show."""
+    def _describe(self) -> None:
+        """Put rows, speed, and the rows that did not end well behind the bar."""
         seconds = max(time.monotonic() - self._started, 1e-9)
-        return {
-            "rows": self._states.total(),
-            "speed": f"{self._tokens / seconds:,.0f}",
-            "failed": self._states["error"],
-            "truncated": self._states["length"],
-            "over": self._states["does_not_fit"],
-        }
-
-
-def _bar_text(task: Task) -> str:
-    """Return what stands behind the bar: rows, speed, and the rows that did not end well."""
-    fields = task.fields
-    parts = [f"rows {fields['rows']:,}/{fields['of']:,}", f"{fields['speed']} tokens/s"]
-    for name, what in (("failed", "failed"), ("truncated", "truncated"), ("over", "too long")):
-        if fields[name]:
-            parts.append(f"{fields[name]:,} {what}")
-    return ", ".join(parts)
+        parts = [
+            f"rows {self._states.total():,}/{self._rows:,}",
+            f"{self._tokens / seconds:,.0f} tokens/s",
+        ]
+        for state, name in (
+            ("error", "failed"), ("length", "truncated"), ("does_not_fit", "too long")
+        ):  # fmt: skip
+            if self._states[state]:
+                parts.append(f"{self._states[state]:,} {name}")
+        self._bar.set_description_str(", ".join(parts), refresh=False)
 
 
 class RunSummary:

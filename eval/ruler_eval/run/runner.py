@@ -219,7 +219,6 @@ class OpenRun:
         backend = self._backend
         assert backend is not None
         progress = Progress(self.plan[1], self.options.price, not self.options.progress)
-        progress.start()
         for line in backend.describe():
             progress.note(line)
         if note := backend.sampling.note(self.options.reasoning.on):

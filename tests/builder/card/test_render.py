@@ -153,7 +153,7 @@ def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(
 ) -> None:
     lock = read_frozen("1.0.0")
     assert lock is not None
-    names = Names.of(dataset)
+    names = Names.standard(dataset)
     configs = [names.parse(name) for name in lock.rows[dataset]]
     paths = {config.name: [config.path] for config in configs}
     paths |= {config.name: [one.path for one in of] for config, of in names.whole_groups(configs)}

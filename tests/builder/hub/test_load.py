@@ -113,7 +113,7 @@ print(json.dumps([
     assert found[0][0] == 40
     assert found[1][0] == 8
     assert found[2:4] == [14, 13]
-    assert "This release holds no 'vt_2k'" in found[4]
+    assert "This release has no 'vt_2k'" in found[4]
 
 
 def test_ruler_list_shows_a_repository(published: Published) -> None:
@@ -169,7 +169,7 @@ print(json.dumps([
 ]))"""
     )
     assert count == 8  # of main, where v1.0.0 has none
-    assert "This release holds no 'vt_2k'" in refused
+    assert "This release has no 'vt_2k'" in refused
 
 
 def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:

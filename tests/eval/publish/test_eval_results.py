@@ -157,7 +157,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     results = json.loads(path.read_text(encoding="utf-8"))
     results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
     rows = rows_by_config(results)
-    results["summary"] = summary(results["configurations"], rows, Names.of("ruler"))
+    results["summary"] = summary(results["configurations"], rows, Names.standard("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, found = publish(folder, tmp_path, "--revision", COMMIT)
     assert "1 result beside 19 of earlier runs" in text

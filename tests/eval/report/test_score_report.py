@@ -33,7 +33,7 @@ def results(write_run):
             for column, values in table.items():
                 of_length = {"config": longer, "length": length}
                 values += [of_length.get(column, values[place]) for place in here]
-    found["summary"] = aggregates.summary(cells, rows_by_config(found), Names.of("ruler"))
+    found["summary"] = aggregates.summary(cells, rows_by_config(found), Names.standard("ruler"))
     return found
 
 
@@ -61,7 +61,7 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
     results["summary"] = aggregates.summary(
         results["configurations"],
         rows_by_config(results),
-        Names.of("ruler"),
+        Names.standard("ruler"),
         aggregates.SummaryOptions(baseline=score - 0.1),
     )
     (row,) = [line for line in report(results).splitlines() if line.startswith("all 13 tasks ")]

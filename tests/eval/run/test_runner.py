@@ -33,6 +33,7 @@ from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests import in_process
 from tests.eval.run import small_release
+from tests.model_server import Reply, Request, answer, model_server
 
 
 @pytest.fixture
@@ -332,30 +333,32 @@ def test_a_run_is_scored_from_another_folder_than_it_was_made_in(
 
 
 def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
-    small: Path, order: RunOptions, serve: Callable[..., str], ruler_run: Callable[..., Any],
-    stats: Callable[[str], dict[str, Any]],
-) -> None:  # fmt: skip
-    url = serve(delay=0.2)
+    small: Path, order: RunOptions, ruler_run: Callable[..., Any]
+) -> None:
+    def slowly(_: Request) -> Reply:
+        time.sleep(0.2)
+        return answer()
+
+    def records() -> list[Any]:
+        return [record for path in order.out.glob("*.jsonl") for record in read_lines(path)]
+
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
-    flags += ["--base-url", url, "--concurrency", "2", "--out", str(order.out)]
-    written: list[dict[str, Any]] = []
-    for wanted in (3, 9):
+    with model_server(slowly) as server:
+        flags += ["--base-url", server.url, "--concurrency", "2", "--out", str(order.out)]
+        for wanted in (3, 9):
+            process = ruler_run(*flags)
+            while len(records()) < wanted:
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.02)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            assert len(records()) >= wanted
         process = ruler_run(*flags)
-        while len(written) < wanted:
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-            written = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        survivors = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-        assert len(survivors) >= wanted
-    process = ruler_run(*flags)
-    said, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    assert said.startswith("No failures: 20 rows answered.")
-    records = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-    assert len({(r["config"], r["index"]) for r in records}) == len(records) == 20
-    assert len(stats(url)["steps"]) <= 20 + 2 * 2  # two kills, two rows in flight each
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert stdout.startswith("No failures: 20 rows answered.")
+    assert len({(r["config"], r["index"]) for r in records()}) == len(records()) == 20
+    assert len(server.requests) <= 20 + 2 * 2  # two kills, two rows in flight each
 
 
 def test_rows_with_the_same_beginning_come_together() -> None:
