@@ -29,8 +29,8 @@ from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.checked_run import known_settings, new_session
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import known_settings, new_session
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.row_state import over_limit, record_of
 
@@ -222,7 +222,6 @@ class Examination:
             records = self._records[side.name]
             if not records.lock():
                 raise RulerError(f"'{self.folder}' cannot be written: name a new --out.")
-            records.check(self.plan.configs)
             records.record_settings({**settings, "doctor": side.name}, session)
             answers = self.answers.setdefault(side.name, {})
             for config in self.plan.configs:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
 from ruler_eval.doctor.conditions import DOCS, MIN_ROWS
@@ -448,7 +448,7 @@ def observation_text(observation: Observation) -> str:
     ]
     if rows:
         header = ["Scores by", "", "rows", "points", "95 %"]
-        parts += ["", narrow_table(header, rows, left=(0, 1))]
+        parts += ["", table(header, rows, left=(0, 1))]
     parts.append("")
     for circumstance in observation.circumstances:
         if not circumstance.groups:

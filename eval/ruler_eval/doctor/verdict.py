@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_eval.doctor.answers import Evidence
 from ruler_eval.doctor.conditions import (
     CACHE,
@@ -209,7 +209,7 @@ def verdict_text(verdict: Verdict) -> str:
     """Return the verdict, a table of the conditions, and a sentence for each."""
     parts = [sentences(f"{OUTCOMES[verdict.outcome]} {verdict.headline}"), ""]
     header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "loss seen"]
-    parts.append(narrow_table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
+    parts.append(table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
     parts += ["", *(sentences(f"{f.title}: {f.sentence}{f.note}") for f in verdict.findings)]
     return "\n".join(parts)
 

@@ -14,9 +14,9 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import load_tokenizer
 from ruler_eval.run.records import read_lines
 from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
-from tests.eval.run.backends.model_server import Reply
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
+from tests.model_server import Reply
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
