@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.release import card
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import EVAL_YAML, card_files
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import is_unfinished, join_manifests
@@ -419,11 +419,9 @@ def _joined(
         "files": files,
         "tokenizers": {name: published["tokenizers"][name] for name in tokenizers},
     }
-    part["sources"] = card.used_sources(part)
-    codes = card.languages(part)
-    part["languages"] = {
-        code: language for code, language in published["languages"].items() if code in codes
-    }
+    facts = collect_facts(part)
+    part["sources"] = facts.sources
+    part["languages"] = {code: published["languages"][code] for code in facts.languages}
     if existing is None:
         return join_manifests([part], root)
     for path, entry in files.items():
