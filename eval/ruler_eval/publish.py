@@ -29,8 +29,8 @@ from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
+from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
-from ruler_eval.score.run_facts import RunFacts
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import write_whole
-from ruler_common.options import Option, paths
+from ruler_common.options import Option
 from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_eval.score.options import PredictionOptions, ScoreOptions
@@ -122,13 +122,12 @@ def errors(options: ErrorsCommand) -> None:
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.row_score import ScoringRules
-    from ruler_release.api.scores import prediction_source
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
-    source = prediction_source(options)
-    predictions, release = source.open(paths(options.files), keep_prompts=True)
+    predictions, release = open_predictions(options, keep_prompts=True)
     found = collect(predictions, release, ScoringRules.parse(cut=options.cut), options.strict)
     if options.out is not None:
         write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))

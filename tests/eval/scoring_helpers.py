@@ -9,6 +9,8 @@ import re
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config, Names, languages_of
 from ruler_eval.score import aggregates
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
 from tests import in_process
 from tests.hand_written import whole, write_file
@@ -18,6 +20,12 @@ def ruler(*arguments: object):
     """Run `ruler ARGUMENTS` in this process; stdout, stderr, exit code."""
     done = in_process.ruler(*arguments)
     return done.stdout, done.stderr, done.code
+
+
+def read(*files, **options):
+    """The predictions in files or folders, read with these options of the command."""
+    source = PredictionOptions([*files], **options)
+    return open_predictions(source)[0]
 
 
 def record(config, index, prediction="", **fields):

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -46,6 +46,15 @@ class TaskParams:
 
     def __post_init__(self) -> None:
         self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def listed(self) -> dict[str, Any]:
+        """Return the parameters as a manifest lists them: optional ones only if not as usual."""
+        values = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name not in self.optional or value != item.default:
+                values[item.name] = value
+        return values
 
     def need(self, condition: bool, sentence: str) -> None:
         """Refuse impossible parameters with a sentence."""
@@ -116,7 +125,7 @@ class TaskKey:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRow:
-    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+    """One example, before it becomes a Parquet row (columns: ruler_common.rows.COLUMNS)."""
 
     key: TaskKey
     index: int
@@ -136,7 +145,7 @@ class NewRow:
     """How many times a finite haystack began again."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the row as ruler_dataset.COLUMNS has it."""
+        """Return the row with the columns of ruler_common.rows.COLUMNS."""
         start, end = self.context
         values = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
         values["canary"] = canary_of(self.key.dataset, DATA_VERSION)

@@ -40,6 +40,7 @@ from ruler_eval.score.intervals import (
     standard_error,
     units,
 )
+from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import (
     UNANSWERED,
     Cell,
@@ -52,7 +53,6 @@ from ruler_eval.score.results import (
     rows_of,
     warnings_of,
 )
-from ruler_eval.score.run_facts import stopped_at
 
 ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
     "references",

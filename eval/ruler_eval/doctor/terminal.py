@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_eval.doctor.findings import Finding
 from ruler_eval.doctor.judge import Verdict
 from ruler_eval.doctor.observe import Observation
@@ -15,7 +15,7 @@ def verdict_text(verdict: Verdict) -> str:
     """Return the verdict, the table of conditions, and a sentence for each."""
     parts = [sentences(f"{_OUTCOMES[verdict.outcome]} {verdict.headline}"), ""]
     header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "loss seen"]
-    parts.append(narrow_table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
+    parts.append(table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
     parts += ["", *(sentences(f"{f.title}: {f.sentence}") for f in verdict.findings)]
     return "\n".join(parts)
 
@@ -65,7 +65,7 @@ def observation_text(seen: Observation) -> str:
         ]
     if rows:
         header = ["Scores by", "", "rows", "points", "95 %"]
-        parts += ["", narrow_table(header, rows, left=(0, 1))]
+        parts += ["", table(header, rows, left=(0, 1))]
     missing = [f"{one.title}: {one.reason}." for one in seen.circumstances if not one.groups]
     parts += ["", *map(sentences, missing)]
     parts.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
+from ruler_common.terminal import COLUMNS, line_of, sentences, table, width
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.table_parts import number, picked, titled
@@ -36,7 +36,7 @@ def errors(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
     header, cells = picked(rows, columns)
     left = (0, 1, len(header) - 1) if markdown else (0, 1)
     below = [_indented(row["an example"]) for row in rows]
-    parts = [narrow_table(header, cells, markdown, left, below), meanings]
+    parts = [table(header, cells, markdown, left, below), meanings]
     parts.append(from_memory(found, markdown))
     return "\n\n".join(filter(None, parts))
 
@@ -122,10 +122,10 @@ def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
             f"reach ±{found['by_chance']:.2f} in one case of twenty."
         )
         parts.append(sentences(caution, markdown))
-    parts.append(narrow_table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
+    parts.append(table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
     if merges:
         parts += ["Clusters as they join, by their rows above (average linkage of 1 − r)"]
-        parts += [narrow_table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
+        parts += [table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
     if found["constant"]:
         same = f"Never change, so correlate with nothing: {', '.join(found['constant'])}"
         parts.append(sentences(same, markdown))
@@ -145,7 +145,7 @@ def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
         parameter = panel.title.rpartition(": ")[2]
         header = [parameter, "task", *(length.upper() for length in panel.lengths)]
         title = line_of(f"{panel.title} ({panel.tokenizer})", markdown)
-        parts += [title, narrow_table(header, rows, markdown, left=(0, 1))]
+        parts += [title, table(header, rows, markdown, left=(0, 1))]
     return "\n\n".join(parts)
 
 

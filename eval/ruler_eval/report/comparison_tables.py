@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of, shortened
 from ruler_eval.analysis.compare import ComparedModel, Decision, RowCounts, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
@@ -40,14 +40,14 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """Verdict and tables of two runs; differences are A − B in points."""
     cells, rows = found["configurations"], _rows(found)
     names = ("", "n", "A", "B", "A − B", "from", "to", "better")
-    differences = narrow_table(*picked(rows, names, "A", "B", "A − B"), markdown)
+    differences = table(*picked(rows, names, "A", "B", "A − B"), markdown)
     header, shown = picked(rows, ("", "p", "p (Holm)", "detectable", "least"))
     tests = sum(cell["p"] is not None for cell in cells.values())
     notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
     notes += [_LEAST] * ("least" in header)
     parts = [comparison_verdict(found, markdown), _sides(found, markdown), differences]
     parts += [sentences(_BETTER, markdown), "What this number of rows can show"]
-    parts += [narrow_table(header, shown, markdown), *(sentences(note, markdown) for note in notes)]
+    parts += [table(header, shown, markdown), *(sentences(note, markdown) for note in notes)]
     return "\n\n".join(parts)
 
 
@@ -135,7 +135,7 @@ def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     names = ("", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable")
     header, rows = picked(_rows(found), names, "A", "B", "A − B")
     parts = [sentences(first, markdown), _sides(found, markdown)]
-    parts += [narrow_table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
+    parts += [table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in cells.values()):
         parts.append("* asks the same under both seeds: in no mean, and no sign of known rows.")
     return "\n\n".join(parts)
@@ -168,7 +168,7 @@ def ranking(found: Ranking, markdown: bool = False) -> str:
     weights = "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
     weights += "95 %: the ranks that this number of rows leaves possible."
     whose = "\n".join(sentences(_whose(model), markdown) for model in found["models"])
-    shown = [sentences(text, markdown), whose, narrow_table(header, rows, markdown)]
+    shown = [sentences(text, markdown), whose, table(header, rows, markdown)]
     return "\n\n".join([*shown, sentences(weights, markdown)])
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruler_common.frozen import are_frozen
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
 from ruler_eval.report.table_parts import number
 from ruler_eval.report.terminal import chosen, mean_name
@@ -89,7 +89,7 @@ def _task_table(
         [one.model, *(number(one.scores.get(name)) for name in lengths), number(one.average)]
         for one in published.models
     ]
-    return narrow_table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
+    return table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
 def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: bool) -> str:
@@ -113,6 +113,6 @@ def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: b
         rows.append(row)
     header = ["model"] + ["effective"] * averages + [name.upper() for name in lengths]
     header += ["Avg.", "wAvg.(inc)", "wAvg.(dec)"] if averages else []
-    drawn = narrow_table(header, rows, markdown)
+    drawn = table(header, rows, markdown)
     named = ", ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))
     return f"{drawn}\n\n{sentences(named, markdown)}" if named else drawn

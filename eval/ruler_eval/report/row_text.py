@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from ruler_common.terminal import COLUMNS, out, sentences
+from ruler_common.terminal import COLUMNS, sentences
 from ruler_common.text import shortened, visible
 from ruler_eval.report.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
 from ruler_eval.report.templates import dress, template
@@ -124,6 +124,7 @@ def _indented(text: str, by: str = "  ") -> str:
 
 def _in_columns(line: str, columns: int) -> list[str]:
     """Return a line in lines of so many columns: a sign of Chinese takes two, an accent none."""
+    from rich.console import Console
     from rich.text import Text
 
-    return [part.plain for part in Text(line).wrap(out.console, columns)] or [""]
+    return [part.plain for part in Text(line).wrap(Console(), columns)] or [""]

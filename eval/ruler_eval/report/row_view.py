@@ -20,7 +20,8 @@ from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, mem
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import check_references, join_predictions
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import load
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
@@ -190,7 +191,8 @@ def pieces_of(row: PartialRow, around: int = AROUND) -> Iterator[Piece]:
 
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
     """How a run answered a row, by its files."""
-    predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
+    options = PredictionOptions(run, dataset=release.source, revision=release.revision)
+    predictions, _ = open_predictions(options)
     joined = join_predictions(predictions, release)
     answers = {name: configuration.answers for name, configuration in joined.items()}
     model = str(predictions.run.get("model") or run)

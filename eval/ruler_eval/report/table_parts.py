@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 
 
 def number(value: float | None) -> str:
@@ -34,8 +34,8 @@ def titled(
     markdown: bool = False,
     left: Sequence[int] = (0,),
 ) -> str:
-    """Return a table that narrow_table draws under its title; nothing where there are no rows."""
-    text = narrow_table(header, rows, markdown, left)
+    """Return a table that table draws under its title; nothing where there are no rows."""
+    text = table(header, rows, markdown, left)
     return f"{sentences(title, markdown)}\n\n{text}" if rows else ""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of
 from ruler_eval.report.table_parts import number, titled
 from ruler_eval.score.aggregates import (
@@ -246,7 +246,7 @@ def _score_table(
         notes.append(OTHER_TASKS)
     if has_whole_words:
         notes.append(WHOLE_WORDS)
-    return "\n".join([narrow_table(header, rows, markdown), *(_note(n, markdown) for n in notes)])
+    return "\n".join([table(header, rows, markdown), *(_note(n, markdown) for n in notes)])
 
 
 def _note(text: str, markdown: bool) -> str:
@@ -377,7 +377,7 @@ def _language_rows(by_language: Mapping[str, Mapping[str, GroupSummary]], markdo
         cells = [means.get(length, "-") for length in lengths]
         average = number(group["average"]["score"])
         rows.append([MEANS.get(languages, languages), *cells, average])
-    return narrow_table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
+    return table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
 # Averages over lengths, and effective lengths
@@ -427,7 +427,7 @@ def averages_table(groups: Mapping[str, GroupSummary], markdown: bool = False) -
             "relative": relative_name(group),
         }
         rows.append([cells[column] for column in header])
-    return f"{narrow_table(header, rows, markdown)}\n\n{sentences(' '.join(notes), markdown)}"
+    return f"{table(header, rows, markdown)}\n\n{sentences(' '.join(notes), markdown)}"
 
 
 def means_by_length(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:

@@ -16,11 +16,10 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.prediction import Prediction
-from ruler_eval.score.config_naming import ScoredConfig, read_name
+from ruler_eval.prediction import Prediction, ScoredConfig, read_name
+from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import Proof
-from ruler_eval.score.run_facts import RunFacts
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")

@@ -40,6 +40,7 @@ from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
 from ruler_eval.score.join import JoinedConfig, join_predictions
+from ruler_eval.score.own_run import RunFacts, StoppedAt, note_of_stopped, stopped_at
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import (
     FORMAT,
@@ -52,7 +53,6 @@ from ruler_eval.score.results import (
     ScoredDataset,
 )
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
-from ruler_eval.score.run_facts import RunFacts, StoppedAt, note_of_stopped, stopped_at
 from ruler_score import ruler_score as metric
 
 BINS = 10

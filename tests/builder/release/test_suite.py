@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
+from ruler_builder.release.build import build
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
+from ruler_release.api import verify
 from tests.builder.tasks.row_reading import (
     RULER,
-    check,
     own_task,
     task_of,
 )
@@ -90,14 +92,14 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     return read_suite(path)
 
 
-@pytest.mark.parametrize("name", re.findall(r"\[tasks\.(\w+)\]", OWN))
-def test_tasks_of_ones_own_keep_the_laws(embedded: CountedSources, own: Suite, name: str) -> None:
-    for length in ("2k", "8k"):
-        task = task_of(embedded, name, length, own)
-        for index in range(3):
-            row = task.row(index)
-            check(row, task, own)
-            assert row.next_unit_tokens is not None or name == "documents"
+def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path: Path) -> None:
+    suite = tmp_path / "own.toml"
+    suite.write_text(OWN)
+    root, lengths = tmp_path / "ruler", ("2k", "8k")
+    build(BuildOptions(root, suite=suite, lengths=lengths, samples=3, sources=("embedded",)))
+    report = verify(tmp_path / "ruler", audit=True)
+    assert {path: file.problems for path, file in report.files.items() if file.count} == {}
+    assert report.proved
 
 
 def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:

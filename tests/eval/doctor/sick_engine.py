@@ -24,9 +24,9 @@ from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter
-from tests.eval.run.backends.model_server import ModelServer, Reply, Request, model_server
 from tests.eval.run.small_release import NOISE, full_row
 from tests.hand_written import whole, write_file
+from tests.model_server import ModelServer, Reply, Request, model_server
 
 LOSS = 0.1
 LOAD = 16

@@ -281,7 +281,7 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"config": "all_16k"}, "This release holds no 'all_16k'"),
+        ({"config": "all_16k"}, "This release has no 'all_16k'"),
         ({"config": "vt_4k", "mode": "prefil"}, "Did you mean 'prefill'?"),
         ({"config": "vt_4k", "revision": "v1"}, "revision is for a Hub repository"),
         ({"config": "vt_4k", "limit": 0}, "leaves no rows"),

@@ -155,8 +155,8 @@ def test_its_own_command_gives_the_scores_of_ruler_score(
     mine = scored(run, built, tmp_path / "results.json")
     version = "from importlib.metadata import version; print(version('nemo-evaluator'))"
     evaluate = by_runner if run_by(python, "-c", version).startswith("0.2.") else by_settings
-    with answering(frozen, DIRECT if kind == "direct" else "") as (port, budgets):
-        found = evaluate(python, exported, kind, f"http://127.0.0.1:{port}/v1", tmp_path / "out")
+    with answering(frozen, DIRECT if kind == "direct" else "") as (url, budgets):
+        found = evaluate(python, exported, kind, url, tmp_path / "out")
     assert found == pytest.approx(mine, abs=0.01)
     assert len(set(mine.values())) > 3
     assert budgets == [True] * sum(map(frozen.size, configs))

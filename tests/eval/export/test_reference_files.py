@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -127,7 +128,8 @@ def test_its_own_scripts_run_on_the_rows(scripts, exported, built, by_answers, t
         return done.stdout
 
     pred = tmp_path / "4096/pred"
-    with answering(frozen) as (port, budgets):
+    with answering(frozen) as (url, budgets):
+        port = urlsplit(url).port
         for task in TASKS["ruler"]:
             run(
                 *("pred/call_api.py", "--data_dir", exported / "4096/data", "--save_dir", pred),

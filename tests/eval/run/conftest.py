@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,38 +60,6 @@ def tiny_tokenizer(tiny: Path) -> Any:
     from ruler_eval.run.prompts import load_tokenizer
 
     return load_tokenizer(str(tiny))
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., str]]:
-    """Start failing servers: `serve(scripts=[["ok"]])` returns a base URL."""
-    processes = []
-
-    def start(**plan: Any) -> str:
-        script = Path(__file__).with_name("failing_server.py")
-        process = subprocess.Popen(
-            [sys.executable, str(script), json.dumps(plan)], stdout=subprocess.PIPE, text=True
-        )
-        processes.append(process)
-        assert process.stdout is not None
-        return f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def stats() -> Callable[[str], dict[str, Any]]:
-    """What a failing server has done so far."""
-
-    def ask(base_url: str) -> dict[str, Any]:
-        url = base_url.removesuffix("/v1") + "/stats"
-        with urllib.request.urlopen(url) as reply:
-            return json.loads(reply.read())
-
-    return ask
 
 
 @pytest.fixture

@@ -134,10 +134,13 @@ def write(
     if only:
         makers = {task: makers[task] for task in only}
     files = {}
+    tasks = {}
     for task, make in makers.items():
         config = Config("ruler", task, length)
         table = [full_row(make(), i, task, config.max_length) for i in range(rows)]
-        tokens = {"min": 1, "mean": 1.0, "max": 1}
+        tasks[task] = {"family": "niah", "max_new_tokens": table[0]["max_new_tokens"]}
+        lengths = [row["length"] for row in table]
+        tokens = {"min": min(lengths), "mean": sum(lengths) / rows, "max": max(lengths)}
         files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
     manifest = {
         "format": 1,
@@ -147,7 +150,7 @@ def write(
         "seed": seed,
         "reserve": 128,
         "families": {"niah": {}},
-        "tasks": {task: {"family": "niah"} for task in makers},
+        "tasks": tasks,
         "groups": {"some": list(makers)[:2], "all": list(makers)},
         "sources": {},
         "words": {},

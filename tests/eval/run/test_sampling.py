@@ -16,8 +16,8 @@ from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from ruler_eval.run.sampling import choose_sampling, read_generation_config
 from tests.eval.run import tiny_model
-from tests.eval.run.backends.model_server import MODEL, VLLM, Reply, Request, answer, model_server
 from tests.eval.run.run_options import model_options
+from tests.model_server import MODEL, VLLM, Reply, Request, answer, model_server
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"

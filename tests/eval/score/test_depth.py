@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.predictions import read
 from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scoring import Mark, bin_of, by_depth, is_spread, marks, score
+from tests.eval.scoring_helpers import read, right
 
 
 def span(text, whole, answer=True):
@@ -74,15 +74,13 @@ def test_a_model_that_reads_the_first_half_only_shows_it(write_run, frozen):
         return row["outputs"][0] if depths[config, row["index"]] < 0.5 else ""
 
     run = write_run(answer, configs=["niah_single_2_4k", "niah_single_2_8k"])
-    for cell in score(read([run]), frozen, ScoringRules())["configurations"].values():
+    for cell in score(read(run), frozen, ScoringRules())["configurations"].values():
         for bin in cell["depth"]:
             assert bin["score"] in (None, 100 if bin["depth"][0] < 0.5 else 0)
 
 
 def test_every_task_with_evidence_has_ten_bins(write_run, frozen):
-    from tests.eval.scoring_helpers import right
-
-    cells = score(read([write_run(right)]), frozen)["configurations"]
+    cells = score(read(write_run(right)), frozen)["configurations"]
     without = {name for name, cell in cells.items() if cell["depth"] is None}
     assert without == {"cwe_4k", "cwe_8k", "fwe_4k", "fwe_8k"}
     assert all(len(cell["depth"]) == 10 for cell in cells.values() if cell["depth"])

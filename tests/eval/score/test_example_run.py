@@ -13,7 +13,8 @@ import ruler_eval.example
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import read_lines
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scoring import score
 
@@ -38,8 +39,8 @@ IN_ESSAYS = ("niah_single_2", "niah_multikey_1", "niah_multivalue", "niah_multiq
 
 
 def test_every_task_scores_by_the_references_beside_it() -> None:
-    source = PredictionSource(references=EXAMPLE / "references")
-    predictions, release = source.open([EXAMPLE / "run"])
+    options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
+    predictions, release = open_predictions(options)
     cells = score(predictions, release, ScoringRules())["configurations"]
     found = {cell["task"]: cell["score"] for cell in cells.values()}
     assert found == pytest.approx(SCORES, abs=1e-3)

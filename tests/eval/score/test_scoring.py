@@ -14,19 +14,18 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.terminal import headline
-from ruler_eval.score.predictions import read
 from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
-from tests.eval.scoring_helpers import effective_lengths, record, right, ruler, whole_results
+from tests.eval.scoring_helpers import effective_lengths, read, record, right, ruler, whole_results
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
 
 def scored(folder, frozen, **rules):
-    return score(read([folder]), frozen, ScoringRules(**rules))
+    return score(read(folder), frozen, ScoringRules(**rules))
 
 
 def answer(text="1234567", **fields):

@@ -26,11 +26,10 @@ from typing import Any, NamedTuple
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import error_of, memory_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import Prediction, read_name
 from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.row_view import pieces_of, state_of
-from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.join import check_references
 from ruler_eval.score.results import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task

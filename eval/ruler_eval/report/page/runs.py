@@ -23,7 +23,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.join import join_predictions
-from ruler_eval.score.predictions import Predictions, PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import Predictions, open_predictions
 from ruler_eval.score.results import (
     Results,
     RowsByConfig,
@@ -117,7 +118,7 @@ def open_runs(
         raise RulerError(f"The runs are of {' and '.join(kinds)}: make a page for each.")
     labels = _labels([*names] or [found["model"] or "unnamed model" for found in results], paths)
     return [
-        _with_answers(label, found, path, _source(found, dataset, revision, references))
+        _with_answers(label, found, path, dataset, revision, references)
         for label, found, path in zip(labels, results, paths, strict=True)
     ]
 
@@ -135,7 +136,12 @@ def _labels(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def _with_answers(
-    label: str, results: Results, path: Path, source: PredictionSource
+    label: str,
+    results: Results,
+    path: Path,
+    dataset: str | None,
+    revision: str | None,
+    references: Path | None,
 ) -> ReportedRun:
     folder = path if path.is_dir() else path.parent
     found = [file for name in results["predictions"] if (file := _here(name, folder))]
@@ -144,9 +150,10 @@ def _with_answers(
         return ReportedRun(label=label, results=results, problem=problem)
     places = _together(found)
     try:
-        predictions, release = source.open(places, keep_prompts=True)
+        options = _options(places, results, dataset, revision, references)
+        predictions, release = open_predictions(options, keep_prompts=True)
     except RulerError as error:
-        if source.dataset is not None or source.references is not None:
+        if dataset is not None or references is not None:
             raise
         return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
     _same_files(predictions, results, label, path)
@@ -172,9 +179,13 @@ def _together(files: Sequence[Path]) -> list[Path]:
     return list(files) if others or not (folder / "run.json").is_file() else [folder]
 
 
-def _source(
-    results: Results, dataset: str | None, revision: str | None, references: Path | None
-) -> PredictionSource:
+def _options(
+    files: Sequence[Path],
+    results: Results,
+    dataset: str | None,
+    revision: str | None,
+    references: Path | None,
+) -> PredictionOptions:
     """How files are read that do not name their configuration: by what they were scored as."""
     cells = results["configurations"]
     lengths = {cell["max_length"] for cell in cells.values()}
@@ -183,7 +194,8 @@ def _source(
     if len(lengths) == 1 and len(cells) > 1:
         with suppress(RulerError):
             length = length_name(next(iter(lengths)), results["dataset"]["name"])
-    return PredictionSource(
+    return PredictionOptions(
+        files,
         dataset=dataset,
         references=references,
         revision=revision,

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 import openai
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import err
+from ruler_common.terminal import note
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.replies import (
@@ -170,11 +170,8 @@ class OpenAIServer(Backend):
                     raise
                 return error  # which is not worth another try
 
-        def print_waiting(line: str) -> None:
-            err.print(line, highlight=False, soft_wrap=True)
-
         try:
-            page = self._call(RetryPolicy(self.options.give_up_after, print_waiting).run(ask))
+            page = self._call(RetryPolicy(self.options.give_up_after, note).run(ask))
         except GaveUp as error:
             raise RulerError(
                 f"The server at {self.where} is not available ({error}): try again later."

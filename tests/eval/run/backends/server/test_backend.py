@@ -28,7 +28,8 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
-from tests.eval.run.backends.model_server import (
+from tests.eval.run.run_options import model_options
+from tests.model_server import (
     VLLM,
     ModelServer,
     Reply,
@@ -37,7 +38,6 @@ from tests.eval.run.backends.model_server import (
     events,
     model_server,
 )
-from tests.eval.run.run_options import model_options
 
 TASKS = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
 
@@ -346,7 +346,7 @@ def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOpti
 
     with model_server(reply) as server:
         run(at(order, server, concurrency=4))
-        assert server.most_at_a_time == 4
+        assert server.max_in_flight == 4
 
 
 def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
