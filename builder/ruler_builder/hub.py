@@ -421,7 +421,11 @@ def _joined(
     }
     facts = collect_facts(part)
     part["sources"] = facts.sources
-    part["languages"] = {code: published["languages"][code] for code in facts.languages}
+    part["languages"] = {
+        code: language
+        for code, language in published["languages"].items()
+        if code in facts.languages
+    }
     if existing is None:
         return join_manifests([part], root)
     for path, entry in files.items():
