@@ -98,7 +98,7 @@ class RunInWaves:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
         self.model = model = self.options.model
-        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
+        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).for_release(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
             scores={name: {} for name in configs},
