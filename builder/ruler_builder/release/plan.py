@@ -153,7 +153,12 @@ def _file_jobs(
     )
     jobs, has_rows = [], False
     for name, spec in dict(split_spec(spec) for spec in several(options.tokenizers)).items():
-        tokenizer = spec if spec == name else f"{name}={spec}"
+        if spec == name:
+            tokenizer = name
+        elif spec.startswith("hf:"):
+            tokenizer = f"{name}={spec}"
+        else:  # workers of a cluster have another current folder
+            tokenizer = f"{name}={Path(spec).resolve()}"
         for pair in language_pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
