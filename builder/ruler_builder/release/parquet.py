@@ -71,9 +71,9 @@ class RowWriter:
     def __init__(self, writer: pq.ParquetWriter, group: int) -> None:
         self.digest = hashlib.sha256()
         self._writer, self._group = writer, group
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """Append a row, in the columns of ruler_common/rows.py."""
         digest_row(self.digest, row)
         self._rows.append(row)

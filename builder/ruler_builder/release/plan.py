@@ -69,16 +69,9 @@ class BuildPlan:
     # Number of files asked for
     files: int
     missing: list[FileJob]
-
-    @property
-    def rows(self) -> int:
-        """The rows to make."""
-        return sum(job.rows for job in self.missing)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens to make if every window is full."""
-        return sum(job.tokens for job in self.missing)
+    # Of the missing files; tokens if every window is full
+    rows: int
+    tokens: int
 
     @property
     def bytes(self) -> float:
@@ -104,11 +97,13 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     if release:
         manifests.insert(0, release)
     shared = join_manifests(manifests, root)
-    missing = []
+    missing, rows, tokens = [], 0, 0
     for job in jobs:
         entry = shared["files"].get(job.config.path)
         if entry is None:
             missing.append(job)
+            rows += job.rows
+            tokens += job.tokens
         elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
@@ -124,6 +119,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         shared=shared,
         files=len(jobs),
         missing=missing,
+        rows=rows,
+        tokens=tokens,
     )
 
 

@@ -27,7 +27,7 @@ from ruler_builder.release.build import FileBuilder, RowFigures, entry_of, make_
 from ruler_builder.release.parquet import digest_row, rows_of
 from ruler_builder.release.plan import FileJob
 from ruler_builder.suites.suite import suite_in
-from ruler_builder.tasks.base import DATA_VERSION, NewRow, Task
+from ruler_builder.tasks.base import DATA_VERSION, Task
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.language_folder import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
@@ -329,8 +329,10 @@ class _Rebuild:
                 what = f"the row does not belong there: a build makes {rows} rows"
             else:
                 row = make_row(task, index, self.job.config.name)
-                self._figures.append(RowFigures(row.length, row.next_unit_tokens, row.repeats))
-                what = _difference(stored, row)
+                self._figures.append(
+                    RowFigures(row.columns["length"], row.next_unit_tokens, row.repeats)
+                )
+                what = _difference(stored, row.columns)
         except EngineMismatch as error:
             log.warning("%s", error)
             what = str(error)
@@ -387,17 +389,17 @@ def _read(file: pq.ParquetFile, audit: FileAudit | None, rebuild: _Rebuild | Non
     return _Pass(lengths, digest.hexdigest() if is_whole else "")
 
 
-def _difference(stored: Row, rebuilt: NewRow) -> str:
+def _difference(stored: Row, rebuilt: Row) -> str:
     """Describe the first column in which a stored row differs from the rebuilt one; "" if none."""
-    expected = rebuilt.columns()
+    read: Mapping[str, Any] = stored
+    expected: dict[str, Any] = {**rebuilt}
     expected["evidence"] = [
         {**span, "depth": float(np.float32(span["depth"]))}  # files store float32
-        for span in expected["evidence"]
+        for span in rebuilt["evidence"]
     ]
     for column in COLUMNS:
-        value = cast(Mapping[str, Any], stored)[column]
-        if value != expected[column]:
-            return f"{column} {describe_difference(value, expected[column])}"
+        if read[column] != expected[column]:
+            return f"{column} {describe_difference(read[column], expected[column])}"
     return ""
 
 
