@@ -179,11 +179,6 @@ def test_a_book_is_split_only_as_far_as_it_is_asked_for(
     assert 0 < sum(windows) < 100_000 < len(folded("ru", published))
 
 
-def test_no_book_holds_a_number_as_long_as_a_value(published: Sources) -> None:
-    for code in LANGUAGES:
-        assert re.findall(r"\d{7,}", folded(code, published)) == []
-
-
 # ---- Dictionaries ------------------------------------------------------------------------------
 
 

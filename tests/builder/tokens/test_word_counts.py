@@ -14,6 +14,7 @@ from ruler_builder.text import corpora
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.counting import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
 from ruler_builder.tokens.tokenizers import TokenizerEntry
+from tests.nightly import mostly_nightly
 
 LAWS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -53,7 +54,7 @@ def test_any_texts_have_the_tokens_of_their_words(
     assert counts_by_words(texts, counter.counts) == whole
 
 
-@pytest.mark.parametrize("name", ["qwen2.5", "llama3", "mistral-nemo"])
+@pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "llama3", "mistral-nemo"]))
 def test_a_named_tokenizer_too(
     counter_of: Callable[[str], TokenCounter], name: str, embedded_text: str
 ) -> None:
