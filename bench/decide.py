@@ -24,8 +24,7 @@ import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 from ruler_eval.gate.betting import THRESHOLD, evidence
-from ruler_eval.gate.plan import LOOK_EVERY
-from ruler_eval.run.plan import WAVE_OVER_LENGTHS
+from ruler_eval.gate.plan import LOOK_EVERY, WAVE_OVER_LENGTHS
 from ruler_eval.score.intervals import noninferiority_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500

@@ -18,7 +18,6 @@ from ruler_common.rows import canary_of, features
 
 _ENTRY = {
     "most_rows": None,
-    "tokens": {"min": 1, "mean": 1.0, "max": 1},
     "fill": 1.0,
     "unit": 1,
     "exhausted": 0,
@@ -48,9 +47,13 @@ def write_release(
     """
     files = {config.path: _write_file(root, config, rows) for config, rows in tables.items()}
     dataset = next(iter(tables)).dataset
-    tasks = manifest.get("tasks") or dict.fromkeys(config.task for config in tables)
-    if not isinstance(tasks, dict) or None in tasks.values():
-        tasks = {task: {"family": "niah"} for task in tasks}
+    tasks = manifest.get("tasks")
+    if not isinstance(tasks, dict):
+        budgets = {config.task: rows[0]["max_new_tokens"] for config, rows in tables.items()}
+        tasks = {
+            task: {"family": "niah", "max_new_tokens": budgets.get(task, 128)}
+            for task in tasks or budgets
+        }
     fields = {
         "format": 1,
         "dataset": dataset,
@@ -85,8 +88,10 @@ def _write_file(root: Path, config: Config, rows: Sequence[Mapping[str, Any]]) -
     rows = [{**canary, **row} for row in rows]
     table = pa.Table.from_pylist(rows, schema=features().arrow_schema)
     pq.write_table(table, path, row_group_size=50)
+    lengths = [row["length"] for row in rows]
     return {
         **_ENTRY,
+        "tokens": {"min": min(lengths), "mean": sum(lengths) / len(rows), "max": max(lengths)},
         "config": config.name,
         "task": config.task,
         "tokenizer": config.tokenizer,

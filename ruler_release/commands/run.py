@@ -42,9 +42,9 @@ def run(options: RunCommand) -> None:
     Example: ruler run -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
     """
     if options.dry_run:
-        from ruler_eval.run import runner
+        from ruler_eval.run.runner import estimate_run
 
-        for line in runner.estimate(options).lines(options.price):
+        for line in estimate_run(options).lines(options.price):
             print(sentences(line))
         return
     summary = run_and_show(options)

@@ -15,7 +15,7 @@ from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.release.plan import BuildPlan
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
@@ -43,18 +43,18 @@ def _show_lengths(manifest: Manifest) -> None:
     print_table("", *columns, rows=rows)
 
 
-def show_size(size: BuildSize) -> None:
+def show_size(plan: BuildPlan) -> None:
     """Print to stderr what a build is about to make, unless it is small."""
-    if size.rows < _WORTH_A_WORD:
+    if plan.rows < _WORTH_A_WORD:
         return
-    minutes = size.cpu_seconds / 60
+    minutes = plan.cpu_seconds / 60
     time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
-    space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
-    files = number_of(size.files, "file")
+    space = f"{plan.bytes / 1e9:.1f} GB" if plan.bytes >= 1e9 else f"{plan.bytes / 1e6:.0f} MB"
+    files = number_of(len(plan.missing), "file")
     text = (
-        f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
+        f"To make: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
+        f"{space} and {time} of CPU time, several times that without the extra `fast`."
     )
-    text += f"{space} and {time} of CPU time, several times that without the extra `fast`."
     note(sentences(text))
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
-from tests.conftest import Once, Silent
+from tests.conftest import Once
 
 EVERY_LANGUAGES_TASKS = (
     "niah_none",
@@ -44,17 +43,17 @@ def every_language(mirror: Path, once: Once) -> Path:
     """
 
     def make(root: Path) -> None:
-        order = BuildOrder(
+        order = BuildOptions(
             root,
             suite="oneruler",
             tokenizers=("cl100k_base",),
             lengths=("8k",),
             tasks=EVERY_LANGUAGES_TASKS,
-            languages=LanguageChoice(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
+            languages=("all", "en-ko", "ko-en", "pl-en", "zh-sw"),
             samples=2,
             mirror=mirror,
         )
-        build(order, Silent())
+        build(order)
 
     return once("every_language/oneruler", make)
 

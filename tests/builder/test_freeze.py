@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from freeze import freeze
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import render
-from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
 from ruler_common.frozen import compare, read_frozen, unexplained
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
-from tests.conftest import Silent
 
 ROOT = Path(__file__).parents[2]
 Edit = Callable[[Manifest], object]
@@ -162,7 +161,7 @@ def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ruler"
-    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True)
     assert "Data version 1.0.0: 1 configurations are frozen in" in done.stdout

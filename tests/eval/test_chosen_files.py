@@ -11,7 +11,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
 from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
-from ruler_eval.run.checked_run import rows_asked_for
+from ruler_eval.run.plan import chosen_configs
 from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler
 
@@ -125,7 +125,7 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     manifest = read_manifest(many)
     run = [
         Names.standard("oneruler").parse(config)
-        for config in rows_asked_for([f"{name}_cl100k"], manifest)
+        for config in chosen_configs([f"{name}_cl100k"], manifest)
     ]
     assert {(one.task, one.language, one.instruction_language) for one in run} == there
     assert len(run) == len(there) == loaded.num_rows

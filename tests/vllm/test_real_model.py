@@ -23,7 +23,7 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Part, plan_rows, read_rows
+from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
@@ -55,34 +55,30 @@ def model() -> Path:
 @pytest.fixture(scope="module")
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
+    from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_builder.release.plan import BuildOrder
-    from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
-    order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
+    order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
     for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        with terminal.files_bar("Building") as bar:
-            build(one, bar)
+        build(one)
     return root
 
 
 @pytest.mark.nightly
 def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
     """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
+    from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_builder.release.plan import BuildOrder
-    from ruler_common import terminal
 
     folder = Path(ruler_eval.example.__file__).parent
     recorded = json.loads((folder / "run/run.json").read_text(encoding="utf-8"))["rows"]
     tasks = ("niah_single_1", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
-    order = BuildOrder(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    with terminal.files_bar("Building") as bar:
-        build(replace(order, tasks=tasks) if tasks else order, bar)
+    order = BuildOptions(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
+    build(replace(order, tasks=tasks) if tasks else order)
     made = Release.open(str(tmp_path))
     assert {name: made.rows_sha256(name) for name in made.configs} == {
         name: digest for name, digest in recorded.items() if name in made.configs or not tasks
@@ -178,9 +174,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
-    part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    release = Release.open(order.dataset)
-    rows = read_rows(release, plan_rows(release, [part], order)[0])
+    rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:

@@ -20,7 +20,7 @@ class Scorer:
 
     def __init__(self, release: Release) -> None:
         self.release = release
-        self._rules = ScoringRules().of(release)
+        self._rules = ScoringRules().for_release(release)
 
     def score(self, record: Record, row: PartialRow) -> Answer:
         """Score a record: a failed row is wrong, one that does not fit counts nowhere."""

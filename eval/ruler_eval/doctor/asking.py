@@ -19,7 +19,6 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backends.backend import (
     Backend,
     Completion,
-    check_installed,
     start_backend,
 )
 from ruler_eval.run.options import RunOptions
@@ -168,7 +167,6 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         arguments=options.arguments,
         concurrency=max(options.load, NEIGHBOURS),
     )
-    check_installed(options.backend)
     backend = start_backend(model, release)
     try:
         mode = options.mode or backend.default_mode()

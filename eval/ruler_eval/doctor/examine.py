@@ -44,8 +44,8 @@ from ruler_eval.doctor.judge import Verdict, judge, may_stop
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.checked_run import known_settings, new_session
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import known_settings, new_session
 from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import over_limit, record_of
 

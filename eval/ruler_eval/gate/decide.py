@@ -30,7 +30,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
-from ruler_eval.gate.plan import LOOK_EVERY, LookPlan, gate_order_of_file, plan_of_results
+from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
@@ -179,7 +179,7 @@ def decide_run(
     """
     check_limit(max_drop)
     fixed = fixed_settings(base, max_drop)
-    with open_waves(options, fixed, LOOK_EVERY, base, gate_order_of_file) as run:
+    with open_waves(options, fixed, base, gate_order_of_file) as run:
         found = decide(base, run, max_drop, on_look)
         summary = run.finish({"decision": found})
         return DecidedRun(found, summary, run.remaining_tokens)

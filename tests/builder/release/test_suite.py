@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.suites.suite import Suite, read_suite
-from ruler_builder.verify.verify import verify
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
+from ruler_release.api import verify
 from tests.builder.tasks.row_reading import (
     own_task,
     task_of,
 )
-from tests.conftest import Silent
 
 OWN = """
 [tasks.needles]
@@ -96,9 +95,7 @@ def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path: Path) -> None:
     suite = tmp_path / "own.toml"
     suite.write_text(OWN)
     root, lengths = tmp_path / "ruler", ("2k", "8k")
-    build(
-        BuildOrder(root, suite=suite, lengths=lengths, samples=3, sources=("embedded",)), Silent()
-    )
+    build(BuildOptions(root, suite=suite, lengths=lengths, samples=3, sources=("embedded",)))
     report = verify(tmp_path / "ruler", audit=True)
     assert {path: file.problems for path, file in report.files.items() if file.count} == {}
     assert report.proved

@@ -19,26 +19,25 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.parquet import digest_row
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.base import NewRow
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.verify.verify import verify
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_dataset import load
+from ruler_release.api import verify
 from tests.builder.tasks.row_reading import (
     RESERVE,
     RULER,
     haystack,
     task_of,
 )
-from tests.conftest import Silent
 from tests.nightly import mostly_nightly
 
 GOLDEN = {
@@ -77,7 +76,7 @@ def digests(counted_sources: CountedSources) -> dict[str, dict[str, str]]:
 
 def build_and_audit(root: Path, **order: Any) -> Mapping[str, str]:
     """Build a release of embedded texts, prove it by its audit; what could not be built."""
-    built = build(BuildOrder(root, sources=("embedded",), **order), Silent())
+    built = build(BuildOptions(root, sources=("embedded",), **order))
     report = verify(root, audit=True, tokenizers=order.get("tokenizers", ()))
     assert {path: file.problems for path, file in report.files.items() if file.count} == {}
     assert (report.proved, report.not_rebuilt) == (True, {})

@@ -10,20 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tokens.tokenizers import named
 from ruler_builder.verify.file_check import parse_tokenizer_folders
-from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import MANIFEST
+from ruler_release.api import verify
 from tests.builder.verify.planting import write_manifest
-from tests.conftest import Silent
 from tests.nightly import mostly_nightly
 
 
 def built(root: Path, tokenizer: str, mirror: Path | None = None) -> Path:
-    order = BuildOrder(
+    order = BuildOptions(
         root,
         tokenizers=(tokenizer,),
         lengths=("1k",),
@@ -32,7 +31,7 @@ def built(root: Path, tokenizer: str, mirror: Path | None = None) -> Path:
         sources=("embedded",),
         mirror=mirror,
     )
-    build(order, Silent())
+    build(order)
     return root
 
 

@@ -65,7 +65,7 @@ def test_a_file_of_somebody_elses_is_never_touched(order: RunOptions, name: str,
 )
 def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOptions, text: str) -> None:
     path = scribble(order.out, "run.json", text)
-    with pytest.raises(RulerError, match="of `ruler run`: name"):
+    with pytest.raises(RulerError, match=r"is not a run\.json of `ruler run`: .* Name a new --out"):
         run(order)
     assert [path.read_text(), *order.out.iterdir()] == [text, path]
 
@@ -85,8 +85,6 @@ def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_open
     with pytest.raises(RulerError):
         run(replace(order, dataset=str(root), configs=("vt_4k",)))
     assert not order.out.exists()
-    with pytest.raises(RulerError):
-        Records(order.out).path(where)
 
 
 def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:

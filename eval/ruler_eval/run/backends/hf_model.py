@@ -15,9 +15,9 @@ from itertools import islice
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion, load_model_tokenizer
+from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.prompts import Prompt, load_model_tokenizer
 from ruler_eval.run.reasoning import decode
 
 BATCH_TOKENS = 32768

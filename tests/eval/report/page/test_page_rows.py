@@ -74,9 +74,9 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
             assert ruler("score", path, "--references", how["references"])[2] == 0
     calls = []
 
-    def counted(row, answer, *more, **how):
-        calls.append((row["outputs"], answer.text))
-        return error_of(row, answer, *more, **how)
+    def counted(joined):
+        calls.append((joined.row["outputs"], joined.prediction.text))
+        return error_of(joined)
 
     def kinds(runs):
         page = page_data(open_runs(runs, [f"run {n}" for n in range(len(runs))], **how))

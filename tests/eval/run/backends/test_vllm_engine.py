@@ -57,17 +57,17 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(model_options("m"))
+    vllm_engine.VLLM(model_options("m"), None)
     assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
 
 
 def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}))
+    vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}), None)
     assert given["enable_prefix_caching"] is False
 
 
 def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
-    settings = vllm_engine.VLLM(model_options("m")).settings()
+    settings = vllm_engine.VLLM(model_options("m"), None).settings()
     assert settings == {
         "backend_version": "0",
         "dtype": "bfloat16",
