@@ -133,7 +133,9 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
 
 def test_all_8k_is_what_the_card_lists_under_that_name(many):
     files, names = read_manifest(many)["files"].values(), Names.standard("oneruler")
-    (listed,) = names.whole_languages(Config.from_entry("oneruler", file) for file in files)
+    (listed,) = names.whole_languages(
+        names.whole_groups(Config.from_entry("oneruler", file) for file in files)
+    )
     assert listed[0] == "all_8k_cl100k"
     assert {*listed[1]} == {*names.configs("all_8k_cl100k", ["cl100k"])}
     assert len(listed[1]) == 26 * 7

@@ -13,7 +13,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,8 +221,16 @@ class SickBackend(Backend):
 
 
 @contextmanager
-def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
-    """Serve the engine; with a tokenizer its tokens are counted, else words."""
+def served(
+    engine: SickEngine,
+    tokenizer: Any = None,
+    usage: bool = True,
+    refuse: Callable[[dict[str, Any]], Reply | None] = lambda body: None,
+) -> Iterator[ModelServer]:
+    """Serve the engine; with a tokenizer its tokens are counted, else words.
+
+    Without `usage` its answers count no tokens. `refuse` may answer a request in its place.
+    """
     lock = threading.Lock()
     in_flight: dict[int, Seen] = {}
     met: dict[int, list[Seen]] = {}
@@ -252,6 +260,9 @@ def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
         return Seen(text, tokens, body.get("cache_salt", ""), form)
 
     def reply(request: Request) -> Reply:
+        refusal = refuse(request.body)
+        if refusal is not None:
+            return refusal
         seen = seen_of(request)
         me = id(request)
         with lock:
@@ -265,12 +276,12 @@ def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
             found = engine.answer(seen, met.pop(me))
         message = {"role": "assistant", "content": found["text"]}
         choice = {"index": 0, "finish_reason": "stop", "text": found["text"], "message": message}
-        usage = {
+        counts = {
             "prompt_tokens": found["prompt"],
             "completion_tokens": 8,
             "prompt_tokens_details": {"cached_tokens": found["cached"]},
         }
-        return Reply(200, {"choices": [choice], "usage": usage})
+        return Reply(200, {"choices": [choice], "usage": counts if usage else None})
 
     model = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 8192}
     with model_server(reply, models=(model,)) as server:
