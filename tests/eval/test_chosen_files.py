@@ -12,7 +12,8 @@ from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
 from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
 from ruler_eval.run.plan import chosen_configs
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def manifest(dataset, *configs):

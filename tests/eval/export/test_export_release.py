@@ -12,7 +12,8 @@ from ruler_common.errors import RulerError
 from ruler_common.names import TASKS, Config
 from ruler_eval.export import export_release
 from ruler_eval.frozen_release import Release
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def names(release, configs=(), tokenizer=None):

@@ -24,7 +24,7 @@ from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
 from ruler_release.api.decisions import options_of_model_b
 from tests.eval.run import small_release
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 ROWS = 60
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.run.backends.test_batch import answer
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
