@@ -35,7 +35,7 @@ from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
-from ruler_common.frozen import frozen_for, is_frozen
+from ruler_common.frozen import is_frozen, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
@@ -182,7 +182,7 @@ class FileChecker:
         self.root = release.root
         self.manifest = release.manifest
         self.audit = audit
-        self.frozen = frozen_for(self.manifest)
+        self.frozen = read_frozen(self.manifest["data_version"])
         self.missing_tokenizers = missing_tokenizers(release)
         self._counter: TokenCounter | None = None
         self.store = Store(release.mirror)

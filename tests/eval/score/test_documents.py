@@ -8,7 +8,8 @@ import pytest
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
 from ruler_eval.score.results import documents_of, load, rows_by_config
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 
 @pytest.fixture

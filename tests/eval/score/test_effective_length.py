@@ -26,7 +26,8 @@ from ruler_eval.score.aggregates import (
 )
 from ruler_eval.score.results import RowsByConfig
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
-from tests.eval.scoring_helpers import effective_lengths, right, ruler
+from tests.eval.scoring_helpers import effective_lengths, right
+from tests.in_process import ruler
 
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
