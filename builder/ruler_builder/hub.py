@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release import card
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import EVAL_YAML, card_files
 from ruler_builder.release.folder import is_unfinished, locked_folder
 from ruler_builder.release.manifest import join_manifests
@@ -419,10 +419,12 @@ def _joined(
         "files": files,
         "tokenizers": {name: published["tokenizers"][name] for name in tokenizers},
     }
-    part["sources"] = card.used_sources(part)
-    codes = card.languages(part)
+    facts = collect_facts(part)
+    part["sources"] = facts.sources
     part["languages"] = {
-        code: language for code, language in published["languages"].items() if code in codes
+        code: language
+        for code, language in published["languages"].items()
+        if code in facts.languages
     }
     if existing is None:
         return join_manifests([part], root)

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,11 +23,12 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Part, plan_rows, read_rows
+from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
+from tests.in_process import ruler_command
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -174,9 +174,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
-    part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    release = Release.open(order.dataset)
-    rows = read_rows(release, plan_rows(release, [part], order)[0])
+    rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:
@@ -198,7 +196,7 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
 ) -> None:
     out = order.out.with_name("killed")
-    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
+    command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
     command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)

@@ -37,7 +37,7 @@ from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet
-from ruler_common.frozen import frozen_for, is_frozen
+from ruler_common.frozen import is_frozen, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
@@ -119,7 +119,7 @@ class FileChecker:
         self.store = Store(mirror)
         given = language_folders(paths(options.language_folders))
         self.sources = Sources(self.store, choice_in(manifest["sources"], given))
-        self.frozen = frozen_for(manifest)
+        self.frozen = read_frozen(manifest["data_version"])
         self._counter: TokenCounter | None = None
         self._builder = FileBuilder(
             suite_in(manifest),

@@ -26,7 +26,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.project_files import DISTRIBUTION
-from ruler_builder.release.card import first_row, languages
+from ruler_builder.release.card import collect_facts, first_row
 from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
@@ -58,7 +58,7 @@ from ruler_builder.verify.file_check import (
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.frozen import frozen_for, unexplained
+from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
 from ruler_common.manifest import (
     MANIFEST,
@@ -139,7 +139,7 @@ def verify(options: VerifyOptions) -> VerifyReport:
     for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
         checker.load_tokenizer(name, checker.store)
     report = _check_files(FileChecker.check, root, manifest, options)
-    lock = frozen_for(manifest)
+    lock = read_frozen(manifest["data_version"])
     for path in unexplained(manifest, lock) if lock else ():
         report.add(
             path,
@@ -272,7 +272,7 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     """Return the wording of the languages, from their prompts if they are on this machine."""
     entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
-    for code in languages(manifest):
+    for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
             if all(sources.file(name).is_here(sources.store) for name in names):
@@ -417,7 +417,7 @@ def card_note(root: Path, manifest: Manifest) -> str:
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
             "only the configurations are compared. `ruler build` writes it again."
         )
-    if first_row(root, manifest) is None:
+    if first_row(root, collect_facts(manifest)) is None:
         return _ROW_UNREADABLE
     return ""
 
