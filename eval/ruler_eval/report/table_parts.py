@@ -47,9 +47,8 @@ def picked(
     empty: Collection[str] = ("", "-", "0", "0.0"),
 ) -> tuple[list[str], list[list[str]]]:
     """Return the columns that are not empty in every row, the first one, and those `kept`."""
-    header = [
-        column
-        for column in columns
-        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows)
-    ]
+    header = []
+    for column in columns:
+        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows):
+            header.append(column)
     return header, [[row[column] for column in header] for row in rows]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of
 from ruler_eval.report.table_parts import number, picked, titled
@@ -25,7 +26,6 @@ from ruler_eval.score.aggregates import (
 from ruler_eval.score.results import (
     Cell,
     GroupSummary,
-    LengthLoss,
     Results,
     rows_of,
     warnings_of,
@@ -229,36 +229,30 @@ def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_ta
     over the lengths; else the change from the shortest length.
     """
     lengths = group["lengths"]
-    averaged = [length for length, mean in lengths.items() if mean["tokens"]]
-    has_averages = all_tables and len(averaged) > 1
+    has_averages = all_tables and sum(mean["tokens"] > 0 for mean in lengths.values()) > 1
     rows: list[list[str]] = []
     for task, by_length in tasks.items():
-        cells = {length: by_length.get(length, ()) for length in lengths}
-        means = {length: _mean(cells[length], "score") for length in lengths}
-        rows.append([task, *map(number, means.values())])
-        if has_averages:
-            values = [mean for length in averaged if (mean := means[length]) is not None]
-            whole = len(values) == len(averaged)
-            rows[-1].append(number(sum(values) / len(values) if whole else None))
-        if all_tables:
-            rows += _interval_rows(
-                [same[0]["interval"] if len(same) == 1 else None for same in cells.values()]
-            )
-        rows += _rows_beside_score(task, list(cells.values()))
+        rows += _task_rows(task, by_length, group, all_tables, has_averages)
     notes = []
     if any(row[0].endswith(", whole words") for row in rows):
         notes.append(WHOLE_WORDS)
     marked = marked_means(group)
-    if any(mean.endswith("*") for mean in marked.values()):
+    if any(text.endswith("*") for text in marked.values()):
         notes.insert(0, OTHER_TASKS)
     rows.append([mean_name(group), *marked.values()])
     if has_averages:
         rows[-1].append(number(group["average"]["score"]))
-    rows += _interval_rows([mean["interval"] for mean in lengths.values()])
+    low, high, strict = ["95 % from"], ["95 % to"], ["strict"]
+    for mean in lengths.values():
+        interval = mean["interval"] or (None, None)
+        low.append(number(interval[0]))
+        high.append(number(interval[1]))
+        strict.append(number(mean["strict"]))
+    rows += _known([low, high])
     if all_tables:
-        rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
+        rows.append(strict)
     elif group["losses"]:
-        changes = {loss["longer"]: _change(loss) for loss in group["losses"]}
+        changes = _changes(group)
         shortest = group["losses"][0]["shorter"].upper()
         rows.append([f"change from {shortest}", *(changes.get(name, "") for name in lengths)])
         notes.insert(0, "change: in points, rows paired by index, ± half the 95 % interval.")
@@ -269,40 +263,50 @@ def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_ta
     return "\n".join([table(header, rows, markdown), *(_note(text, markdown) for text in notes)])
 
 
-def _rows_beside_score(task: str, cells_by_length: Sequence[Sequence[Cell]]) -> list[list[str]]:
-    """Return the rows of a task's answers with whole words, and of its pass@k."""
-    rows = []
-    shares = [_mean(cells, "whole_word") for cells in cells_by_length]
-    if shares != [None] * len(shares):
-        rows.append([f"{task}, whole words", *map(number, shares)])
-    sizes = {
-        size for cells in cells_by_length for cell in cells for size in cell.get("pass_at", ())
-    }
-    for size in sorted(sizes, key=int):
-        row = [f"{task}, pass@{size}"]
-        for cells in cells_by_length:
-            passed = []
-            for cell in cells:
-                mean = cell.get("pass_at", {}).get(size)
-                if mean is not None and mean["score"] is not None:
-                    passed.append(mean["score"])
-            row.append(number(sum(passed) / len(passed) if passed else None))
-        rows.append(row)
+def _task_rows(
+    task: str,
+    by_length: Mapping[str, Sequence[Cell]],
+    group: GroupSummary,
+    all_tables: bool,
+    has_average: bool,
+) -> list[list[str]]:
+    """Return the rows of a task: scores, intervals, answers with whole words, pass@k."""
+    scores, low, high, words = [task], ["95 % from"], ["95 % to"], [f"{task}, whole words"]
+    passed: dict[str, list[str]] = {}
+    values = []
+    for place, (length, mean) in enumerate(group["lengths"].items(), 1):
+        cells = by_length.get(length, ())
+        score = _mean(cells, "score")
+        interval = (cells[0]["interval"] if len(cells) == 1 else None) or (None, None)
+        scores.append(number(score))
+        low.append(number(interval[0]))
+        high.append(number(interval[1]))
+        words.append(number(_mean(cells, "whole_word")))
+        for size in cells[0].get("pass_at", ()) if cells else ():
+            row = passed.setdefault(size, [f"{task}, pass@{size}"] + ["-"] * len(group["lengths"]))
+            row[place] = number(_mean_pass(cells, size))
+        if mean["tokens"]:
+            values.append(score)
+    if has_average:
+        known = [value for value in values if value is not None]
+        scores.append(number(sum(known) / len(known) if known == values else None))
+    rows = [scores]
+    if all_tables:
+        rows += _known([low, high])
+    rows += _known([words])
+    for size in sorted(passed, key=int):
+        rows.append(passed[size])
     return rows
+
+
+def _known(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows, or none of them if the last one has no value."""
+    return rows if set(rows[-1][1:]) - {"-"} else []
 
 
 def _note(text: str, markdown: bool) -> str:
     """Return a note below a table; a paragraph of its own in Markdown."""
     return "\n" + sentences(text, markdown) if markdown else sentences(text)
-
-
-def _interval_rows(intervals: Sequence[Sequence[float] | None]) -> list[list[str]]:
-    """Return the ends of intervals, a row each: both in one column would be too wide."""
-    low, high = ["95 % from"], ["95 % to"]
-    for interval in intervals:
-        low.append(number(interval[0] if interval else None))
-        high.append(number(interval[1] if interval else None))
-    return [low, high] if any(intervals) else []
 
 
 def _mean(
@@ -317,28 +321,40 @@ def _mean(
     return sum(values) / len(values) if values else None
 
 
+def _mean_pass(cells: Iterable[Cell], size: str) -> float | None:
+    """Return the mean over languages of the share of rows that one of `size` samples solves."""
+    values = []
+    for cell in cells:
+        score = cell["pass_at"][size]["score"] if size in cell.get("pass_at", {}) else None
+        if score is not None:
+            values.append(score)
+    return sum(values) / len(values) if values else None
+
+
 def _words_right(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
     """Return how many of the ten words of ONERULER's cwe are right, by length."""
     rows = []
     for task, by_length in tasks.items():
-        means = [_mean(by_length.get(length, ()), "words_right") for length in group["lengths"]]
-        if means != [None] * len(means):
-            rows.append([task, *map(number, means)])
+        row = [task]
+        for length in group["lengths"]:
+            row.append(number(_mean(by_length.get(length, ()), "words_right")))
+        rows += _known([row])
     header = ["task", *map(str.upper, group["lengths"])]
     return titled("Words right of ten, mean over the rows", header, rows, markdown)
 
 
 def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
     """Return each score in percent of the task's at `0k`, if that was scored."""
+    if EVIDENCE_ALONE not in group["lengths"]:
+        return ""
     means = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
     rows = []
     for task, by_length in tasks.items():
-        shares = []
+        row = [task]
         for length in means:
             cells = by_length.get(length)
-            shares.append(cells[-1].get("relative_to_0k") if cells else None)
-        if shares != [None] * len(shares):
-            rows.append([task, *map(number, shares)])
+            row.append(number(cells[-1].get("relative_to_0k") if cells else None))
+        rows += _known([row])
     if rows:
         shares = [mean.get("relative_to_0k") for mean in means.values()]
         rows.append(["mean by mean", *map(number, shares)])
@@ -430,7 +446,7 @@ def _losses(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     changes = {}
     for name, group in groups.items():
         if group["losses"]:
-            changes[name] = {loss["longer"]: _change(loss) for loss in group["losses"]}
+            changes[name] = _changes(group)
             shortest = group["losses"][0]["shorter"].upper()
     if not changes:
         return ""
@@ -447,13 +463,16 @@ def _losses(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     return titled(title, ["group", *map(str.upper, lengths)], rows, markdown)
 
 
-def _change(loss: LengthLoss) -> str:
-    """Return `−6.2±0.8`."""
-    text = f"{loss['difference']:+.1f}".replace("-", "−")
-    if loss["interval"] is None:
-        return text
-    low, high = loss["interval"]
-    return f"{text}±{(high - low) / 2:.1f}"
+def _changes(group: GroupSummary) -> dict[str, str]:
+    """Return the change from the shortest length to each longer one: `−6.2±0.8`."""
+    changes = {}
+    for loss in group["losses"]:
+        text = f"{loss['difference']:+.1f}".replace("-", "−")
+        if loss["interval"] is not None:
+            low, high = loss["interval"]
+            text += f"±{(high - low) / 2:.1f}"
+        changes[loss["longer"]] = text
+    return changes
 
 
 def group_name(name: str, group: GroupSummary) -> str:
@@ -476,11 +495,14 @@ def mean_name(group: GroupSummary) -> str:
 
 def marked_means(group: GroupSummary) -> dict[str, str]:
     """Return the mean at each length, with a mark if it is over other tasks than most are."""
-    most = max(group["lengths"].values(), key=lambda mean: mean["tasks"])
+    max_tasks = 0
+    usual: list[str] = []
+    for mean in group["lengths"].values():
+        if mean["tasks"] > max_tasks:
+            max_tasks, usual = mean["tasks"], mean["lacking"]
     means = {}
     for length, mean in group["lengths"].items():
-        mark = "" if mean["lacking"] == most["lacking"] else "*"
-        means[length] = number(mean["score"]) + mark
+        means[length] = number(mean["score"]) + ("" if mean["lacking"] == usual else "*")
     return means
 
 
@@ -494,17 +516,25 @@ def effective_name(group: GroupSummary) -> str:
 
 def effective_between(group: GroupSummary) -> str:
     """Return `64K-128K`: the effective lengths by the lower and upper ends of the intervals."""
-    ends = group["effective_length_interval"]
-    if ends is None:
-        return "-"
-    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
-    shortest = min(tokens for tokens in names if tokens)
-    texts = [written(end, names) if end else f"<{written(shortest, names)}" for end in ends]
-    return "-".join(dict.fromkeys(texts))
+    texts: list[str] = []
+    for tokens in group["effective_length_interval"] or ():
+        text = _length_name(group, tokens)
+        if text not in texts:
+            texts.append(text)
+    return "-".join(texts) or "-"
 
 
 def relative_name(group: GroupSummary) -> str:
     """Return the relative effective length, as the group's columns name it."""
     tokens = group["relative_effective_length"]
-    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
-    return "-" if tokens is None else written(tokens, names)
+    return "-" if tokens is None else _length_name(group, tokens)
+
+
+def _length_name(group: GroupSummary, tokens: int | None) -> str:
+    """Return a length as the group's columns name it; None is below the shortest one."""
+    for length, mean in group["lengths"].items():
+        if tokens is None and mean["tokens"]:
+            return f"<{length.upper()}"
+        if tokens is not None and mean["tokens"] == tokens:
+            return length.upper()
+    return "-" if tokens is None else written(tokens)
