@@ -113,13 +113,12 @@ def progress_bar(
 
 def steps(
     things: Iterable[Step], label: str, total: int | None = None, quiet: bool = False
-) -> Iterable[Step]:
-    """Return the things one by one, and show how many are done, unless `quiet`.
+) -> Iterator[Step]:
+    """Yield the things one by one, and show how many are done, unless `quiet`.
 
     `total` is how many there are, for things that have no length.
     """
-    bar: Iterable[Step] = progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
-    return bar
+    yield from progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
 
 
 class FilesBar:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of, shortened
-from ruler_eval.analysis.compare import ComparedModel, Comparison, Decision, Verdict
+from ruler_eval.analysis.compare import ComparedModel, Comparison, Decision, Side, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def seeds(result: SeedComparison, markdown: bool = False) -> str:
         )
     columns = ("", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable")
     header, rows = picked(_difference_rows(result), columns, "A", "B", "A − B")
-    parts = [sentences(text, markdown), _models(result, markdown)]
+    parts = [sentences(text, markdown), _models(result, markdown, result["seeds"])]
     parts += [table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in result["configurations"].values()):
         parts.append("* asks the same under both seeds: in no mean, and no sign of known rows.")
@@ -173,18 +173,17 @@ def seeds(result: SeedComparison, markdown: bool = False) -> str:
 
 
 def ranking(result: Ranking, markdown: bool = False) -> str:
-    """Return who is first, and the models by their average, with their ranks by it and both weighted.
+    """Return who is first, and the models by their average, with ranks by it and both weighted.
 
     The ranks that the rows leave possible are those of 95 %.
     """
-    rows: dict[str, list[str]] = {
-        ranked["model"]: [ranked["model"]] for ranked in result["average"]
-    }
-    for by_model in (result["average"], result["weighted_inc"], result["weighted_dec"]):
-        for ranked in by_model:
+    rows: dict[str, list[str]] = {}
+    for models in (result["average"], result["weighted_inc"], result["weighted_dec"]):
+        for ranked in models:
             first, last = ranked["ranks"]
             possible = str(first) if first == last else f"{first}-{last}"
-            rows[ranked["model"]] += [number(ranked["score"]), str(ranked["rank"]), possible]
+            row = rows.setdefault(ranked["model"], [ranked["model"]])
+            row += [number(ranked["score"]), str(ranked["rank"]), possible]
     header = ["model"]
     for title in ("Avg.", "inc", "dec"):
         header += [title, "rank", "95 %"]
@@ -199,24 +198,26 @@ def ranking(result: Ranking, markdown: bool = False) -> str:
         "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
         "95 %: the ranks that this number of rows leaves possible."
     )
-    models = "\n".join(sentences(_model(model), markdown) for model in result["models"])
-    parts = [sentences(text, markdown), models, table(header, rows.values(), markdown)]
+    whose = "\n".join(sentences(_model(model), markdown) for model in result["models"])
+    parts = [sentences(text, markdown), whose, table(header, rows.values(), markdown)]
     return "\n\n".join([*parts, sentences(weights, markdown)])
 
 
 # ---- Parts of them -------------------------------------------------------------------------------
 
 
-def _models(result: Comparison | SeedComparison, markdown: bool) -> str:
+def _models(
+    result: Comparison | SeedComparison, markdown: bool, seeds: Mapping[Side, int] | None = None
+) -> str:
     """Return a line for each side: seed, model and its rows; then the settings that differ."""
-    texts = {"a": "A: ", "b": "B: "}
-    if "seeds" in result:
-        for side, seed in result["seeds"].items():
-            texts[side] += f"seed {seed}, "
-    lines = [texts["a"] + _model(result["a"]), texts["b"] + _model(result["b"])]
+    a, b = _model(result["a"]), _model(result["b"])
+    if seeds is not None:
+        a, b = f"seed {seeds['a']}, {a}", f"seed {seeds['b']}, {b}"
+    lines = [f"A: {a}", f"B: {b}"]
     settings = []
-    for name, (a, b) in result["settings"].items():
-        settings.append(f"{name} {shortened(a, _MAX_SETTING)} / {shortened(b, _MAX_SETTING)}")
+    for name, values in result["settings"].items():
+        a, b = shortened(values[0], _MAX_SETTING), shortened(values[1], _MAX_SETTING)
+        settings.append(f"{name} {a} / {b}")
     if settings:
         lines.append(f"Settings that differ: {'; '.join(settings)}.")
     return "\n".join(sentences(line, markdown) for line in lines)

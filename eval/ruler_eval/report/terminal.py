@@ -10,7 +10,7 @@ of its tasks), and `--all` shows the tables of each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.terminal import sentences, table
@@ -35,7 +35,8 @@ Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
     "thinking", "thinking_cut", "duplicated",
 ]  # fmt: skip
-TROUBLE_NAMES: Mapping[Trouble, str] = {
+TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
+TROUBLE_NAMES: Mapping[str, str] = {
     "missing": "missing",
     "failed": "failed",
     "does_not_fit": "did not fit the window",
@@ -46,7 +47,6 @@ TROUBLE_NAMES: Mapping[Trouble, str] = {
     "duplicated": "answered twice",
 }
 """The counts of results.json in words; `failed` includes those that did not fit."""
-TROUBLES = tuple(TROUBLE_NAMES)
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 MAX_NOTES = 5
 WHOLE_WORDS = (
