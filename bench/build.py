@@ -34,6 +34,7 @@ from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import parse_length
+from tests.in_process import ruler_command
 
 
 class Timed(NamedTuple):
@@ -46,7 +47,7 @@ class Timed(NamedTuple):
 
 def timed(*arguments: str) -> Timed:
     """Run a command of `ruler` and time it."""
-    command = ["/usr/bin/time", "-v", sys.executable, "-m", "ruler_release", *arguments]
+    command = ["/usr/bin/time", "-v", *ruler_command(*arguments)]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     clock = time.perf_counter() - start

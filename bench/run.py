@@ -25,7 +25,6 @@ import datasets
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Beginning
 from ruler_eval.run.prompts import Prompter, load_tokenizer
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
@@ -64,11 +63,6 @@ def main() -> None:
 
     row = small_release.niah_row(random.Random(0), 5500)  # about 128k tokens
     row = small_release.full_row(row, 0, "niah_single_1", 131072)
-    size = len(row["input"])
-    started = time.perf_counter()
-    for _ in range(rows):
-        Beginning.of(row["input"])
-    clock(f"ordering key, {size:,} characters", started, rows * size, "characters")
 
     if options.tokenizer:
         prompter = Prompter("prefill", load_tokenizer(options.tokenizer))

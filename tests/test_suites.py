@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES, usual_of
-from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
     SUITE_DIGESTS,
@@ -27,8 +26,9 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.figures import figures as figures_of_page
 from ruler_eval.report.page.runs import open_runs
-from tests.conftest import SUITE_LENGTHS, Silent
-from tests.eval.scoring_helpers import ruler
+from ruler_release.api import verify
+from tests.conftest import SUITE_LENGTHS
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 DIGESTS = {
@@ -142,9 +142,9 @@ def test_decimal_lengths_are_named_by_their_tokens(suite_release: Callable[[str]
 
 
 def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path: Path) -> None:
-    order = BuildOrder(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
+    order = BuildOptions(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
     with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
-        build(order, Silent())
+        build(order)
 
 
 def test_thresholds_are_for_the_papers_tasks_at_its_lengths(

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.release import card
+from ruler_builder.options import VerifyOptions
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import EVAL_YAML, card_files
-from ruler_builder.release.folder_lock import alone_in
-from ruler_builder.release.manifest import is_unfinished, join_manifests
+from ruler_builder.release.folder import is_unfinished, locked_folder
+from ruler_builder.release.manifest import join_manifests
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole
@@ -37,7 +38,6 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import check_name
-from ruler_common.terminal import files_bar
 from ruler_common.text import number_of
 from ruler_dataset import files_of
 
@@ -222,15 +222,15 @@ def _verify(order: PushOrder) -> str:
     root = order.root
     if order.skip_verify:
         return "Not verified: the files have the manifest's digests."
-    with files_bar("Verifying") as bar:
-        report = verify(
-            root,
-            order.workers,
-            order.mirror,
-            order.tokenizers,
-            language_folders=order.language_folders,
-            bar=bar,
-        )
+    options = VerifyOptions(
+        root,
+        workers=order.workers,
+        mirror=order.mirror,
+        tokenizers=order.tokenizers,
+        language_folders=order.language_folders,
+        progress=True,
+    )
+    report = verify(options)
     if not report.ok:
         raise RulerError(f"'{root}' does not verify and is not pushed. Run: ruler verify {root}")
     if not report.proved:
@@ -348,7 +348,7 @@ def fetch(
     interrupted goes on when it is run again. Raises RulerError.
     """
     _check_repository(repo)
-    with alone_in(root):
+    with locked_folder(root):
         existing = _existing_manifest(root)
         local = hub_file(repo, MANIFEST, revision)
         commit = local.parent.name  # the cache keeps snapshots/<commit>/manifest.json
@@ -419,10 +419,12 @@ def _joined(
         "files": files,
         "tokenizers": {name: published["tokenizers"][name] for name in tokenizers},
     }
-    part["sources"] = card.used_sources(part)
-    codes = card.languages(part)
+    facts = collect_facts(part)
+    part["sources"] = facts.sources
     part["languages"] = {
-        code: language for code, language in published["languages"].items() if code in codes
+        code: language
+        for code, language in published["languages"].items()
+        if code in facts.languages
     }
     if existing is None:
         return join_manifests([part], root)

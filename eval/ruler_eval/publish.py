@@ -242,8 +242,9 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
         return
     configs = {_config(dataset, cell): name for name, cell in cells.items()}
     names = Names.standard(dataset)
-    groups = [(group.name, tasks) for group, tasks in names.whole_groups(configs)]
-    for name, tasks in [*groups, *names.whole_languages(configs)]:
+    groups = names.whole_groups(configs)
+    named = [(group.name, tasks) for group, tasks in groups]
+    for name, tasks in [*named, *names.whole_languages(groups)]:
         members = [configs[task] for task in tasks]
         mean = math.fsum(values[member] for member in members) / len(members)
         yield name, mean, [cells[member] for member in members]

@@ -117,7 +117,7 @@ def fetch(options: FetchCommand) -> None:
     Example: ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler
     """
     from ruler_builder.hub import fetch as fetch_release
-    from ruler_release.api.releases import verify_release
+    from ruler_builder.verify.verify import verify
     from ruler_release.tables import release_tables
 
     to = options.to
@@ -133,7 +133,7 @@ def fetch(options: FetchCommand) -> None:
     if not options.verify:
         print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
         return
-    report = verify_release(VerifyOptions(to, mirror=options.mirror, progress=True))
+    report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
     release_tables.show_report(to, report, as_json=False)
     if not report.ok:
         raise SystemExit(1)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import write_whole
-from ruler_common.options import Option
+from ruler_common.options import Option, paths
 from ruler_common.terminal import announce
 from ruler_common.text import plain
-from ruler_eval.score.options import PredictionOptions, ScoreOptions
+from ruler_eval.score.options import CUTS, PredictionOptions, ScoreOptions
 from ruler_release.commands.common import check_file
 
 if TYPE_CHECKING:
@@ -107,6 +107,14 @@ def check_average(results: Results, fail_under: float | None) -> None:
 class ErrorsCommand(PredictionOptions):
     """The flags of `ruler errors`."""
 
+    cut: Annotated[
+        str | None,
+        Option(
+            "What a truncated answer counts, of files without the results of `ruler score`: "
+            "protocol, wrong or score. A scored run is sorted by its own rules.",
+            choices=CUTS,
+        ),
+    ] = None
     strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
     out: Annotated[
         Path | None,
@@ -123,12 +131,13 @@ def errors(options: ErrorsCommand) -> None:
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
     from ruler_eval.score.predictions import open_predictions
-    from ruler_eval.score.row_score import ScoringRules
+    from ruler_eval.score.row_score import rules_of_run
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
+    rules = rules_of_run(paths(options.files), options.cut)
     predictions, release = open_predictions(options, keep_prompts=True)
-    found = collect(predictions, release, ScoringRules.parse(cut=options.cut), options.strict)
+    found = collect(predictions, release, rules, options.strict)
     if options.out is not None:
         write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
     print(plain(analysis_tables.errors(found, options.markdown)))

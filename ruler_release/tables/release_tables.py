@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ruler_builder.release.card_tables import lengths
-from ruler_common.frozen import sentence_of
+from ruler_builder.release.card_tables import length_sums
+from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from ruler_common.terminal import MANY, command_line, note, print_table, sentences, show
 from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.release.plan import BuildPlan
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
@@ -35,26 +35,27 @@ def show_files(manifest: Manifest) -> None:
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
     rows = []
-    for one in lengths(manifest):
-        min_fill = f"{100 * one.all.min_fill:.2f} %"
-        sums = (one.all.files, one.all.rows, min_fill, one.all.exhausted, one.all.bytes)
-        rows.append((one.tokenizer, one.length, *sums))
+    for (tokenizer, length), sums in length_sums(manifest).items():
+        total = sums.all
+        min_fill = f"{100 * total.min_fill:.2f} %"
+        figures = (total.files, total.rows, min_fill, total.exhausted, total.bytes)
+        rows.append((tokenizer, length, *figures))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
 
 
-def show_size(size: BuildSize) -> None:
+def show_size(plan: BuildPlan) -> None:
     """Print to stderr what a build is about to make, unless it is small."""
-    if size.rows < _WORTH_A_WORD:
+    if plan.rows < _WORTH_A_WORD:
         return
-    minutes = size.cpu_seconds / 60
+    minutes = plan.cpu_seconds / 60
     time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
-    space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
-    files = number_of(size.files, "file")
+    space = f"{plan.bytes / 1e9:.1f} GB" if plan.bytes >= 1e9 else f"{plan.bytes / 1e6:.0f} MB"
+    files = number_of(len(plan.missing), "file")
     text = (
-        f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
+        f"To make: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
+        f"{space} and {time} of CPU time, several times that without the extra `fast`."
     )
-    text += f"{space} and {time} of CPU time, several times that without the extra `fast`."
     note(sentences(text))
 
 
@@ -74,7 +75,7 @@ def show_built(root: Path, built: Built) -> None:
     own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
     if own:
         show(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
-    show(sentences(sentence_of(built.manifest)))
+    show(sentences(frozen_sentence(built.manifest)))
     made = f"{number_of(len(built.new), 'file')} made in '{root}'"
     show(f"{made}. Next: {command_line('ruler', 'verify', root)}")
 
@@ -82,7 +83,7 @@ def show_built(root: Path, built: Built) -> None:
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     """Print a line for each file, its problems, and the verdict."""
     finished = (root / MANIFEST).is_file()
-    frozen = sentence_of(read_manifest(root)) if finished else None
+    frozen = frozen_sentence(read_manifest(root)) if finished else None
     if as_json:
         found: dict[str, Any] = {"ok": report.ok, "unfinished": report.unfinished, "frozen": frozen}
         files = {path: _as_json(file) for path, file in report.files.items()}

@@ -13,14 +13,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_common.files import UNREADABLE, open_parquet, temporary_beside
+from ruler_common.files import open_parquet, temporary_beside
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
@@ -35,52 +34,17 @@ Long rows share most of their text, so a row group is one page: the compressor t
 side by side (an essay file of 500 rows of 600 KB takes a few MB)."""
 
 
-class Digest(Protocol):
-    """What the hashes of hashlib can do."""
-
-    def update(self, data: bytes, /) -> None:
-        """Feed bytes."""
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that was fed, in hex."""
-        ...
-
-
-def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
+def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
     """Feed one row to a digest: its input as it is, the other columns as JSON.
 
     Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
     the digest of those that were written.
     """
-    rest = with_exact_depths(row)
+    rest = {name: row[name] for name in COLUMNS}
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    rest["evidence"] = [{**s, "depth": (s["start"] - start) / width} for s in row["evidence"]]
     digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-@dataclass
-class RowsDigest:
-    """Return the digest of rows; "" if a column is missing in one of them."""
-
-    digest: Digest = field(default_factory=hashlib.sha256)
-    broken: bool = False
-
-    def add(self, row: Row) -> None:
-        """Take a row."""
-        try:
-            digest_row(self.digest, row)
-        except (*UNREADABLE, AttributeError):
-            self.broken = True
-
-    def hexdigest(self) -> str:
-        """Return the digest in hex."""
-        return "" if self.broken else self.digest.hexdigest()
-
-
-def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a row, with depths computed from the offsets."""
-    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
-    depths = [{**span, "depth": (span["start"] - start) / width} for span in row["evidence"]]
-    return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -104,34 +68,27 @@ def rows_in_group(max_length: int) -> int:
     return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
 
 
-@dataclass
 class RowWriter:
     """Collects rows into row groups of `group` rows, and a digest of them all."""
 
-    writer: pq.ParquetWriter
-    schema: pa.Schema
-    group: int
-    _: KW_ONLY
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    digest: Digest = field(default_factory=hashlib.sha256)
+    def __init__(self, writer: pq.ParquetWriter, group: int) -> None:
+        self.digest = hashlib.sha256()
+        self._writer, self._group = writer, group
+        self._rows: list[dict[str, Any]] = []
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row, in the columns of ruler_common/rows.py."""
         digest_row(self.digest, row)
-        self.rows.append(row)
-        if len(self.rows) == self.group:
+        self._rows.append(row)
+        if len(self._rows) == self._group:
             self.flush()
 
     def flush(self) -> None:
         """Write the rows collected so far as a row group; none if there are none."""
-        if not self.rows:
-            return
-        columns = [
-            pa.array([row[name] for row in self.rows], type=self.schema.field(name).type)
-            for name in COLUMNS
-        ]
-        self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
-        self.rows.clear()
+        if self._rows:
+            batch = pa.RecordBatch.from_pylist(self._rows, schema=self._writer.schema)
+            self._writer.write_batch(batch)
+            self._rows.clear()
 
 
 @contextmanager
@@ -141,12 +98,11 @@ def parquet_file(path: Path, group: int, level: int) -> Iterator[RowWriter]:
     The file has a temporary name until the block ends well; if it does not, nothing stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    schema = arrow_schema()
     packing = {"compression": "zstd", "compression_level": level}
     with (
         temporary_beside(path) as temporary,
-        pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
+        pq.ParquetWriter(temporary, arrow_schema(), **packing, **FORM) as writer,
     ):
-        rows = RowWriter(writer, schema, group)
+        rows = RowWriter(writer, group)
         yield rows
         rows.flush()

@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from ruler_builder.suites import FOLDER, suite_names
 from ruler_builder.tasks.base import Task, TaskKey, TaskParams
-from ruler_builder.tasks.registry import FAMILIES, listed, read_params
+from ruler_builder.tasks.registry import FAMILIES, read_params
 from ruler_builder.tasks.templates import reworded
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
@@ -70,8 +70,11 @@ class Suite:
         return max_length == 0 or not getattr(self.params[task], "no_documents", False)
 
     def described(self) -> dict[str, dict[str, Any]]:
-        """Each task's family and parameters, for the manifest."""
-        return {task: listed(self.family_of[task], params) for task, params in self.params.items()}
+        """Return each task's family and parameters, for the manifest."""
+        described = {}
+        for task, params in self.params.items():
+            described[task] = {"family": self.family_of[task], **params.listed()}
+        return described
 
 
 class _SuiteFile(TypedDict, total=False):

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -46,6 +46,15 @@ class TaskParams:
 
     def __post_init__(self) -> None:
         self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def listed(self) -> dict[str, Any]:
+        """Return the parameters as a manifest lists them: optional ones only if not as usual."""
+        values = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name not in self.optional or value != item.default:
+                values[item.name] = value
+        return values
 
     def need(self, condition: bool, sentence: str) -> None:
         """Refuse impossible parameters with a sentence."""

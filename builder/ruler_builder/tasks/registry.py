@@ -113,22 +113,11 @@ def usual_of(family: str) -> dict[str, Any]:
     return {item.name: item.default for item in fields(params) if item.name in params.optional}
 
 
-def listed(family: str, params: TaskParams) -> dict[str, Any]:
-    """Return a task's family and parameters as a manifest lists them.
-
-    Optional ones unless as usual.
-    """
-    usual = usual_of(family)
-    named = {name: v for name, v in vars(params).items() if name not in usual or v != usual[name]}
-    return {"family": family, **named}
-
-
 def sources_of(manifest: Manifest, config: Config) -> list[str]:
     """Return the names of the sources that the rows of a release's configuration are made of."""
     params = read_params(config.task, manifest["tasks"][config.task])
     custom = custom_languages(manifest)
-    text, instruction = (
-        language_sources(code, custom=code in custom)
-        for code in (config.language, config.instruction_language)
-    )
+    text = language_sources(config.language, config.language in custom)
+    instruction_language = config.instruction_language
+    instruction = language_sources(instruction_language, instruction_language in custom)
     return list(dict.fromkeys(params.sources(text, instruction)))

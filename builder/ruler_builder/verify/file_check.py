@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_builder.release.build import FileBuilder, RowFigures, entry_of
-from ruler_builder.release.parquet import RowsDigest, read_rows, rows_of
+from ruler_builder.release.build import FileBuilder, RowFigures, entry_of, make_row
+from ruler_builder.release.parquet import digest_row, read_rows, rows_of
 from ruler_builder.release.plan import FileJob
 from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION, NewRow
@@ -35,7 +35,7 @@ from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
-from ruler_common.frozen import frozen_for, is_frozen
+from ruler_common.frozen import is_frozen, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
@@ -182,14 +182,20 @@ class FileChecker:
         self.root = release.root
         self.manifest = release.manifest
         self.audit = audit
-        self.frozen = frozen_for(self.manifest)
+        self.frozen = read_frozen(self.manifest["data_version"])
         self.missing_tokenizers = missing_tokenizers(release)
         self._counter: TokenCounter | None = None
         self.store = Store(release.mirror)
         self.choice = choice_in(self.manifest["sources"], release.given)
         self.sources = Sources(self.store, self.choice)
         self.builder = FileBuilder(
-            suite_in(self.manifest), release.mirror, self.choice, self.root, self._load
+            suite_in(self.manifest),
+            self.root,
+            self.manifest["seed"],
+            self.manifest["reserve"],
+            release.mirror,
+            self.choice,
+            self._load,
         )
 
     def _load(self, name: str, store: Store) -> TokenCounter:
@@ -254,8 +260,7 @@ class FileChecker:
         checked.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
 
     def _job(self, config: Config, rows: int) -> FileJob:
-        seed, reserve = self.manifest["seed"], self.manifest["reserve"]
-        return FileJob(config, config.tokenizer, rows, seed, reserve)
+        return FileJob(config, config.tokenizer, rows)
 
     def audit_file(self, path: str) -> CheckedFile:
         """Audit the rows of a file without rebuilding them; used before new rows are frozen."""
@@ -328,12 +333,9 @@ class FileChecker:
         """
         job = self._job(Config.from_entry(self.manifest["dataset"], entry), entry["rows"])
         checked.not_checked = self._missing(entry)
-        try:
-            reading = self._compare(file, job, checked, audit)
-            if reading.difference and reading.second_engine:
-                reading = self._compare(file, job._replace(fast=False), checked, audit)
-        finally:
-            self.builder.forget(job)
+        reading = self._compare(file, job, checked, audit)
+        if reading.difference and reading.second_engine:
+            reading = self._compare(file, job._replace(fast=False), checked, audit)
         if reading.difference:
             index, what = reading.difference
             checked.report.add(what, index)
@@ -349,7 +351,7 @@ class FileChecker:
         audit: FileAudit | None,
     ) -> _Reading:
         """Read a file and rebuild each row until one differs or cannot be rebuilt here."""
-        reading, figures = _Reading(), []
+        reading, figures, task = _Reading(), [], None
         if audit:
             audit.clear()
         for index, row in enumerate(_read(file, reading)):
@@ -358,14 +360,15 @@ class FileChecker:
             if reading.difference or checked.not_checked:
                 continue
             try:
-                task = self.builder.task(job)
+                if task is None:
+                    task = self.builder.task(job)
                 reading.second_engine = isinstance(task.counter, WatchedCounter)
                 rows = min(job.rows, task.limit() or job.rows)
                 if index >= rows:
                     what = f"the row does not belong there: a build makes {rows} rows"
                     reading.difference = index, what
                     continue
-                rebuilt = self.builder.row(job, index)
+                rebuilt = make_row(task, index, job.config.name)
                 figures.append(
                     RowFigures(rebuilt.length, rebuilt.next_unit_tokens, rebuilt.repeats)
                 )
@@ -388,8 +391,9 @@ class FileChecker:
         if reading.rows < job.rows:
             reading.difference = reading.rows, f"the row is missing: there are {reading.rows} rows"
             return reading
-        task = self.builder.task(job)
-        checked.entry = entry_of(job, task, figures, reading.rows_sha256, 0, "")
+        if task is None:  # a file without rows
+            task = self.builder.task(job)
+        checked.entry = entry_of(job, task, figures)
         checked.tokenizer = task.counter.about
         return reading
 
@@ -410,15 +414,18 @@ class FileChecker:
 
 def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
     """Yield the rows of a file, a row group at a time; add their number and digest to `reading`."""
-    digest = RowsDigest()
+    digest, is_whole = hashlib.sha256(), True
     for group in range(file.num_row_groups):
         for row in rows_of(file.read_row_group(group)):
-            digest.add(row)
+            try:
+                digest_row(digest, row)
+            except (*UNREADABLE, AttributeError):  # a column is missing in this row
+                is_whole = False
             reading.rows += 1
             if row["length"] is not None:
                 reading.lengths.append(row["length"])
             yield row
-    reading.rows_sha256 = digest.hexdigest()
+    reading.rows_sha256 = digest.hexdigest() if is_whole else ""
 
 
 def _difference(stored: Row, rebuilt: NewRow) -> str:

@@ -1,6 +1,6 @@
 """Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
-report = verify(Path("ruler"), workers=2)
+report = verify(VerifyOptions("ruler", workers=2))
 report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 There are three steps: check the digests of every file; compare its rows with the lock of their data
@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -24,8 +24,9 @@ from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
+from ruler_builder.options import VerifyOptions
 from ruler_builder.project_files import DISTRIBUTION
-from ruler_builder.release.card import first_row, languages
+from ruler_builder.release.card import collect_facts, first_row
 from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
@@ -34,7 +35,8 @@ from ruler_builder.release.card_files import (
     described_repository,
 )
 from ruler_builder.release.executor import worker_pool
-from ruler_builder.release.manifest import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished
+from ruler_builder.release.manifest import new_settings, with_files
 from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
@@ -63,7 +65,7 @@ from ruler_builder.verify.file_check import (
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.frozen import frozen_for, unexplained
+from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
 from ruler_common.manifest import (
     MANIFEST,
@@ -75,7 +77,8 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import Config
-from ruler_common.terminal import FilesBar
+from ruler_common.options import paths, several
+from ruler_common.terminal import files_bar
 from ruler_common.text import printable
 from ruler_common.work import processes_for
 
@@ -118,28 +121,12 @@ class VerifyReport:
         return f"Files: {', '.join(part for part in parts if part) or 'none'}."
 
 
-def verify(
-    root: Path,
-    workers: int | None = 1,
-    mirror: Path | None = None,
-    tokenizers: Iterable[str] = (),
-    audit: bool = False,
-    language_folders: Iterable[Path] = (),
-    bar: FilesBar | None = None,
-) -> VerifyReport:
+def verify(options: VerifyOptions) -> VerifyReport:
     """Verify a whole release.
-
-    Args:
-        root: The release's folder.
-        workers: Number of worker processes; None: as many as are worth starting.
-        mirror: A folder with the sources.
-        tokenizers: The folders of custom tokenizers, `NAME=FOLDER`.
-        audit: Also check every row by code that shares nothing with the code that makes rows.
-        language_folders: The folders of custom languages.
-        bar: A progress bar.
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
+    root = Path(options.root)
     unfinished = is_unfinished(root)
     if unfinished and not (root / MANIFEST).exists():
         return VerifyReport({}, unfinished)
@@ -147,23 +134,25 @@ def verify(
     release = ReleaseToVerify(
         root,
         manifest,
-        mirror=str(mirror.resolve()) if mirror else None,
-        tokenizer_folders=parse_tokenizer_folders(manifest, tokenizers),
-        given=read_folders(language_folders),
+        mirror=str(Path(options.mirror).resolve()) if options.mirror else None,
+        tokenizer_folders=parse_tokenizer_folders(manifest, several(options.tokenizers)),
+        given=read_folders(paths(options.language_folders)),
     )
     for name in release.tokenizer_folders:  # raises if a tokenizer is missing or differs
         load_release_tokenizer(name, release)
     tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
-    if bar:
-        bar.planned(len(tokens), sum(tokens.values()))
+    workers = options.workers or processes_for(sum(tokens.values()))
     checked: dict[str, CheckedFile] = {}
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, audit)) as run:
+    with (
+        files_bar("Verifying", options.progress) as bar,
+        worker_pool(workers, FileChecker, (release, options.audit)) as run,
+    ):
+        bar.planned(len(tokens), sum(tokens.values()))
         for file in run(FileChecker.check, _longest_first(manifest)):
             checked[file.path] = file
-            if bar:
-                bar.finished(tokens[file.path])
+            bar.finished(tokens[file.path])
     report = _report_of(manifest, checked, unfinished)
-    if audit:
+    if options.audit:
         _report_unpaired(manifest, checked, report)
     for field_path, what in manifest_differences(manifest, checked, release):
         _report_difference(report, manifest, field_path, what)
@@ -175,11 +164,6 @@ def verify(
             report.files.setdefault(name, FileReport(name)).add(what)
         report.notes = [text for text in (note, other_files(root)) if text]
     return report
-
-
-def _workers_for(manifest: Manifest) -> int:
-    """Return how many worker processes are worth starting for the rows of a release."""
-    return processes_for(sum(e["rows"] * e["max_length"] for e in manifest["files"].values()))
 
 
 def _longest_first(manifest: Manifest) -> list[str]:
@@ -205,7 +189,7 @@ def _report_of(
             report.rebuilt.append(path)
         if file.not_checked:
             report.not_rebuilt.setdefault(file.not_checked, []).append(path)
-    lock = frozen_for(manifest)
+    lock = read_frozen(manifest["data_version"])
     for path in unexplained(manifest, lock) if lock else ():
         report.files[path].add(
             f"not the rows of data version {manifest['data_version']}, though sources, seed, "
@@ -214,12 +198,13 @@ def _report_of(
     return report
 
 
-def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = None) -> VerifyReport:
+def audit_release(root: Path) -> VerifyReport:
     """Audit every row of a release, without rebuilding any or comparing digests."""
     manifest = read_manifest(root)
-    release = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
+    release = ReleaseToVerify(root, manifest)
+    workers = processes_for(sum(e["rows"] * e["max_length"] for e in manifest["files"].values()))
     paths = _longest_first(manifest)
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, True)) as run:
+    with worker_pool(workers, FileChecker, (release, True)) as run:
         checked = {file.path: file for file in run(FileChecker.audit_file, paths)}
     report = VerifyReport({path: checked[path].report for path in paths}, is_unfinished(root))
     _report_unpaired(manifest, checked, report)
@@ -286,11 +271,11 @@ def rebuilt_manifest(
 
     The wording of a language whose prompts are not on this machine is copied from the manifest.
     """
-    lengths = {entry["length"] for entry in files.values()}
+    longest = max((entry["max_length"] for entry in files.values()), default=0)
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
-        lengths.add("1m")  # a longer file was asked for, which its window left out
+        longest = 1 << 20  # a longer file was asked for, which its window left out
     suite = suite_in(manifest)
-    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
+    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], longest)
     sources = Sources(Store(release.mirror), choice_in(manifest["sources"], release.given))
     rebuilt["sources"] = _source_entries(manifest, sources)
     if manifest["dataset"] == "oneruler":
@@ -318,7 +303,7 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     """Return the wording of the languages, from their prompts if they are on this machine."""
     entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
-    for code in languages(manifest):
+    for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
             if all(sources.file(name).is_here(sources.store) for name in names):
@@ -464,7 +449,7 @@ def card_note(root: Path, manifest: Manifest) -> str:
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
             "only the configurations are compared. `ruler build` writes it again."
         )
-    if first_row(root, manifest) is None:
+    if first_row(root, collect_facts(manifest)) is None:
         return _ROW_UNREADABLE
     return ""
 

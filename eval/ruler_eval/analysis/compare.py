@@ -38,7 +38,7 @@ from ruler_eval.score.intervals import (
     paired_mean,
     signed_p,
     standard_error,
-    units,
+    strata_of,
 )
 from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import (
@@ -426,7 +426,7 @@ def paired_over(
     for name in names:
         rows = pairs.rows[name]
         drops[name] = dict(zip(rows["index"].tolist(), rows["a"] - rows["b"], strict=True))
-    return paired_mean(*units(drops, pairs.cells, shares, pairs.documents))
+    return paired_mean(strata_of(drops, pairs.cells, shares, pairs.documents))
 
 
 def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:

@@ -10,7 +10,7 @@ before the context, the question after it, the answer prefix begins the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,10 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import check_references, join_predictions
+from ruler_eval.score.join import JoinedRow, join_predictions, join_row
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
-from ruler_eval.score.results import load
-from ruler_eval.score.row_score import ScoringRules, row_score
+from ruler_eval.score.row_score import rules_of_run
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = (
@@ -193,51 +192,32 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     """How a run answered a row, by its files."""
     options = PredictionOptions(run, dataset=release.source, revision=release.revision)
     predictions, _ = open_predictions(options)
-    joined = join_predictions(predictions, release)
+    rules = rules_of_run([run])
+    joined = join_predictions(predictions, release, rules)
+    row = dict(row)
+    if config in joined:
+        joined_row = joined[config].join(row)
+    else:
+        parsed = release.parse(config)
+        task = scoring_task(parsed.task, parsed.dataset, release)
+        language = parsed.instruction_language if parsed.dataset == "oneruler" else None
+        joined_row = join_row(row, [], task, language, rules.for_release(release))
     answers = {name: configuration.answers for name, configuration in joined.items()}
-    model = str(predictions.run.get("model") or run)
-    given = answers.get(config, {}).get(int(row["index"]))
-    memory = answers_from_memory(answers, release)
-    rules = rules_of_run(run).of(release)
-    return run_answer(model, release, config, row, given, rules, memory)
+    memory = memory_of(config, release, answers_from_memory(answers, release))
+    row["memory"] = memory.get(int(row["index"]))
+    return run_answer(str(predictions.run.get("model") or run), joined_row)
 
 
-def rules_of_run(run: Path) -> ScoringRules:
-    """Return the rules by which a RUN folder or results.json was scored; else the default."""
-    place = run / "results.json" if run.is_dir() else run
-    if place.name != "results.json" or not place.is_file():
-        return ScoringRules()
-    results = load(place)
-    used = results["rules"]
-    return ScoringRules(used["compat"], used["cut"], model=results["model"] or "")
-
-
-def run_answer(
-    model: str,
-    release: Release,
-    config: str,
-    row: PartialRow,
-    given: Prediction | None,
-    rules: ScoringRules,
-    memory: Mapping[str, Mapping[int, str]],
-) -> RunAnswer:
-    """How a run answered a row, scored by the rules of its results.
-
-    `memory` is what the run answers without documents (analysis/errors.py).
-    """
-    row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
-    check_references(row, given)
-    parsed = release.parse(config)
-    task = scoring_task(parsed.task, parsed.dataset, release)
-    language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-    error = error_of(row, given, task, language, rules)
+def run_answer(model: str, joined: JoinedRow) -> RunAnswer:
+    """How a run answered a row, scored by the rules of its results."""
+    answer, error = joined.prediction, error_of(joined)
     return RunAnswer(
         model=model,
-        text=None if given is None or given.failed else given.text,
-        state=state_of(given),
-        score=row_score(row, given, task, language, rules).score,
+        text=None if answer is None or answer.failed else answer.text,
+        state=state_of(answer),
+        score=joined.results[0].score,
         verdict="right" if error is None else f"{error.kind} ({KINDS[error.kind]})",
-        reasoning=given.thinking if given else None,
+        reasoning=answer.thinking if answer else None,
     )
 
 

@@ -1,8 +1,8 @@
 """Join predictions to rows by configuration and index, and reject those of other rows.
 
-    for joined in join_predictions(predictions, release).values():
-        for row, prediction in joined.rows():
-            …
+    for config in join_predictions(predictions, release, rules).values():
+        for joined in config.rows():
+            joined.row["index"], joined.prediction, joined.results[0].score
 
 Scoring, the kinds of errors, the page and `ruler show` all read answers through this join.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
@@ -20,11 +20,56 @@ from ruler_eval.prediction import Prediction, ScoredConfig, read_name
 from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import Proof
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
 _SHOWN = 4  # configurations named in a message
+
+
+class JoinedRow(NamedTuple):
+    """A row, what a run answered to it, and what the answers score."""
+
+    row: PartialRow
+    samples: Sequence[Prediction]
+    """The answers; empty if the row is missing."""
+    results: Sequence[RowScore]
+    """The score of each answer, or that of a missing row."""
+    task: str
+    """The task whose scoring rule applies."""
+    language: str | None
+    """The language of the instruction, for ONERULER's rules; None in RULER."""
+    rules: ScoringRules
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """The first answer."""
+        return self.samples[0] if self.samples else None
+
+
+def join_row(
+    row: PartialRow,
+    samples: Sequence[Prediction],
+    task: str,
+    language: str | None,
+    rules: ScoringRules,
+) -> JoinedRow:
+    """Score the answers to a row. Raises RulerError for an answer that belongs to another row."""
+    results = []
+    for sample in samples:
+        same_outputs = sample.outputs in (None, tuple(row["outputs"]))
+        same_question = not sample.question or row.get("question") in (None, sample.question)
+        if not same_outputs or not same_question:
+            what = "question differs" if same_outputs else "references differ"
+            raise RulerError(
+                f"'{sample.where}' answers a row {row['index']} that is not the release's (its "
+                f"{what}): leave --dataset out to score it by its own references."
+            )
+        results.append(row_score(row, sample, task, language, rules))
+    if not results:
+        results.append(row_score(row, None, task, language, rules))
+    return JoinedRow(row, samples, results, task, language, rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +80,13 @@ class JoinedConfig:
     config: ScoredConfig
     task: str
     """The task whose scoring rule applies."""
+    language: str | None
+    """The language of the instruction, for ONERULER's rules; None in RULER."""
+    rules: ScoringRules
     release: Release | None
-    answers: Mapping[int, Prediction]
-    """The answer that is scored, by row index. If a row has several, it is the first that did not
-    fail; with several samples (`ruler run --repeats`) it is the first sample."""
     samples: Mapping[int, Sequence[Prediction]]
-    """All samples of each row that has any, by row index."""
+    """All samples of each row that has any, by row index; the first is shown. If a row has several
+    answers that are not samples (`ruler run --repeats`), the first that did not fail counts."""
     repeats: int
     """The number of samples requested for each row."""
     duplicated: int
@@ -52,19 +98,17 @@ class JoinedConfig:
     notes: Sequence[str]
 
     @property
-    def language(self) -> str | None:
-        """The language of the instruction, for ONERULER's rules; None in RULER."""
-        return self.config.instruction_language if self.config.dataset == "oneruler" else None
+    def answers(self) -> dict[int, Prediction]:
+        """The first sample of each row that has any, by row index."""
+        return {index: samples[0] for index, samples in self.samples.items()}
 
-    @property
-    def rows_available(self) -> int:
-        """The number of rows of the configuration, whether or not the run was to answer them."""
-        return self.release.size(self.name) if self.release else len(self.answers)
+    def join(self, row: PartialRow) -> JoinedRow:
+        """Score the answers to a row. Raises RulerError for an answer to another row."""
+        samples = self.samples.get(int(row["index"]), ())
+        return join_row(row, samples, self.task, self.language, self.rules)
 
-    def rows(
-        self, columns: Sequence[str] = COLUMNS
-    ) -> Iterator[tuple[PartialRow, Prediction | None]]:
-        """Yield the rows that the run was to answer, each with its answer, in the file's order.
+    def rows(self, columns: Sequence[str] = COLUMNS) -> Iterator[JoinedRow]:
+        """Yield the rows that the run was to answer, each with its answers, in the file's order.
 
         Without a release, a row has only the columns that the prediction files have.
 
@@ -72,42 +116,32 @@ class JoinedConfig:
             RulerError: for an answer that belongs to another row.
         """
         if self.release is None:
-            for index, answer in sorted(self.answers.items()):
+            for index, samples in sorted(self.samples.items()):
+                answer = samples[0]
                 if not answer.outputs:
                     raise RulerError(
                         f"'{answer.where}' holds no references: name the release with --dataset, "
                         "or the folder of the reference code's data with --references."
                     )
                 outputs = list(answer.outputs)
-                yield {"index": index, "outputs": outputs, "question": answer.question}, answer
+                yield self.join({"index": index, "outputs": outputs, "question": answer.question})
             return
         for row in self.release.rows(self.name, columns):
-            index = int(row["index"])
-            for sample in self.samples.get(index, ()):
-                check_references(row, sample)
-            scored_answer = self.answers.get(index)
-            if scored_answer is not None or self.asked is None or index in self.asked:
-                yield row, scored_answer
+            if self.asked is None or row["index"] in self.asked or row["index"] in self.samples:
+                yield self.join(row)
 
 
-def check_references(row: PartialRow, answer: Prediction | None) -> None:
-    """Raise RulerError if the references or question stored with an answer are not the row's."""
-    if answer is None:
-        return
-    same_outputs = answer.outputs in (None, tuple(row["outputs"]))
-    same_question = not answer.question or row.get("question") in (None, answer.question)
-    if not same_outputs or not same_question:
-        what = "question differs" if same_outputs else "references differ"
-        raise RulerError(
-            f"'{answer.where}' answers a row {row['index']} that is not the release's (its "
-            f"{what}): leave --dataset out to score it by its own references."
-        )
-
-
-def join_predictions(predictions: Predictions, release: Release | None) -> dict[str, JoinedConfig]:
+def join_predictions(
+    predictions: Predictions, release: Release | None, rules: ScoringRules | None = None
+) -> dict[str, JoinedConfig]:
     """Match predictions to the rows of their configurations.
 
     Configurations that the run was to answer are included even if they have no predictions yet.
+
+    Args:
+        predictions: what was read.
+        release: the release whose rows they answer; None if they have their own references.
+        rules: the rules by which rows are scored.
 
     Returns:
         The joined configurations by name, in the order of tokenizer, languages, length and task.
@@ -116,6 +150,7 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
         RulerError: for predictions on data, configurations or rows that are not the release's.
     """
     names = release.names if release else predictions.names
+    rules = (rules or ScoringRules()).for_release(release)
     run = predictions.run
     groups = _by_config(predictions, names)
     if release is not None:
@@ -132,21 +167,20 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
     for name in sorted(groups, key=sort_key):
         config = configs[name]
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
-        answers = {index: row_samples[0] for index, row_samples in samples.items()}
-        samples_per_row = [len(row_samples) for row_samples in samples.values()]
         if release is not None:
-            _check_rows(name, answers, release)
+            _check_rows(name, samples, release)
         joined[name] = JoinedConfig(
             name=name,
             config=config,
             task=scoring_task(config.task, config.dataset, release),
+            language=config.instruction_language if config.dataset == "oneruler" else None,
+            rules=rules,
             release=release,
-            answers=answers,
             samples=samples,
-            repeats=max(run.get("repeats", 1), *samples_per_row, 1),
+            repeats=max(run.get("repeats", 1), max(map(len, samples.values()), default=1)),
             duplicated=duplicated,
             asked=_rows_asked(name, run, release),
-            proof=_proof(name, answers, run, release),
+            proof=_proof(name, samples, run, release),
             notes=notes,
         )
     return joined
@@ -230,13 +264,13 @@ def _check_configurations(names: Iterable[str], release: Release) -> None:
         )
 
 
-def _check_rows(name: str, answers: Mapping[int, Prediction], release: Release) -> None:
+def _check_rows(name: str, samples: Mapping[int, Sequence[Prediction]], release: Release) -> None:
     """Raise RulerError for predictions for row indices that the configuration does not have."""
     indices = set(release.order(name))
-    unknown = [answer for index, answer in answers.items() if index not in indices]
+    unknown = [answers[0] for index, answers in samples.items() if index not in indices]
     if unknown:
         raise RulerError(
-            f"{len(unknown)} of {len(answers)} predictions for '{name}' are for rows that "
+            f"{len(unknown)} of {len(samples)} predictions for '{name}' are for rows that "
             f"'{release.source}' does not have (its '{name}' has {len(indices)} rows, "
             f"{min(indices)} to {max(indices)}; '{unknown[0].where}' is for row "
             f"{unknown[0].index}): they were made on other rows. Name their release with "
@@ -264,14 +298,21 @@ def _rows_asked(name: str, run: RunFacts, release: Release | None) -> frozenset[
 
 
 def _proof(
-    name: str, answers: Mapping[int, Prediction], run: RunFacts, release: Release | None
+    name: str,
+    samples: Mapping[int, Sequence[Prediction]],
+    run: RunFacts,
+    release: Release | None,
 ) -> Proof:
     """Return the evidence that a configuration's answers belong to its rows, the weakest of any."""
     if release is not None and name in run.get("rows", {}):
         return "rows"  # _check_data compared the digests
-    if release is None and not any(answer.by_line for answer in answers.values()):
+    are_by_line, are_asked, are_compared = False, True, True
+    for answer, *_ in samples.values():
+        are_by_line = are_by_line or answer.by_line
+        are_asked = are_asked and answer.asked_row
+        are_compared = are_compared and bool(answer.outputs or answer.question)
+    if release is None and not are_by_line:
         return "own"
-    if all(answer.asked_row for answer in answers.values()):
+    if are_asked:
         return "prompt"
-    compared = all(answer.outputs or answer.question for answer in answers.values())
-    return "references" if compared and release is not None else "none"
+    return "references" if are_compared and release is not None else "none"

@@ -232,16 +232,16 @@ class RowsByConfig:
     Scores are 0 … 1; documents are digests, known for configurations whose rows share some.
     """
 
-    scores: Scores
-    documents: Mapping[str, Mapping[int, str]]
+    scores: dict[str, Mapping[int, float]]
+    documents: dict[str, Mapping[int, str]]
 
 
 def rows_by_config(results: Results) -> RowsByConfig:
     """Return the scores and the documents of results."""
-    return RowsByConfig(row_values(results, "score"), documents_of(results))
+    return RowsByConfig({**row_values(results, "score")}, documents_of(results))
 
 
-def documents_of(results: Results) -> dict[str, dict[int, str]]:
+def documents_of(results: Results) -> dict[str, Mapping[int, str]]:
     """Return the documents of the rows, of configurations in which all are known."""
     values = row_values(results, "document")
     return {name: rows for name, rows in values.items() if rows and None not in rows.values()}

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
-from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
@@ -56,10 +55,10 @@ def published(
     folder = tmp_path_factory.mktemp("published")
     client.ruler("push", release, "--repo", REPO)
     client.ruler("fetch", REPO, "--to", folder / "more")
-    order = BuildOrder(
+    order = BuildOptions(
         folder / "more", lengths=("2k",), tasks=("vt",), samples=8, sources=("embedded",)
     )
-    build(order, Silent())
+    build(order)
     client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
     user = Client(hub.url, folder / "user")
     offline = Client("http://127.0.0.1:9", folder / "user", HF_HUB_OFFLINE="1")

@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest import MANIFEST
 from tests.builder.hub.conftest import rewrite
-from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
@@ -99,10 +98,10 @@ def test_published_rows_never_change(
     client.ruler("push", small, "--repo", "org/frozen", "--skip-verify")
     other = tmp_path / "other"
     tasks = ("niah_single_1", "niah_single_2", "niah_single_3")
-    order = BuildOrder(
+    order = BuildOptions(
         other, lengths=("1k",), tasks=tasks, samples=8, seed=1, sources=("embedded",)
     )
-    build(order, Silent())
+    build(order)
     mark = len(hub.requests)
     said = client.ruler("push", other, "--repo", "org/frozen", code=2)
     assert "'org/frozen' has published other rows of data/tekken/1k/niah_single_1.parquet" in said
@@ -116,10 +115,10 @@ def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
     """Two builders, two lengths, one repository: the second brings in what the first made."""
     client.ruler("push", small, "--repo", "org/shared", "--skip-verify")
     mine = tmp_path / "mine"
-    order = BuildOrder(
+    order = BuildOptions(
         mine, lengths=("2k",), tasks=("niah_single_1",), samples=8, sources=("embedded",)
     )
-    build(order, Silent())
+    build(order)
     push = ("push", mine, "--repo", "org/shared", "--revision", "v1.0.0.1")
     mark = len(hub.requests)
     said = client.ruler(*push, code=2)

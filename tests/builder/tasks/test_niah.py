@@ -10,66 +10,8 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     haystack,
-    keys_in,
-    parts,
     task_of,
 )
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("niah_single_1", "number"),
-        ("niah_single_2", "number"),
-        ("niah_single_3", "uuid"),
-        ("niah_multikey_1", "number"),
-        ("niah_multikey_2", "number"),
-        ("niah_multikey_3", "uuid"),
-    ],
-)
-def test_a_question_for_one_value_is_worded_as_the_reference_code_words_it(
-    embedded: CountedSources, name: str, kind: str
-) -> None:
-    row = task_of(embedded, name, "1k").row(0)
-    head, context, tail = parts(row)
-    (key,) = keys_in(row)
-    (value,) = row.outputs
-    assert head == (
-        f"A special magic {kind} is hidden within the following text. Make sure to memorize it. "
-        f"I will quiz you about the {kind} afterwards.\n"
-    )
-    assert f"One of the special magic {kind}s for {key} is: {value}." in context
-    assert row.question == (
-        f"What is the special magic {kind} for {key} mentioned in the provided text?"
-    )
-    assert tail == f"\n{row.question}"
-    assert row.answer_prefix == (
-        f" The special magic {kind} for {key} mentioned in the provided text is"
-    )
-
-
-@pytest.mark.parametrize("name", ["niah_multivalue", "niah_multiquery"])
-def test_a_question_for_several_values_is_worded_as_the_reference_code_words_it(
-    embedded: CountedSources, name: str
-) -> None:
-    row = task_of(embedded, name, "1k").row(0)
-    head, context, tail = parts(row)
-    keys = keys_in(row)
-    a, b, c, d = keys
-    query = a if name == "niah_multivalue" else f"{a}, {b}, {c}, and {d}"
-    assert head == (
-        "Some special magic numbers are hidden within the following text. Make sure to memorize "
-        "it. I will quiz you about the numbers afterwards.\n"
-    )
-    for key, value in zip(keys, row.outputs, strict=True):
-        assert f"One of the special magic numbers for {key} is: {value}." in context
-    assert row.question == (
-        f"What are all the special magic numbers for {query} mentioned in the provided text?"
-    )
-    assert tail == f"\n{row.question}"
-    assert row.answer_prefix == (
-        f" The special magic numbers for {query} mentioned in the provided text are"
-    )
 
 
 def test_needles_in_essays_stand_at_the_40_depths(embedded: CountedSources) -> None:

@@ -18,25 +18,6 @@ from tests.builder.tasks.row_reading import (
 from tests.nightly import mostly_nightly
 
 
-@pytest.mark.parametrize("name", ["qa_1", "qa_2"])
-def test_question_answering_is_worded_as_the_reference_code_words_it(
-    embedded: CountedSources, name: str
-) -> None:
-    row = task_of(embedded, name, "2k").row(0)
-    head, context, tail = parts(row)
-    ask = (
-        "Answer the question based on the given documents. "
-        "Only give me the answer and do not output any other words."
-    )
-    assert head == f"{ask}\n\nThe following are given documents.\n\n"
-    assert context.startswith("Document 1:\n")
-    assert context == "\n\n".join(
-        f"Document {i}:\n{text}" for i, text in enumerate(documents(context), 1)
-    )
-    assert tail == f"\n\n{ask}\n\nQuestion: {row.question}"
-    assert row.answer_prefix == " Answer:"
-
-
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece"])
 @pytest.mark.parametrize("name", mostly_nightly(2, ["qa_1", "qa_2"]))
 def test_no_document_left_out_fits_where_counts_do_not_add_up(

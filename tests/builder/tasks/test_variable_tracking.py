@@ -11,7 +11,6 @@ from ruler_builder.suites.suite import read_suite
 from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     NOISE,
-    parts,
     task_of,
 )
 
@@ -25,19 +24,6 @@ TRACKED = (
     " Answer: According to the chain(s) of variable assignment in the text above, {} variables "
     "are assigned the value {}, they are: "
 )
-
-
-def test_variable_tracking_is_worded_as_the_reference_code_words_it(
-    embedded: CountedSources,
-) -> None:
-    row = task_of(embedded, "vt", "2k").row(0)
-    head, context, tail = parts(row)
-    (value,) = re.findall(r"= (\d{5})$", context, re.MULTILINE)
-    assert head.endswith(f"\n\n{TRACK}")
-    assert row.question == FIND.format(value)
-    assert tail == f"\nQuestion: {row.question}"
-    assert row.answer_prefix == TRACKED.format(5, value)
-    assert row.answer_prefix.endswith(": ")
 
 
 def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import (
@@ -27,10 +27,9 @@ from ruler_builder.tokens.counting import (
     with_engine,
 )
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
+from ruler_release.api import verify
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, KINDS, LAWS, NAMED, TEXTS
-from tests.conftest import Silent
 
 pytest.importorskip("gigatoken")  # the extra `fast`, part of the extra `test`
 GIGATOKEN = f"gigatoken {version('gigatoken')}"
@@ -129,9 +128,9 @@ def wrong_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(second_engine, "_load", wrong)
 
 
-def order(root: Path) -> BuildOrder:
+def order(root: Path) -> BuildOptions:
     tasks = ("niah_single_1", "qa_1")
-    return BuildOrder(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
+    return BuildOptions(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
 
 
 def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
@@ -157,10 +156,10 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
-        build(order(tmp_path / "reference"), Silent())
-    build(order(tmp_path / "fast"), Silent())
+        build(order(tmp_path / "reference"))
+    build(order(tmp_path / "fast"))
     monkeypatch.setattr(second_engine, "_load", wrong)
-    build(order(tmp_path / "wrong"), Silent())
+    build(order(tmp_path / "wrong"))
     right = rows_and_engines(tmp_path / "reference")
     assert rows_and_engines(tmp_path / "wrong") == right
     assert [digest for digest, _ in rows_and_engines(tmp_path / "fast")] == [d for d, _ in right]
@@ -172,7 +171,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
 def test_verify_drops_a_wrong_engine_and_counts_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    build(order(tmp_path / "right"), Silent())
+    build(order(tmp_path / "right"))
     with monkeypatch.context() as patch:
         patch.setattr(second_engine, "_load", wrong)
         report = verify(tmp_path / "right")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ruler_builder.release import card
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_builder.release.parquet import parquet_file, rows_in_group
 from ruler_builder.tokens.counting import TokenCounter
@@ -62,10 +62,10 @@ def keep(root: Path, *paths: str) -> None:
     for other in manifest["files"].keys() - {*paths}:
         (root / other).unlink(missing_ok=True)
     manifest["files"] = {path: manifest["files"][path] for path in sorted(paths)}
-    manifest["sources"] = card.used_sources(manifest)
-    used = set(card.languages(manifest))
-    known = manifest["languages"].items()
-    manifest["languages"] = {code: entry for code, entry in known if code in used}
+    facts = collect_facts(manifest)
+    manifest["sources"] = facts.sources
+    languages = manifest["languages"].items()
+    manifest["languages"] = {code: entry for code, entry in languages if code in facts.languages}
     write_manifest(root, manifest)
 
 

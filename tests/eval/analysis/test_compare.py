@@ -16,7 +16,8 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
-from tests.eval.scoring_helpers import change_column, right, row_table, ruler
+from tests.eval.scoring_helpers import change_column, right, row_table
+from tests.in_process import ruler
 
 
 def results(model="a", digests=None, **cells):

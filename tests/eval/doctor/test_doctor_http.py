@@ -16,6 +16,7 @@ from ruler_eval.run.records import read_lines
 from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
+from tests.model_server import Reply
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -42,7 +43,8 @@ def doctor(root: Path, out: Path, url: str, *flags: object) -> tuple[Printed, di
     """Run `ruler doctor` on a server; what it printed, and its verdict."""
     verdict = out / "verdict.json"
     found = ruler(
-        *("doctor", "--base-url", url, "--model", "m", "--dataset", root, "--rows", ROWS),
+        *("doctor", "--base-url", url, "--model", "m", "--dataset", root),
+        *(("--rows", ROWS) if "--rows" not in flags else ()),
         *("--out", out / "answers", "--json", verdict, *flags),
     )
     return found, json.loads(verdict.read_text()) if verdict.is_file() else {}
@@ -91,8 +93,64 @@ def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: P
         for side in ("cold", "loaded")
     }
     assert at_once["cold"] == {1}
-    assert max(at_once["loaded"]) == ROWS // 2
+    assert max(at_once["loaded"]) == 32
     seen = ruler("doctor", answers / "loaded")
     assert seen.code == 0, seen
     assert "Requests in flight  up to 32" in seen.stdout or "all rows: up to 32" in seen.stdout
     assert "Tries: all rows: one." in seen.stdout
+
+
+QUICK_FLAGS = ("--quick", "--mode", "completion", "--rows", 20, "--load", 4)
+
+
+def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def refuse(body: dict[str, Any]) -> Reply | None:
+        if "cache_salt" in body:
+            return Reply(400, {"error": {"message": "cache_salt is not supported"}})
+        asked.append(body["prompt"])
+        return None
+
+    with served(SickEngine(values), refuse=refuse) as server:
+        found, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
+    assert found.code == 3, found  # 20 rows are too few for a verdict
+    assert "takes no cache_salt: each prompt begins with a line of its own" in flat(found.stderr)
+    assert condition(verdict, "cache")["state"] == "same"
+    assert all(prompt.startswith("[") for prompt in asked)
+
+
+def test_a_server_that_counts_no_tokens_is_examined_all_the_same(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    with served(SickEngine(values), usage=False) as server:
+        found, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
+    assert found.code == 3, found
+    sentences = {one["name"]: one["sentence"] for one in verdict["conditions"]}
+    assert "does not tell whether its cache was hit" in sentences["cache"]
+    assert "does not report the tokens of a prompt" in sentences["chunks"]
+    assert "the server counts no tokens" in sentences["tokens"]
+    assert "No change" in sentences["load"]
+
+
+def test_a_server_that_fails_every_request_is_one_sentence(root: Path, tmp_path: Path) -> None:
+    def refuse(body: dict[str, Any]) -> Reply:
+        return Reply(400, {"error": {"message": "this model takes no prompts"}})
+
+    with served(SickEngine({}), refuse=refuse) as server:
+        found, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
+    assert (found.code, verdict) == (2, {})
+    assert "The first 8 rows failed: HTTP 400: this model takes no prompts." in flat(found.stderr)
+    assert "--retry-failed" not in found.stderr
+
+
+def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path: Path) -> None:
+    found = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
+    assert found.code == 2
+    assert "Give RUN, which is only looked at, or --base-url and --model" in flat(found.stderr)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())

@@ -11,13 +11,14 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.errors import HTTPError
 
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors
-from tests.eval.scoring_helpers import ruler
 from tests.hub import stand_in
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo
+from tests.in_process import ruler
 
 MODEL = "org/model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -29,7 +30,7 @@ def hub(built):
     server = stand_in.StandIn()
     data = server.repos["datasets/org/ruler"] = Repo("datasets", "org/ruler")
     manifest = (built / "manifest.json").read_bytes()
-    listed = eval_yaml(json.loads(manifest)).encode()
+    listed = eval_yaml(collect_facts(json.loads(manifest))).encode()
     data.main = data.add({"manifest.json": Blob(manifest), "eval.yaml": Blob(listed)}, "data")
     data.tags["v1.0.0"] = data.main
     server.repos["models/org/model"] = Repo("models", MODEL)

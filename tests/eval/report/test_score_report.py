@@ -13,7 +13,8 @@ from ruler_eval.report.published_beside import beside_published
 from ruler_eval.report.terminal import scores as report
 from ruler_eval.score import aggregates
 from ruler_eval.score.results import load, rows_by_config
-from tests.eval.scoring_helpers import right, ruler, write_oneruler
+from tests.eval.scoring_helpers import right, write_oneruler
+from tests.in_process import ruler
 
 
 @pytest.fixture

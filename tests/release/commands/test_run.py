@@ -42,8 +42,6 @@ def test_failed_rows_make_the_exit_code_1(flags: list[str]) -> None:
         result = ruler_run(*flags, "--backend", "openai", "--model", "m", "--base-url", server.url)
         assert result.code == 1
         assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
-        for shown in ("10/10", "tokens/s", "5 failed", "0:00:00"):
-            assert shown in result.stderr  # the bar
         again_command = result.stdout.strip().rpartition("run the failed rows again: ruler ")[2]
         assert again_command.endswith("--retry-failed")
         again = ruler(*shlex.split(again_command))

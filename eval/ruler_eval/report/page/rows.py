@@ -30,7 +30,7 @@ from ruler_eval.prediction import Prediction, read_name
 from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.row_view import pieces_of, state_of
-from ruler_eval.score.join import check_references
+from ruler_eval.score.join import join_row
 from ruler_eval.score.results import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
 
@@ -89,7 +89,8 @@ class ConfigRows:
         self.shown: dict[int, ShownRow] = {}
         for index in self.wrong:  # their kinds do not depend on their texts
             if (answer := self.answers.get(index)) is None or answer.failed:
-                self._sort(index, _BLANK, answer)
+                outputs = [*answer.outputs] if answer and answer.outputs else []
+                self._sort(index, {**_BLANK, "outputs": outputs}, answer)
 
     def prefer(self, indices: Collection[int]) -> None:
         """Show these rows before others: those that tell it from other runs."""
@@ -117,7 +118,6 @@ class ConfigRows:
         """
         index = int(row["index"])
         answer = self.answers.get(index)
-        check_references(row, answer)
         if (release := self.run.release) is not None:
             row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
         if "input" in row and self.scores[index] < 1 and index not in self.kinds:
@@ -145,7 +145,8 @@ class ConfigRows:
         return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
 
     def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
-        error = error_of(row, answer, self.task, self.language, self.run.rules)
+        samples = [] if answer is None else [answer]
+        error = error_of(join_row(row, samples, self.task, self.language, self.run.rules))
         if error is not None:
             self.kinds[index] = error.kind
 

@@ -16,7 +16,7 @@ from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.render import VEGA
 from ruler_eval.report.page.rows import fair_shares, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):
@@ -74,9 +74,9 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
             assert ruler("score", path, "--references", how["references"])[2] == 0
     calls = []
 
-    def counted(row, answer, *more, **how):
-        calls.append((row["outputs"], answer.text))
-        return error_of(row, answer, *more, **how)
+    def counted(joined):
+        calls.append((joined.row["outputs"], joined.prediction.text))
+        return error_of(joined)
 
     def kinds(runs):
         page = page_data(open_runs(runs, [f"run {n}" for n in range(len(runs))], **how))
