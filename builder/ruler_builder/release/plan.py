@@ -149,13 +149,7 @@ def _file_jobs(
         ),
     )
     jobs, has_rows = [], False
-    for name, spec in dict(split_spec(spec) for spec in several(options.tokenizers)).items():
-        if spec == name:
-            tokenizer = name
-        elif spec.startswith("hf:"):
-            tokenizer = f"{name}={spec}"
-        else:  # workers of a cluster have another current folder
-            tokenizer = f"{name}={Path(spec).resolve()}"
+    for name, tokenizer in _tokenizers(options).items():
         for pair in language_pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
@@ -174,6 +168,23 @@ def _file_jobs(
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
+
+
+def _tokenizers(options: BuildOptions) -> dict[str, str]:
+    """Return what loads each tokenizer, by its name; folders as absolute paths.
+
+    Workers of a cluster have another current folder.
+    """
+    tokenizers = {}
+    for spec in several(options.tokenizers):
+        name, where = split_spec(spec)
+        if where == name:
+            tokenizers[name] = name
+        elif where.startswith("hf:"):
+            tokenizers[name] = spec
+        else:
+            tokenizers[name] = f"{name}={Path(where).resolve()}"
+    return tokenizers
 
 
 def _existing_release(root: Path) -> Manifest | None:
