@@ -33,8 +33,8 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
     lines = [verdict_sentence(decision)]
     if decision["rows"] < decision["of"]:
         lines.append(
-            f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of each task "
-            f"it loses {bounds(decision['interval'])} (95 % interval, valid at every look)."
+            f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of each "
+            f"task it loses {bounds(decision['interval'])} (95 % interval, valid at every look)."
         )
     lines.append(
         "Another question is the drop on other rows like these: "
@@ -51,7 +51,8 @@ def verdict_sentence(decision: SequentialDecision) -> str:
     limit, rows = f"{decision['max_drop']:g} points", f"{decision['of']:,} rows of each task"
     if decision["rows"] == decision["of"]:
         compared = "below" if decision["verdict"] == "smaller" else "not below"
-        return f"The drop {models} is {decision['drop']:.1f} points over all {rows}: {compared} {limit}."
+        drop = f"{decision['drop']:.1f} points over all {rows}"
+        return f"The drop {models} is {drop}: {compared} {limit}."
     compared = "below" if decision["verdict"] == "smaller" else "above"
     confidence = f"{100 * (1 - decision['alpha']):g} % confidence"
     return (
