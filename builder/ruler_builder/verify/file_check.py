@@ -308,7 +308,7 @@ class FileChecker:
         missing, needs_folder = [], False
         for name in sources_of(self.manifest, Config.from_entry(self.manifest["dataset"], entry)):
             try:
-                available = self.sources.file(name).is_here(self.store)
+                available = self.sources.has(name)
             except RulerError:  # a custom language whose folder was not given
                 available, needs_folder = False, True
             if not available:

@@ -41,7 +41,7 @@ from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text import word_lists
-from ruler_builder.text.language_folder import language_folders as read_folders
+from ruler_builder.text.languages import language_folders as read_folders
 from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import (
     Sources,
@@ -306,7 +306,7 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
-            if all(sources.file(name).is_here(sources.store) for name in names):
+            if all(map(sources.has, names)):
                 entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
