@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import in_process
+from tests.in_process import ruler_command
 
 HEAVY = {"numpy", "datasets", "pyarrow", "transformers", "tiktoken", "scipy", "torch", "vllm"}
 
@@ -111,7 +112,7 @@ def test_the_version_is_the_packages() -> None:
 
 
 def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ruler_release", "--debug", "verify", str(tmp_path)]
+    command = ruler_command("--debug", "verify", tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "DEBUG ruler: The traceback" in done.stderr
@@ -134,7 +135,7 @@ def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
         "embedded",
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "ruler_release", "--debug", *flags],
+        ruler_command("--debug", *flags),
         cwd=tmp_path,
         capture_output=True,
         text=True,

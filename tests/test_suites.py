@@ -28,7 +28,7 @@ from ruler_eval.report.page.figures import figures as figures_of_page
 from ruler_eval.report.page.runs import open_runs
 from ruler_release.api import verify
 from tests.conftest import SUITE_LENGTHS
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 DIGESTS = {

@@ -71,16 +71,16 @@ def run_and_show(options: RunOptions) -> RunSummary:
 
 def next_step(summary: RunSummary, folder: Place) -> str:
     """Return what to do after a run, as a command to copy."""
-    rows, score = summary.total.total(), command_line("ruler", "score", folder)
+    score = command_line("ruler", "score", folder)
     if summary.total["error"]:
         again = command_line("ruler", *sys.argv[1:])
         if "--retry-failed" not in sys.argv:
             again += " --retry-failed"
         return f"Next, run the failed rows again: {again}"
-    if rows and summary.total["does_not_fit"] == rows:
+    if set(summary.total) == {"does_not_fit"}:
         return (
-            "Next: run shorter rows; no row fits the model's context length. If the model's length "
-            "was not found out rightly, give it with --max-model-len."
+            "Next: run shorter rows; no row fits the model's context length. If that length is "
+            "wrong, give it with --max-model-len."
         )
     if summary.missing:
         return f"Next: run the other shards, then {score}"

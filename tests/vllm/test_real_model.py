@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -29,6 +28,7 @@ from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
+from tests.in_process import ruler_command
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -196,7 +196,7 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
 ) -> None:
     out = order.out.with_name("killed")
-    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
+    command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
     command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)

@@ -172,7 +172,7 @@ def _download_url(file: Pinned, url: str, progress: bool) -> None:
     """
     import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     pooch.get_logger().setLevel("WARNING")
     registry = pooch.create(

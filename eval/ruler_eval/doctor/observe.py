@@ -16,10 +16,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
 from ruler_common.terminal import sentences, table
-from ruler_common.text import number_of
+from ruler_common.text import number_of, one_line
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
 from ruler_eval.doctor.conditions import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release
@@ -90,6 +92,22 @@ class Observation:
         }
 
 
+class SessionJson(TypedDict, total=False):
+    """What is read of a session in run.json."""
+
+    source: str | None
+    concurrency: int | None
+
+
+class RunJson(TypedDict, total=False):
+    """What is read of run.json."""
+
+    rows: dict[str, str]
+    sessions: list[SessionJson]
+    thinking: dict[str, Any] | None
+    mode: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ObservedRow:
     """A row of the run: what came back, and its score."""
@@ -113,6 +131,8 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
 
     Raises RulerError.
     """
+    if not folder.is_dir():
+        raise RulerError(f"There is no folder '{folder}': name the --out folder of a `ruler run`.")
     records = Records(folder)
     settings = records.settings()
     if not settings:
@@ -120,15 +140,24 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
         if (folder / "doctor.json").exists():
             hint = f" It is one of `ruler doctor`: name the answers of one way, {folder / 'cold'}."
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
+    check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
     sessions = settings.get("sessions", [])
     sources = [session.get("source") for session in sessions]
     source = dataset or next((name for name in reversed(sources) if name), None)
     if source is None:
         raise RulerError(f"'{folder}' does not name its release: add --dataset.")
-    release = Release.open(source)
+    try:
+        release = Release.open(source)
+    except RulerError as error:
+        if dataset is not None:
+            raise
+        raise RulerError(
+            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
+            "its release with --dataset."
+        ) from error
     rows: list[ObservedRow] = []
     for config, digest in settings.get("rows", {}).items():
-        if config in release.configs and release.rows_sha256(config) != digest:
+        if config not in release.configs or release.rows_sha256(config) != digest:
             raise RulerError(
                 f"'{folder}' was run on other rows than '{source}' has: name its release with "
                 "--dataset."

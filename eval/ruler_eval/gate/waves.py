@@ -70,10 +70,15 @@ def open_waves(
     base, if there is one, and come in the order of `order_rows`; by default the frozen order.
     Raises RulerError as OpenRun does, and if the base has other rows or some are missing.
     """
+    if options.backend == "batch":
+        raise RulerError(
+            "--backend batch only writes requests, and this run needs answers after every few "
+            "rows: run all rows, or name another backend."
+        )
     if options.shard is not None:
-        raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
+        raise RulerError("--until looks at rows of every task as it goes: leave --shard out.")
     if options.repeats > 1:
-        raise RulerError("A run that scores stop has one sample of each row: leave --repeats out.")
+        raise RulerError("--until answers each row once: leave --repeats out.")
     with OpenRun(options, fixed, order_rows) as work:
         yield RunInWaves(work, base)
 
@@ -164,8 +169,8 @@ class RunInWaves:
     def answer(self, rows: int) -> None:
         """Answer the first `rows` rows of each task and length, as far as they have no answer yet.
 
-        Raises RulerError if all rows of a wave failed: failed rows count as wrong, but a server
-        that is gone says nothing about a model.
+        Raises RulerError if all rows of a wave failed, or one stays missing: failed rows count as
+        wrong, but a server that is gone says nothing about a model.
         """
         self.work.answer(self._part(0, rows))
         errors = []
@@ -176,6 +181,8 @@ class RunInWaves:
                 f"Every row of a wave failed, the first with: {errors[0]}. Repair the server, "
                 "then give the same command with --retry-failed."
             )
+        if missing := self.plan.missing_row(self.rows.scores, rows):
+            raise RulerError(f"The {missing} has no answer: run the same command again.")
         self._rows_answered = rows
 
     def _part(self, start: int, end: int | None) -> dict[str, Sequence[int]]:

@@ -300,7 +300,7 @@ def estimate(plan: RunPlan, rows: Rows) -> Estimate:
     for config, indices in rows.items():
         file = plan.files[config]
         answer = tasks[file["task"]].get("max_new_tokens", 0)
-        prompt_tokens += len(indices) * (file["tokens"]["mean"] - answer)
+        prompt_tokens += len(indices) * max(0, file["tokens"]["mean"] - answer)
         output_tokens += len(indices) * (answer + plan.options.reasoning.budget)
     return Estimate(
         rows=sum(map(len, rows.values())),

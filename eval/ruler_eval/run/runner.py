@@ -143,6 +143,7 @@ class OpenRun:
             if self._restarted:
                 raise
             self._restarted = True
+            self._backend = None
             backend.close()
             progress.note(f"{error} It is started again.")
             self._start_backend(missing).on_note = progress.note

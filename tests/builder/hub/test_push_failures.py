@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
+from tests.in_process import ruler_command
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +21,6 @@ def healthy(hub: StandIn) -> Iterator[None]:
     hub.held.clear()
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "ruler_release", *map(str, arguments)]
-
-
 def test_a_killed_push_goes_on_without_sending_a_file_twice(
     hub: StandIn, client: Client, small: Path, tmp_path: Path
 ) -> None:
@@ -32,7 +28,7 @@ def test_a_killed_push_goes_on_without_sending_a_file_twice(
     hub.hold_after = before + 2
     push = ("push", small, "--repo", "org/killed", "--skip-verify")
     process = subprocess.Popen(
-        command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
+        ruler_command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
     )
     assert hub.held.wait(30), "the third file never came"
     process.kill()

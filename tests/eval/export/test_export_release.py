@@ -12,7 +12,8 @@ from ruler_common.errors import RulerError
 from ruler_common.names import TASKS, Config
 from ruler_eval.export import export_release
 from ruler_eval.frozen_release import Release
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def names(release, configs=(), tokenizer=None):
@@ -69,7 +70,7 @@ def test_the_only_tokenizer_needs_no_name(tmp_path):
     ("arguments", "said"),
     [
         (["--format", "lmeval"], "Unknown --format 'lmeval'. Did you mean 'lm-eval'?"),
-        (["--format", "kvpress", "--configs", "vt_16k"], "holds no 'vt_16k'"),
+        (["--format", "kvpress", "--configs", "vt_16k"], "has no 'vt_16k'"),
         (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
     ],
 )

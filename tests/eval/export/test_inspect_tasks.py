@@ -18,8 +18,8 @@ from ruler_common.names import TASKS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
-from tests.eval.scoring_helpers import ruler as ruler_command
 from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler as ruler_command
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 

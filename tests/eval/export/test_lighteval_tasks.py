@@ -24,7 +24,8 @@ import pytest
 from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import BUDGET, answer, answers_of, in_hub_cache, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 NAMES = {
     "lighteval.metrics.metrics_sample": ("SampleLevelComputation",),
@@ -105,15 +106,6 @@ def tasks(exported, monkeypatch):
     return imported(exported[0], monkeypatch)
 
 
-def test_the_tasks_of_a_length_share_what_stands_before_the_colon(tasks):
-    assert set(tasks) == {
-        f"ruler_{kind}_{length}:{task}"
-        for kind in ("frozen", "direct")
-        for length, names in (("4k", TASKS["ruler"]), ("8k", ("vt",)))
-        for task in names
-    }
-
-
 def test_a_task_names_its_rows_their_split_and_their_budget(tasks, built):
     task = tasks["ruler_frozen_4k:vt"]
     assert (task.hf_repo, task.hf_subset, task.hf_revision) == (str(built), "vt_4k", None)
@@ -175,12 +167,6 @@ def test_oneruler_has_no_more_words_and_names_its_language(tmp_path, monkeypatch
     compute = task.metrics[0].sample_level_fn.compute
     assert compute(doc, Anything(text=["없음"])) == {"score": 1, "strict": 1}
     assert compute(doc, Anything(text=["none"]))["score"] == 0
-
-
-def test_the_command_names_a_length_where_it_has_several_tasks(exported, built, tmp_path):
-    assert "ruler_direct_8k:vt --custom-tasks" in exported[1]
-    _, out = export(built, tmp_path / "qa", "--configs", "qa_4k")
-    assert "ruler_direct_4k --custom-tasks" in out
 
 
 def test_its_own_command_gives_the_scores_of_ruler_score(exported, built, write_run, tmp_path):

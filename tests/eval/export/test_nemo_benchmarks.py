@@ -25,7 +25,8 @@ from ruler_common.names import TASKS
 from ruler_eval.export import harness_tasks
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answering, answers_of, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def export(release, to, *more):
@@ -98,24 +99,6 @@ def test_a_row_is_scored_as_ruler_score_does(benchmarks, frozen, built, write_ru
             score(ScorerInput(text, row))["correct"] for row, text in answers_of(config, frozen)
         ]
         assert 100 * sum(found) / len(found) == pytest.approx(mine[config])
-
-
-def test_each_benchmark_has_its_own_budget_and_endpoint(exported, frozen):
-    for endpoint, kind in (("chat", "direct"), ("completions", "frozen")):
-        settings = yaml.safe_load((exported / f"{endpoint}.yaml").read_text(encoding="utf-8"))
-        assert settings["services"]["model"]["url"].endswith(
-            f"/{endpoint.replace('chat', 'chat/completions')}"
-        )
-        budgets = {
-            found["name"].rpartition(":")[2]: found["solver"]["generation"]["max_tokens"]
-            for found in settings["benchmarks"]
-        }
-        assert budgets == {
-            f"ruler_{kind}_{task}_4k": next(frozen.rows(f"{task}_4k", ("max_new_tokens",)))[
-                "max_new_tokens"
-            ]
-            for task in TASKS["ruler"]
-        }
 
 
 def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_path, monkeypatch):

@@ -18,7 +18,8 @@ import pytest
 
 from ruler_common.names import TASKS
 from tests.eval.export.export_helpers import BUDGET, answer, answering, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 STUBS = {
     "nemo/collections/asr/parts/utils/manifest_utils.py": """

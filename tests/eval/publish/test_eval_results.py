@@ -16,7 +16,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
-from tests.eval.scoring_helpers import record, ruler, write_oneruler
+from tests.eval.scoring_helpers import record, write_oneruler
+from tests.in_process import ruler
 
 MODEL = "org/model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

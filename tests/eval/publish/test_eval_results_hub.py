@@ -15,10 +15,10 @@ from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors
-from tests.eval.scoring_helpers import ruler
 from tests.hub import stand_in
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo
+from tests.in_process import ruler
 
 MODEL = "org/model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

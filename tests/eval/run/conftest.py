@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.in_process import ruler_command
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -68,7 +69,7 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "ruler_release", "run", *flags],
+            ruler_command("run", *flags),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -9,7 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions, parse_arguments
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 @pytest.mark.parametrize(

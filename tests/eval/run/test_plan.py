@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -19,6 +21,7 @@ from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate_run, run
+from tests.eval.run import small_release
 from tests.in_process import ruler
 
 
@@ -117,3 +120,32 @@ def test_rows_are_read_as_the_release_has_them(small: Path) -> None:
 def test_a_row_that_the_file_lacks_is_named(small: Path) -> None:
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
         list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))
+
+
+def test_a_shard_of_rows_without_a_haystack_does_not_get_all_of_them(
+    small: Path, tmp_path: Path
+) -> None:
+    root = small_release.write(tmp_path / "ruler", "0k", rows=2, lines=6)
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["evidence_alone"] = True
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    counts = []
+    for shard in ("1/2", "2/2"):
+        options = RunOptions(
+            root, configs="all", backend="oracle", out=tmp_path / "RUN", shard=shard
+        )
+        counts.append(estimate_run(options).configs)
+    assert counts == [2, 2]
+
+
+def test_an_estimate_is_never_below_nothing(small: Path, tmp_path: Path) -> None:
+    """A file of rows that are counted shorter than their answers."""
+    root = tmp_path / "ruler"
+    shutil.copytree(small, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["tokens"] = {"min": 1, "mean": 1.0, "max": 1}
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
+    assert estimate_run(options).prompt_tokens == 0

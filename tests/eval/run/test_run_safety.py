@@ -19,6 +19,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
+from tests.in_process import ruler_command
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
     for seed in ("0", "1", "2"):
         out = tmp_path / seed
         flags = ["--dataset", small, "--configs", "all_4k", "--backend", "oracle", "--out", out]
-        command = [sys.executable, "-m", "ruler_release", "run", *map(str, flags)]
+        command = ruler_command("run", *flags)
         env = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run(command, check=True, capture_output=True, env=env)
         found.append(lines(out))

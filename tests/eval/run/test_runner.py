@@ -472,6 +472,33 @@ def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
         run(replace(order, out=order.out.with_name("twice")))
 
 
+def test_an_engine_that_cannot_be_started_again_is_one_sentence(
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ruler_eval.run.backends.backend import EngineDied
+    from ruler_eval.run.backends.oracle import Oracle
+
+    start, closed = runner.start_backend, list[Oracle]()
+
+    def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        monkeypatch.setattr(runner, "start_backend", refuse)
+        raise EngineDied("The engine ended while it ran: no memory.")
+
+    def close(self: Oracle) -> None:
+        assert self not in closed
+        closed.append(self)
+
+    def refuse(*_: Any) -> Any:
+        raise RulerError("The engine cannot start: no memory.")
+
+    monkeypatch.setattr(Oracle, "generate", generate)
+    monkeypatch.setattr(Oracle, "close", close)
+    with pytest.raises(RulerError, match="cannot start: no memory"):
+        run(order)
+    assert len(closed) == 1
+    monkeypatch.setattr(runner, "start_backend", start)
+
+
 class Counting:
     """A prompter and backend of rows that only have an index; no model."""
 

@@ -13,7 +13,8 @@ from ruler_eval.prediction import dataset_of, read_name
 from ruler_eval.score.config_naming import Naming, path_facts
 from ruler_eval.score.results import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
-from tests.eval.scoring_helpers import column, read, record, right, ruler
+from tests.eval.scoring_helpers import column, read, record, right
+from tests.in_process import ruler
 
 
 def scored(tmp_path, *arguments):

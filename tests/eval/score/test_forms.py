@@ -23,7 +23,8 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.other_files import forms
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import column, ruler
+from tests.eval.scoring_helpers import column
+from tests.in_process import ruler
 
 ROOT = Path(__file__).parents[3]
 A, B = ["ABC", "DEF"], ["GHI", "JKL"]

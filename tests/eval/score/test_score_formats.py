@@ -10,7 +10,8 @@ import pytest
 from ruler_common.names import GROUPS
 from ruler_eval.score.results import load
 from ruler_eval.score.scoring import score
-from tests.eval.scoring_helpers import read, ruler
+from tests.eval.scoring_helpers import read
+from tests.in_process import ruler
 
 
 def rows_of(frozen, config):

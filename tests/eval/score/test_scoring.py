@@ -19,7 +19,8 @@ from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
-from tests.eval.scoring_helpers import effective_lengths, read, record, right, ruler, whole_results
+from tests.eval.scoring_helpers import effective_lengths, read, record, right, whole_results
+from tests.in_process import ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 

@@ -16,7 +16,8 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.row_score import ScoringRules
 from tests.eval.example.abridged_rows import COLUMNS, write_abridged
-from tests.eval.scoring_helpers import record, ruler
+from tests.eval.scoring_helpers import record
+from tests.in_process import ruler
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
 KINDS = {"other": 57, "incomplete": 67, "wrong words": 36, "distractor": 31}

@@ -47,7 +47,9 @@ class Transformers(Backend):
         if options.presence_penalty:
             raise RulerError("--presence-penalty is not for --backend hf: use vllm or a server.")
         arguments = dict(options.arguments)
-        self.batch_tokens = int(arguments.pop("batch_tokens", BATCH_TOKENS))
+        self.batch_tokens = arguments.pop("batch_tokens", BATCH_TOKENS)
+        if type(self.batch_tokens) is not int or self.batch_tokens < 1:
+            raise RulerError("--engine-arg batch_tokens takes a whole number above 0.")
         self.options, self.tokenizer = options, load_model_tokenizer(options)
         try:
             # unset, transformers would ask on the terminal whether a folder's own code may run
@@ -96,9 +98,9 @@ class Transformers(Backend):
         try:
             rows = self._new_tokens(batch)
         except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = f"{type(error).__name__}: {error}".strip().splitlines()[0].rstrip(": ")
             for prompt in batch:
-                yield Completion(prompt, error=f"{type(error).__name__}: {reason}")
+                yield Completion(prompt, error=reason)
             return
         for prompt, ids in zip(batch, rows, strict=True):
             reason = (

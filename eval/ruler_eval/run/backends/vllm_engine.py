@@ -59,7 +59,7 @@ class VLLM(Backend):
         import vllm
 
         engine = engine_arguments(options)
-        if int(engine.get("data_parallel_size", 1)) > 1:
+        if engine.get("data_parallel_size", 1) != 1:
             raise RulerError(
                 "vLLM's offline engine is one replica: for data parallelism run "
                 "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."

@@ -16,7 +16,7 @@ from ruler_eval.report.page.rows import fitted
 from ruler_eval.report.page.runs import open_runs
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 MORE = ("16k", "32k", "64k", "128k")

@@ -16,7 +16,7 @@ import pytest
 
 from ruler_eval.analysis.errors import KINDS
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 SECTIONS = [

@@ -15,7 +15,8 @@ from ruler_eval.doctor.examine import STATE_FILE
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.report.options import ReportOptions
 from ruler_release.api.scores import write_page
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 
 def test_with_one_length_a_score_is_shown_once(write_run, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.render import VEGA
 from ruler_eval.report.page.rows import fair_shares, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):

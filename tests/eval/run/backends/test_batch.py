@@ -20,7 +20,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import tiny_model
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -29,6 +28,7 @@ from ruler_eval.run.records import Records
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
+from tests.in_process import ruler_command
 from tests.model_server import (
     VLLM,
     ModelServer,
@@ -361,7 +361,7 @@ def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
         flags = ["--dataset", order.dataset, "--configs", "all_4k", "--backend", "openai"]
         flags += ["--model", "m", "--base-url", server.url, "--out", str(order.out)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "ruler_release", "run", *flags],
+            ruler_command("run", *flags),
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONWARNINGS": "default"},
