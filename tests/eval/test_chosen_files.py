@@ -82,7 +82,7 @@ def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
     for name in ("all_8k_cl100k", "niah_none_8k_cl100k"):
         with pytest.raises(RulerError, match=rf"no '{name}': it lacks niah_.*_cs_.* more\. What"):
             chosen_files([name], ONERULER)
-    with pytest.raises(RulerError, match=r"holds no 'all_8k'\. What"):  # under tekken
+    with pytest.raises(RulerError, match=r"has no 'all_8k'\. What"):  # under tekken
         chosen_files(["all_8k"], ONERULER, skip_missing=True)
 
 
@@ -151,7 +151,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     arguments = ["--dataset", lacking, "--backend", "oracle", "--configs", "all_4k"]
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
     assert code == 2
-    assert "holds no 'all_4k': it lacks vt_4k." in error
+    assert "has no 'all_4k': it lacks vt_4k." in error
     assert "ruler list DIR; --skip-missing runs the tasks that it has" in error
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     assert code == 0, error
@@ -161,7 +161,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
 
 @pytest.mark.parametrize("name", ["niah_single_1_4k", "all_16k"])
 def test_skip_missing_needs_something_that_is_there(name):
-    with pytest.raises(RulerError, match=f"holds no '{name}'. What it holds"):
+    with pytest.raises(RulerError, match=f"has no '{name}'. What it holds"):
         chosen_files([name], RULER, skip_missing=True)
 
 

@@ -41,7 +41,7 @@ def test_its_configurations_are_loaded_by_name(oneruler: Path) -> None:
     assert len(load(oneruler, "all_8k_en")) == 7 * 6
     assert len(load(oneruler, "niah_8k_zh-en")) == 5 * 6
     assert len(load(oneruler, "niah_single_nonone_8k_en")) == 6
-    with pytest.raises(RulerError, match="holds no 'all_8k_zh-en'"):
+    with pytest.raises(RulerError, match="has no 'all_8k_zh-en'"):
         load(oneruler, "all_8k_zh-en")
 
 

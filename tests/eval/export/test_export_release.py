@@ -70,7 +70,7 @@ def test_the_only_tokenizer_needs_no_name(tmp_path):
     ("arguments", "said"),
     [
         (["--format", "lmeval"], "Unknown --format 'lmeval'. Did you mean 'lm-eval'?"),
-        (["--format", "kvpress", "--configs", "vt_16k"], "holds no 'vt_16k'"),
+        (["--format", "kvpress", "--configs", "vt_16k"], "has no 'vt_16k'"),
         (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
     ],
 )
