@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ruler_common.text import markdown_text, plain
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
 COLUMNS = 80  # of a terminal, which everything that is printed to be read fits
 MANY = 100  # files; more are summed up instead of listed
@@ -83,7 +83,7 @@ def width(text: str) -> int:
 
 def progress_bar(
     description: str, total: int | None, quiet: bool = False, text: str = "", **options: Any
-) -> tqdm[Any]:
+) -> tqdm:
     """Return a bar that vanishes when it is closed: the bar, the time left, the description.
 
     It is quiet if stderr is not a terminal. A narrow terminal cuts the end of the line, not the
@@ -113,12 +113,12 @@ def progress_bar(
 
 def steps(
     things: Iterable[Step], label: str, total: int | None = None, quiet: bool = False
-) -> Iterable[Step]:
-    """Return the things one by one, and show how many are done, unless `quiet`.
+) -> Iterator[Step]:
+    """Yield the things one by one, and show how many are done, unless `quiet`.
 
     `total` is how many there are, for things that have no length.
     """
-    return progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
+    yield from progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
 
 
 class FilesBar:
@@ -127,7 +127,7 @@ class FilesBar:
     Files differ in length by a factor of 256, so that their number says little about the time left.
     """
 
-    def __init__(self, verb: str, bar: tqdm[Any]) -> None:
+    def __init__(self, verb: str, bar: tqdm) -> None:
         self._verb, self._bar = verb, bar
         self._files = self._done = 0
 
@@ -205,67 +205,78 @@ def table(
     lines = [[line_of(cell, markdown) for cell in row] for row in (header, *rows)]
     widths = [max(3, *map(width, column)) for column in zip(*lines, strict=True)]
     if markdown:
-        rule = ["-" * columns for columns in widths]
-        for place in range(len(rule)):
-            if place not in left:
-                rule[place] = rule[place][:-1] + ":"
-        lines.insert(1, rule)
-        return "\n".join(f"| {' | '.join(_aligned(line, widths, left))} |" for line in lines)
-
+        return _markdown_table(lines, widths, left)
     keys = 1  # the columns that every part repeats
     while keys in left and keys < len(widths) - 1:
         keys += 1
-    budget = COLUMNS - min(widths[0], _NAME) - sum(2 + columns for columns in widths[1:keys])
-    parts: list[list[int]] = [[]]
+    budget = COLUMNS - min(widths[0], _NAME)
+    for columns in widths[1:keys]:
+        budget -= 2 + columns
+    parts = [list(range(min(keys, len(widths))))]
     used = 0
     for place in range(keys, len(widths)):
-        if parts[-1] and used + 2 + widths[place] > budget:
-            parts.append([])
+        if used and used + 2 + widths[place] > budget:
+            parts.append(list(range(keys)))
             used = 0
         parts[-1].append(place)
         used += 2 + widths[place]
     drawn = []
     for part in parts:
-        shown = [*range(min(keys, len(widths))), *part]
-        drawn.append(
-            _draw_part(
-                [[line[place] for place in shown] for line in lines],
-                [widths[place] for place in shown],
-                [place for place, column in enumerate(shown) if column in left],
-                below if part is parts[-1] else (),
-            )
-        )
-    return "\n\n".join(drawn)
+        drawn += _draw_columns(lines, part, widths, left, below if part is parts[-1] else ())
+        drawn.append("")
+    return "\n".join(drawn[:-1])
 
 
-def _draw_part(
-    lines: Sequence[Sequence[str]], widths: list[int], left: Sequence[int], below: Sequence[str]
+def _markdown_table(
+    lines: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int]
 ) -> str:
-    """Return the columns of a table that fit beside each other; long names go above their rows."""
-    budget = COLUMNS - sum(2 + columns for columns in widths[1:])
-    names = [width(line[0]) for line in lines]
-    widths[0] = max([3, *(columns for columns in names if columns <= budget)])
     drawn = []
-    for row, line in enumerate(lines, -1):
-        cells = line
-        if names[row + 1] > budget:
-            drawn.append(line[0])
-            cells = ["", *line[1:]]
-        drawn.append("  ".join(_aligned(cells, widths, left)).rstrip())
-        if row == -1:
-            drawn.append("  ".join("-" * columns for columns in widths))
-        elif row < len(below):
-            drawn.append(below[row])
+    for row, line in enumerate(lines):
+        cells = [_aligned(text, widths[place], place in left) for place, text in enumerate(line)]
+        drawn.append(f"| {' | '.join(cells)} |")
+        if row == 0:
+            rule = ["-" * n if i in left else "-" * (n - 1) + ":" for i, n in enumerate(widths)]
+            drawn.append(f"| {' | '.join(rule)} |")
     return "\n".join(drawn)
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> list[str]:
-    """Return the cells of a line with the spaces that make them as wide as their columns."""
-    cells = []
-    for place, text in enumerate(line):
-        space = " " * (widths[place] - width(text))
-        cells.append(text + space if place in left else space + text)
-    return cells
+def _draw_columns(
+    lines: Sequence[Sequence[str]],
+    columns: Sequence[int],
+    widths: Sequence[int],
+    left: Sequence[int],
+    below: Sequence[str],
+) -> list[str]:
+    """Return lines of the columns that fit beside each other; long names go above their rows."""
+    budget = COLUMNS
+    for place in columns[1:]:
+        budget -= 2 + widths[place]
+    name_width = 3
+    for line in lines:
+        if name_width < width(line[0]) <= budget:
+            name_width = width(line[0])
+    drawn = []
+    for row, line in enumerate(lines, -1):
+        name = line[0]
+        if width(name) > budget:
+            drawn.append(name)
+            name = ""
+        cells, rule = [_aligned(name, name_width, 0 in left)], ["-" * name_width]
+        for place in columns[1:]:
+            cells.append(_aligned(line[place], widths[place], place in left))
+            rule.append("-" * widths[place])
+        drawn.append("  ".join(cells).rstrip())
+        if row == -1:
+            drawn.append("  ".join(rule))
+        elif row < len(below):
+            drawn.append(below[row])
+    return drawn
+
+
+def _aligned(text: str, columns: int, to_the_left: bool) -> str:
+    """Return a cell with the spaces that make it as wide as its column."""
+    space = " " * (columns - width(text))
+    return text + space if to_the_left else space + text
 
 
 def print_table(

@@ -69,16 +69,9 @@ class BuildPlan:
     # Number of files asked for
     files: int
     missing: list[FileJob]
-
-    @property
-    def rows(self) -> int:
-        """The rows to make."""
-        return sum(job.rows for job in self.missing)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens to make if every window is full."""
-        return sum(job.tokens for job in self.missing)
+    # Of the missing files; tokens if every window is full
+    rows: int
+    tokens: int
 
     @property
     def bytes(self) -> float:
@@ -104,11 +97,13 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     if release:
         manifests.insert(0, release)
     shared = join_manifests(manifests, root)
-    missing = []
+    missing, rows, tokens = [], 0, 0
     for job in jobs:
         entry = shared["files"].get(job.config.path)
         if entry is None:
             missing.append(job)
+            rows += job.rows
+            tokens += job.tokens
         elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
@@ -124,6 +119,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         shared=shared,
         files=len(jobs),
         missing=missing,
+        rows=rows,
+        tokens=tokens,
     )
 
 
@@ -152,8 +149,7 @@ def _file_jobs(
         ),
     )
     jobs, has_rows = [], False
-    for name, spec in dict(split_spec(spec) for spec in several(options.tokenizers)).items():
-        tokenizer = spec if spec == name else f"{name}={spec}"
+    for name, tokenizer in _tokenizers(options).items():
         for pair in language_pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
@@ -172,6 +168,23 @@ def _file_jobs(
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
+
+
+def _tokenizers(options: BuildOptions) -> dict[str, str]:
+    """Return what loads each tokenizer, by its name; folders as absolute paths.
+
+    Workers of a cluster have another current folder.
+    """
+    tokenizers = {}
+    for spec in several(options.tokenizers):
+        name, where = split_spec(spec)
+        if where == name:
+            tokenizers[name] = name
+        elif where.startswith("hf:"):
+            tokenizers[name] = spec
+        else:
+            tokenizers[name] = f"{name}={Path(where).resolve()}"
+    return tokenizers
 
 
 def _existing_release(root: Path) -> Manifest | None:

@@ -17,7 +17,7 @@ import re
 import shutil
 import tempfile
 from binascii import a2b_base64
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
@@ -36,6 +36,7 @@ from ruler_common.names import check_name
 from ruler_common.work import OnBytes
 
 
+@cache
 def named() -> dict[str, dict[str, Any]]:
     """Return the entries of tokenizers.toml."""
     return read_toml(files("ruler_builder.tokens") / "tokenizers.toml")

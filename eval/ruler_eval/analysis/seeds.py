@@ -30,7 +30,7 @@ from ruler_eval.score.intervals import (
     interval,
     moments,
     standard_error,
-    units,
+    strata_of,
 )
 from ruler_eval.score.results import (
     Cell,
@@ -168,10 +168,10 @@ def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDiffer
     estimates = []
     for cells, rows in sides:
         scores = {name: rows.scores[name] for name in names}
-        strata = units(scores, cells, None, rows.documents)
-        bounds = interval(*strata)
+        strata = strata_of(scores, cells, None, rows.documents)
+        bounds = interval(strata)
         assert bounds  # there are rows
-        estimates.append((moments(*strata), *bounds))
+        estimates.append((moments(strata), *bounds))
     (one, low_a, high_a), (other, low_b, high_b) = estimates
     difference = one.mean - other.mean
     low = difference - float(np.hypot(one.mean - low_a, high_b - other.mean))

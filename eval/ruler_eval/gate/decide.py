@@ -38,7 +38,7 @@ from ruler_eval.score.intervals import (
     FEWEST_ROWS,
     noninferiority_interval,
     paired_mean,
-    units,
+    strata_of,
 )
 from ruler_eval.score.results import Results, documents_of, row_values
 
@@ -326,7 +326,7 @@ class SequentialTest:
         for stratum, names in self.plan.configs.items():
             for name in names:
                 drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
-        found = paired_mean(*units(drops, self._cells, None, self._documents))
+        found = paired_mean(strata_of(drops, self._cells, None, self._documents))
         if found.rows < FEWEST_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in noninferiority_interval(found)]

@@ -39,6 +39,7 @@ from ruler_eval.frozen_release import PartialRow, Release, place_of
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
+from ruler_eval.score.intervals import Stratum
 from ruler_eval.score.join import JoinedConfig, JoinedRow, join_predictions
 from ruler_eval.score.own_run import RunFacts, StoppedAt, note_of_stopped, stopped_at
 from ruler_eval.score.predictions import Predictions
@@ -307,9 +308,9 @@ def _cell(
     scores = np.array([row.result.score for row in rows], dtype=float)
     mean = 100 * math.fsum(scores) / n if n else None
     strict = 100 * math.fsum([row.result.strict for row in rows]) / n if n else None
-    clusters = None
+    labels = None
     if documents and rows:
-        clusters = [np.array([documents[row.joined.row["index"]] for row in rows])]
+        labels = np.array([documents[row.joined.row["index"]] for row in rows])
     release = joined.release
     cell: Cell = {
         "task": config.task,
@@ -321,7 +322,7 @@ def _cell(
         "score": mean,
         "strict": strict,
         "n": n,
-        "interval": intervals.percent([scores], None, clusters),
+        "interval": intervals.percent([Stratum.from_rows(scores, clusters=labels)]),
         "failed": states["failed"] + states["does_not_fit"],
         "cut": states["truncated"],
         "cut_scored": states["cut_scored"],
@@ -344,14 +345,14 @@ def _cell(
         cell["words_right"] = math.fsum([row.found for row in rows]) / n if n else None
     if joined.repeats > 1 and n:
         cell["repeats"] = joined.repeats
-        cell["pass_at"] = _pass_at(rows, clusters)
-    if clusters is not None:
-        cell["documents"] = len({*clusters[0]})
-        cell["design_effect"] = intervals.design_effect(scores, clusters[0])
+        cell["pass_at"] = _pass_at(rows, labels)
+    if labels is not None:
+        cell["documents"] = len({*labels})
+        cell["design_effect"] = intervals.design_effect(scores, labels)
     return cell
 
 
-def _pass_at(rows: Sequence[ScoredRow], clusters: Sequence[np.ndarray] | None) -> dict[str, Mean]:
+def _pass_at(rows: Sequence[ScoredRow], labels: np.ndarray | None) -> dict[str, Mean]:
     """Return the share of rows that one of k samples gets right, for k = 1, 2, 4, … and all.
 
     Without bias: of n samples of which c are right, 1 − C(n − c, k) / C(n, k) (Chen et al., 2021).
@@ -362,7 +363,7 @@ def _pass_at(rows: Sequence[ScoredRow], clusters: Sequence[np.ndarray] | None) -
     for k in sorted(sizes):
         wrong = [math.comb(row.samples - row.right, k) / math.comb(row.samples, k) for row in rows]
         values = 1 - np.array(wrong)
-        interval = intervals.percent([values], None, clusters)
+        interval = intervals.percent([Stratum.from_rows(values, clusters=labels)])
         pass_at[str(k)] = {"score": 100 * float(values.mean()), "interval": interval}
     return pass_at
 

@@ -124,7 +124,7 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     )
     same = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20))
     shown = comparison_tables.comparison(same)
-    assert shown.startswith("a (A) and b (B) are not told apart over 1 configuration: A − B is")
+    assert shown.startswith("a (A) and b (B) do not differ clearly over 1 configuration: A − B is")
     assert "  better" not in shown  # a column without a word
 
 

@@ -97,7 +97,7 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
-    lines = f"{report(results, every=True)}\n\n{beside_published(results)}".splitlines()
+    lines = f"{report(results, all_tables=True)}\n\n{beside_published(results)}".splitlines()
     assert max(map(width, lines)) <= COLUMNS
     firsts = {line.partition("  ")[0] for line in lines}
     (published,) = newest_tables("ruler")[:1]
@@ -136,7 +136,7 @@ def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_pat
 
 def test_depth_is_printed_if_all_tables_are_asked_for(results):
     assert "depth of the evidence" not in report(results)
-    lines = report(results, every=True).splitlines()
+    lines = report(results, all_tables=True).splitlines()
     (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]
     bins = results["configurations"]["niah_single_1_4k"]["depth"]
     assert row[1:] == ["-" if b["score"] is None else f"{b['score']:.0f}" for b in bins]
