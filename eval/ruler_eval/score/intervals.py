@@ -366,4 +366,4 @@ def holm(p_values: Sequence[float]) -> list[float]:
     scaled = np.array(p_values)[order] * np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(1, np.maximum.accumulate(scaled))
-    return [float(p) for p in adjusted]
+    return list(adjusted.tolist())

@@ -60,7 +60,6 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -172,13 +171,16 @@ class Cell(TypedDict):
 
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
-    data, cells = results["dataset"], results["configurations"]
-    digests = {name: data["rows"].get(name, "") for name in cells}
+    data, asked, available = results["dataset"], 0, 0
+    digests = {}
+    for name, cell in results["configurations"].items():
+        digests[name] = data["rows"].get(name, "")
+        asked += cell["rows_asked"]
+        available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
-    asked = sum(cell["rows_asked"] for cell in cells.values())
-    answered, available = answered_rows(results)
     if asked < available:
         label += f", {limit_of(results)}"
+    answered, _ = answered_rows(results)
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
@@ -186,10 +188,12 @@ def warnings_of(results: Results) -> list[str]:
     """Return what a reader must know before the scores, except whose rows they are of."""
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
-    proofs = Counter(cell["proof"] for cell in cells.values())
-    for proof, said in UNPROVED.items():
-        if count := proofs[proof]:
-            parts.append(f"{said} ({count} of {len(cells)} configurations)")
+    for proof, warning in UNPROVED.items():
+        count = 0
+        for cell in cells.values():
+            count += cell["proof"] == proof
+        if count:
+            parts.append(f"{warning} ({count} of {len(cells)} configurations)")
     return parts
 
 
@@ -207,18 +211,22 @@ def limit_of(results: Results) -> str | None:
 
 def answered_rows(results: Results) -> tuple[int, int]:
     """Return how many rows have an answer, and how many rows the scored configurations have."""
-    cells = results["configurations"].values()
-    answered = sum(cell["rows_asked"] - cell["missing"] for cell in cells)
-    return answered, sum(cell["rows_available"] for cell in cells)
+    answered = available = 0
+    for cell in results["configurations"].values():
+        answered += cell["rows_asked"] - cell["missing"]
+        available += cell["rows_available"]
+    return answered, available
 
 
 def row_values(results: Results, column: RowColumn) -> dict[str, dict[int, Any]]:
     """Return a column of the rows by configuration and index."""
     rows = results["rows"]
-    found: dict[str, dict[int, Any]] = {name: {} for name in results["configurations"]}
+    values: dict[str, dict[int, Any]] = {}
+    for name in results["configurations"]:
+        values[name] = {}
     for config, index, value in zip(rows["config"], rows["index"], rows[column], strict=True):
-        found.setdefault(config, {})[index] = value
-    return found
+        values.setdefault(config, {})[index] = value
+    return values
 
 
 Scores = Mapping[str, Mapping[int, float]]
@@ -243,8 +251,11 @@ def rows_by_config(results: Results) -> RowsByConfig:
 
 def documents_of(results: Results) -> dict[str, Mapping[int, str]]:
     """Return the documents of the rows, of configurations in which all are known."""
-    values = row_values(results, "document")
-    return {name: rows for name, rows in values.items() if rows and None not in rows.values()}
+    documents: dict[str, Mapping[int, str]] = {}
+    for name, rows in row_values(results, "document").items():
+        if rows and None not in rows.values():
+            documents[name] = rows
+    return documents
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
@@ -369,14 +380,14 @@ def write(results: Results, path: Path) -> None:
     parts = []
     for name, value in results.items():
         if name == "rows":
-            columns = [
-                f"  {json.dumps(column)}: {json.dumps(values, ensure_ascii=False, allow_nan=False)}"
-                for column, values in results["rows"].items()
-            ]
-            text = '{\n "rows": {\n' + ",\n".join(columns) + "\n }\n}"
+            columns = []
+            for column, values in results["rows"].items():
+                line = json.dumps(values, ensure_ascii=False, allow_nan=False)
+                columns.append(f"  {json.dumps(column)}: {line}")
+            parts.append(' "rows": {\n' + ",\n".join(columns) + "\n }")
         else:
             text = json.dumps({name: value}, ensure_ascii=False, indent=1, allow_nan=False)
-        parts.append(text[1:-1].strip("\n"))
+            parts.append(text[1:-1].strip("\n"))
     write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
@@ -411,18 +422,21 @@ def open_results(path: Path) -> Results:
         return load(path)
     place = path / "results.json"
     stored = load(place) if place.exists() else None
-    answers = [file for file in path.glob("*.jsonl") if not file.name.startswith("tmp_")]
-    digests = {sha256_of(file) for file in answers}
+    digests = set()
+    for file in path.glob("*.jsonl"):
+        if not file.name.startswith("tmp_"):
+            digests.add(sha256_of(file))
     if stored is not None:
-        if not digests or digests == {*stored["predictions"].values()}:
+        scored = set(stored["predictions"].values())
+        if not digests or digests == scored:
             return stored
-        others = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(others) > 1:
-            if digests <= {*stored["predictions"].values()}:
+        folders = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(folders) > 1:
+            if digests <= scored:
                 return stored
             raise RulerError(
                 f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(others))}"
+                f"other folders. Score them again: ruler score {' '.join(sorted(folders))}"
             )
     why = "it had no results.json" if stored is None else "its answers changed after the last time"
     try:
