@@ -23,8 +23,8 @@ WORST_TASKS = 3
 def look_line(decision: SequentialDecision) -> str:
     """Return one look: rows, the drop so far, and the interval of the drop over all rows."""
     return (
-        f"{decision['rows']:,} of {decision['of']:,} rows of each task: B lost {decision['drop']:.1f} "
-        f"points so far; over all rows {bounds(decision['interval'])}"
+        f"{decision['rows']:,} of {decision['of']:,} rows of each task: B lost "
+        f"{decision['drop']:.1f} points so far; over all rows {bounds(decision['interval'])}"
     )
 
 
@@ -33,8 +33,8 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
     lines = [verdict_sentence(decision)]
     if decision["rows"] < decision["of"]:
         lines.append(
-            f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of each "
-            f"task it loses {bounds(decision['interval'])} (95 % interval, valid at every look)."
+            f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of "
+            f"each task it loses {bounds(decision['interval'])} (95 % interval, valid at every look)."
         )
     lines.append(
         "Another question is the drop on other rows like these: "
