@@ -34,7 +34,8 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
     if decision["rows"] < decision["of"]:
         lines.append(
             f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of "
-            f"each task it loses {bounds(decision['interval'])} (95 % interval, valid at every look)."
+            f"each task it loses {bounds(decision['interval'])} (95 % interval, valid at every "
+            "look)."
         )
     lines.append(
         "Another question is the drop on other rows like these: "
