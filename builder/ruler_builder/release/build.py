@@ -34,13 +34,7 @@ from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
-from ruler_builder.tokens.counting import (
-    EngineMismatch,
-    TokenCounter,
-    confirm,
-    is_sampled,
-    with_engine,
-)
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_builder.window.fit import Impossible
@@ -148,6 +142,7 @@ def _write_card_files(root: Path, manifest: Manifest) -> None:
 
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
+_SAMPLED = 100  # of these rows one is counted whole, the first
 
 
 class CheckedJob(NamedTuple):
@@ -243,8 +238,8 @@ class FileBuilder:
         with parquet_file(path, rows_in_group(job.config.max_length), level) as file:
             for index in range(job.rows):
                 row = make_row(task, index, job.config.name)
-                file.add(row.columns())
-                figures.append(RowFigures(row.length, row.next_unit_tokens, row.repeats))
+                file.add(row.columns)
+                figures.append(RowFigures(row.columns["length"], row.next_unit_tokens, row.repeats))
         entry = entry_of(job, task, figures)
         entry["rows_sha256"] = file.digest.hexdigest()
         entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)
@@ -258,12 +253,12 @@ def make_row(task: Task[Any], index: int, config: str) -> NewRow:
     source is missing.
     """
     row = task.row(index)
-    if is_sampled(index):
-        text = row.input + row.answer_prefix
-        tokens = confirm(task.counter, text, task.counter.count(text), f"row {index} of {config}")
-        length = tokens + row.max_new_tokens
-        if length != row.length:
-            raise AssertionError(f"{row.key}: row {index} has {length} tokens, not {row.length}")
+    if index % _SAMPLED == 0:
+        columns, name = row.columns, f"row {index} of {config}"
+        text = columns["input"] + columns["answer_prefix"]
+        length = task.counter.confirmed_count(text, name) + columns["max_new_tokens"]
+        if length != columns["length"]:
+            raise AssertionError(f"{name} has {length} tokens, not {columns['length']}")
     return row
 
 

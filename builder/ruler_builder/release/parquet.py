@@ -19,7 +19,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_common.files import open_parquet, temporary_beside
+from ruler_common.files import temporary_beside
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
@@ -47,17 +47,14 @@ def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
-    with open_parquet(path) as file:
-        for group in range(file.num_row_groups):
-            yield from rows_of(file.read_row_group(group))
+def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
+    """Yield the rows of a file, held by row group.
 
-
-def rows_of(table: pa.Table) -> Iterator[Row]:
-    """Yield the rows of a table, one at a time: as objects of Python they take twice its memory."""
-    for batch in table.to_batches(max_chunksize=1):
-        yield from cast(list[Row], batch.to_pylist())
+    They are made one at a time: as objects of Python they take twice the memory of their group.
+    """
+    for group in range(file.num_row_groups):
+        for batch in file.read_row_group(group).to_batches(max_chunksize=1):
+            yield from cast(list[Row], batch.to_pylist())
 
 
 _GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
@@ -74,9 +71,9 @@ class RowWriter:
     def __init__(self, writer: pq.ParquetWriter, group: int) -> None:
         self.digest = hashlib.sha256()
         self._writer, self._group = writer, group
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
 
-    def add(self, row: dict[str, Any]) -> None:
+    def add(self, row: Row) -> None:
         """Append a row, in the columns of ruler_common/rows.py."""
         digest_row(self.digest, row)
         self._rows.append(row)

@@ -18,8 +18,7 @@ from ruler_builder.release.manifest import join_manifests, new_settings
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES
-from ruler_builder.text.language_choice import LanguageChoice, pairs
-from ruler_builder.text.language_folder import language_folders, restrictions
+from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
@@ -69,16 +68,9 @@ class BuildPlan:
     # Number of files asked for
     files: int
     missing: list[FileJob]
-
-    @property
-    def rows(self) -> int:
-        """The rows to make."""
-        return sum(job.rows for job in self.missing)
-
-    @property
-    def tokens(self) -> int:
-        """The tokens to make if every window is full."""
-        return sum(job.tokens for job in self.missing)
+    # Of the missing files; tokens if every window is full
+    rows: int
+    tokens: int
 
     @property
     def bytes(self) -> float:
@@ -104,11 +96,13 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     if release:
         manifests.insert(0, release)
     shared = join_manifests(manifests, root)
-    missing = []
+    missing, rows, tokens = [], 0, 0
     for job in jobs:
         entry = shared["files"].get(job.config.path)
         if entry is None:
             missing.append(job)
+            rows += job.rows
+            tokens += job.tokens
         elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
             raise RulerError(
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
@@ -124,6 +118,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         shared=shared,
         files=len(jobs),
         missing=missing,
+        rows=rows,
+        tokens=tokens,
     )
 
 
@@ -142,19 +138,16 @@ def _file_jobs(
         for task in suite.params if name == "default" else suite.names.expand(name):
             tasks[task] = FAMILIES[suite.family_of[task]].task
     costliest_first = sorted(tasks, key=lambda task: (-tasks[task].cost, task))
-    language_pairs = pairs(
+    pairs = language_pairs(
         dataset,
-        LanguageChoice(
-            several(options.languages),
-            options.instruction_language,
-            options.skip_restricted,
-            restrictions(given),
-        ),
+        several(options.languages),
+        instruction=options.instruction_language,
+        skip_restricted=options.skip_restricted,
+        given=given,
     )
     jobs, has_rows = [], False
-    for name, spec in dict(split_spec(spec) for spec in several(options.tokenizers)).items():
-        tokenizer = spec if spec == name else f"{name}={spec}"
-        for pair in language_pairs:
+    for name, tokenizer in _tokenizers(options).items():
+        for pair in pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
                     if not suite.has(task, max_length):
@@ -172,6 +165,23 @@ def _file_jobs(
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
+
+
+def _tokenizers(options: BuildOptions) -> dict[str, str]:
+    """Return what loads each tokenizer, by its name; folders as absolute paths.
+
+    Workers of a cluster have another current folder.
+    """
+    tokenizers = {}
+    for spec in several(options.tokenizers):
+        name, where = split_spec(spec)
+        if where == name:
+            tokenizers[name] = name
+        elif where.startswith("hf:"):
+            tokenizers[name] = spec
+        else:
+            tokenizers[name] = f"{name}={Path(where).resolve()}"
+    return tokenizers
 
 
 def _existing_release(root: Path) -> Manifest | None:

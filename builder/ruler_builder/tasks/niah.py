@@ -111,15 +111,15 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
-_KEY, _VALUE = "\0", "\1"  # characters that no wording has
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
 @dataclass(frozen=True)
 class NiahQuestion:
-    """What a row asks: keys with their values, the asked keys first; and each needle's depth."""
+    """What a row asks: keys, the asked ones first; their values, key by key; needles' depths."""
 
-    pairs: list[tuple[str, list[str]]]
+    keys: list[str]
+    values: list[str]
     depths: list[float]
 
 
@@ -133,46 +133,44 @@ class Niah(Task[NiahParams]):
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same keys, values and depths at every length."""
-        asked = self._asked(index)
-        keyed = enumerate(asked.pairs)
-        pairs = [(number, key, value) for number, (key, values) in keyed for value in values]
-        needles = [
-            Needle(depth, self._needle(key, value), answer=number < self.params.queries)
-            for depth, (number, key, value) in zip(asked.depths, pairs, strict=True)
-        ]
-        frame = self._frame([key for key, _ in asked.pairs[: self.params.queries]])
-        haystack = self._haystack(index, asked)
+        question, params = self._question(index), self.params
+        outputs = question.values[: params.queries * params.values]
+        needles = []
+        for number, value in enumerate(question.values):
+            text = self._needle(question.keys[number // params.values], value)
+            answer = number < len(outputs)
+            needles.append(Needle(question.depths[number], text, answer))
+        *first, last = question.keys[: params.queries]
+        query = f"{', '.join(first)}, and {last}" if first else last
+        frame = niah_frame(self.templates, params.value_type, len(outputs) > 1, query)
+        haystack = self._haystack(index, question)
 
         def draft(units: int) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(frame.head)
             return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
         fitted = self.fit(draft, haystack.step, haystack.max_units)
-        outputs = self._references(asked)
         repeats = haystack.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the values of the asked keys, in their order."""
-        return self._references(self._asked(index))
+        return self._question(index).values[: self.params.queries * self.params.values]
 
-    def _references(self, asked: NiahQuestion) -> list[str]:
-        return [value for _, values in asked.pairs[: self.params.queries] for value in values]
-
-    def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
+    def _haystack(self, index: int, question: NiahQuestion) -> Haystack:
         if self.params.haystack == "essay":
             return self.counted_sources.essays
         if self.params.haystack == "noise":
             return self.counted_sources.noise(self.key.max_length // MIN_TOKENS_PER_LINE)
-        return self._other_needles(index, asked)
+        return self._other_needles(index, question)
 
-    def _other_needles(self, index: int, asked: NiahQuestion) -> LineHaystack:
+    def _other_needles(self, index: int, question: NiahQuestion) -> LineHaystack:
         """Needles of the same types, enough for the window, with none of the asked strings."""
         types = (self.params.key_type, self.params.value_type)
-        fewest = MIN_TOKENS_PER_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        fewest = MIN_TOKENS_PER_LINE + _FEWEST_TOKENS[types[0]] + _FEWEST_TOKENS[types[1]]
         count = self.key.max_length // fewest
         draw = self.key.draw_filling("haystack", index)
-        taken = {string for key, values in asked.pairs for string in (key, *values)}
+        taken = {*question.keys, *question.values}
         keys = self._strings(draw, self.params.key_type, count, taken)
         if self.params.key_type == self.params.value_type != "uuids":
             drawn = list(keys)
@@ -181,19 +179,18 @@ class Niah(Task[NiahParams]):
         values = self._strings(draw, self.params.value_type, count, taken)
         return LineHaystack(map(self._needle, keys, values), count, self.counter)
 
-    def _asked(self, index: int) -> NiahQuestion:
+    def _question(self, index: int) -> NiahQuestion:
         """Distinct keys, each with distinct values; no two strings of the row are equal."""
-        draw, size = self.key.draw_asked(index), self.params.values
-        count = self.params.keys * size
+        draw = self.key.draw_asked(index)
+        count = self.params.keys * self.params.values
         keys = list(self._strings(draw, self.params.key_type, self.params.keys))
         taken = self._in_the_text | set(keys)
         values = list(self._strings(draw, self.params.value_type, count, taken))
-        pairs = [(key, values[i * size : (i + 1) * size]) for i, key in enumerate(keys)]
         if self.params.haystack == "essay":
             depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
         else:
             depths = draw.random(count).tolist()
-        return NiahQuestion(pairs, depths)
+        return NiahQuestion(keys, values, depths)
 
     @cached_property
     def _in_the_text(self) -> set[str]:
@@ -223,20 +220,9 @@ class Niah(Task[NiahParams]):
         pairs = map("{}-{}".format, *halves)
         return islice(filterfalse(taken.__contains__, pairs), count)
 
-    @cached_property
-    def _needle_form(self) -> str:
-        """A needle with a character in place of its key and another in place of its value."""
-        template: str = self.templates["needle"]
-        return template.format(types=self.params.value_type, key=_KEY, value=_VALUE)
-
     def _needle(self, key: str, value: str) -> str:
-        return self._needle_form.replace(_KEY, key).replace(_VALUE, value)
-
-    def _frame(self, keys: list[str]) -> Frame:
-        """Return the text before and after the context, the answer prefix and the question."""
-        many = len(keys) * self.params.values > 1
-        query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
-        return niah_frame(self.templates, self.params.value_type, many, query)
+        needle: str = self.templates["needle"]
+        return needle.format(types=self.params.value_type, key=key, value=value)
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------

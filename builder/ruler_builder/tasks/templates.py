@@ -40,7 +40,7 @@ def frame_of(template: str, question: str, prefix: str, **names: Any) -> Frame:
 
 def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
     """Return the frame of a family's `input`, `question` and `prefix`, with these `names`."""
-    question, prefix = (templates[part].format(**names) for part in ("question", "prefix"))
+    question, prefix = templates["question"].format(**names), templates["prefix"].format(**names)
     return frame_of(templates["input"], question, prefix, **names)
 
 

@@ -16,9 +16,9 @@ import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
 _EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
 
-@dataclass(frozen=True)
-class Needle:
+class Needle(NamedTuple):
     """A text to hide at a relative depth (0 … 1), and whether it carries a reference."""
 
     depth: float
@@ -69,7 +68,7 @@ class Haystack(ABC):
         """
         prompt.begin_context()
         done = 0
-        for place, needle in sorted(placed, key=lambda pair: (pair[0], pair[1].depth)):
+        for place, needle in sorted(placed):
             self._add_units(prompt, done, place)
             done = place
             self._add_needle(prompt, needle)

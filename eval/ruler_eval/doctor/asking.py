@@ -13,7 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.conditions import CONDITIONS, NEIGHBOURS, TOKENS, Side, next_border
+from ruler_eval.doctor.conditions import (
+    CONDITIONS,
+    LOAD,
+    NEIGHBOURS,
+    TEMPLATE,
+    TEXT,
+    TOGETHER,
+    TOKENS,
+    Side,
+    next_border,
+)
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backends.backend import (
@@ -168,9 +178,8 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         provider=options.provider,
         max_model_len=options.max_model_len,
         timeout=options.timeout,
-        give_up_after=options.give_up_after,
         arguments=options.arguments,
-        concurrency=max(options.load, NEIGHBOURS),
+        concurrency=max(options.load, TOGETHER),
     )
     backend = start_backend(model, release)
     try:
@@ -182,14 +191,14 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         if getattr(provider, "name", "") == "vllm":
             asker.salt_field = asker.accepts_salts()
         asker.unchecked = _unchecked_forms(asker, options)
-        if "template" not in asker.unchecked:
+        if TEMPLATE.name not in asker.unchecked:
             asker.server = start_backend(replace(model, backend="openai", tokenizer=None), release)
             try:
                 asker.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:
                 asker.server.close()
                 asker.server = None
-                asker.unchecked["template"] = str(error).rstrip(".")
+                asker.unchecked[TEMPLATE.name] = str(error).rstrip(".")
     except BaseException:
         backend.close()
         raise
@@ -201,15 +210,15 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
     mode = asker.prompter.mode
     if options.backend == "vllm":
         reason = "in this process every prompt is sent as token ids"
-        return {"text": reason, "template": reason}
+        return {TEXT.name: reason, TEMPLATE.name: reason}
     if asker.backend.tokenizer is None:
         reason = "it needs the model's tokenizer (--tokenizer)"
-        return {"text": reason, "template": reason}
+        return {TEXT.name: reason, TEMPLATE.name: reason}
     if mode == "completion":
-        return {"template": "--mode completion uses no chat template"}
-    reasons = {"text": "the prompt has a chat template, which is checked instead"}
+        return {TEMPLATE.name: "--mode completion uses no chat template"}
+    reasons = {TEXT.name: "the prompt has a chat template, which is checked instead"}
     if mode == "chat":
-        reasons["template"] = "with --mode chat the server always renders the template"
+        reasons[TEMPLATE.name] = "with --mode chat the server always renders the template"
     return reasons
 
 
@@ -224,7 +233,7 @@ def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict
             continue
         if level == "quick" and not condition.quick:
             reasons[name] = "--quick leaves it out"
-        elif name in ("load", "neighbours") and rows < 2:
+        elif condition in (LOAD, NEIGHBOURS) and rows < 2:
             reasons[name] = "it needs more than one row"
         else:
             planned.append(name)

@@ -9,7 +9,8 @@ its own cache salt, so nothing is read from a prefix cache unless a side asks fo
 
 Six conditions are pairs of sides, tested as paired_test.py says. Three more are judged from the
 same answers: whether identical requests get the same score (repeat), whether evidence is lost
-beyond some distance (depth), and whether the server read as many tokens as were sent (tokens).
+beyond some distance (depth), and whether the server read as many tokens as were sent (tokens). Each
+has a section below; docs/doctor.md has one of the same name.
 """
 
 from __future__ import annotations
@@ -28,23 +29,8 @@ from ruler_eval.doctor.paired_test import anytime_p, pair_p, smallest_loss
 from ruler_eval.score.intervals import mcnemar
 
 DOCS = "docs/doctor.md"
-NEIGHBOURS = 8
-"""Prompts that are sent together with short or with full neighbours, the row itself included."""
-BORDER_MARGIN = 16
-"""Tokens from a border at which the prompts just below and just above it end."""
-MIN_BORDER = 1024
-"""The smallest length, in tokens, that counts as a border: borders are its doublings."""
 MIN_ROWS = 10
 """Rows that a pattern needs: on either side of a cliff, or with a second BOS."""
-MAX_FLIPS = 0.05
-"""The share of pairs of identical requests whose scores may differ."""
-RARELY = 0.01
-"""The chance below which cold requests differ too rarely for the noise of identical ones."""
-CLIFF = 0.2
-"""Evidence beyond the distance is found in less than this share of the nearer evidence's recall."""
-DISTANCES = 20
-"""Places, evenly spread over the rows, at which recall may fall off a cliff."""
-
 State = Literal["engine", "same", "unchecked"]
 Pairs = Sequence[tuple[Row, Answer, Answer]]
 
@@ -70,21 +56,7 @@ class Side:
 
 
 COLD = Side(name="cold", words="cold")
-CACHED = Side(name="cached", words="from the prefix cache", after="cold")
-REPEATS = tuple(
-    Side(name=f"repeat_{number}", words=f"asked the {number}th time", after="cold")
-    for number in (3, 4, 5)
-)
-"""With CACHED, four identical requests under identical conditions."""
-LOADED = Side(name="loaded", words="under load", together=0)
-BESIDE_SHORT = Side(
-    name="beside_short", words="beside short prompts", short_neighbours=NEIGHBOURS - 1
-)
-BESIDE_FULL = Side(name="beside_full", words="beside full prompts", together=NEIGHBOURS)
-BELOW = Side(name="below", words="just below a border", margin=-BORDER_MARGIN)
-ABOVE = Side(name="above", words="just above a border", margin=BORDER_MARGIN)
-TEXT = Side(name="text", words="as text", form="text")
-SERVER_TEMPLATE = Side(name="server_template", words="with the server's template", form="server")
+"""What most conditions are compared with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +124,7 @@ class Condition(ABC):
         return self.finding("unchecked", f"Not checked: {reason}.", rows)
 
 
-# ---- pairs ---------------------------------------------------------------------------------------
+# ---- pairs of sides ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,6 +226,14 @@ def first_loss(pairs: Pairs, b_is_worse: bool) -> int | None:
     return first if shorter >= MIN_ROWS and shorter >= len(sizes) / 10 else None
 
 
+# ---- cache ---------------------------------------------------------------------------------------
+
+CACHED = Side(name="cached", words="from the prefix cache", after="cold")
+LOADED = Side(name="loaded", words="under load", together=0)
+RARELY = 0.01
+"""The chance below which cold requests differ too rarely for the noise of identical ones."""
+
+
 class Cache(Pair):
     """Hits are confirmed by each answer's `cached_tokens`, or by the server's /metrics."""
 
@@ -317,6 +297,49 @@ class Cache(Pair):
         )
 
 
+CACHE = Cache(
+    name="cache",
+    title="Cold against cached",
+    sides=(COLD, CACHED),
+    if_worse="Answers get worse on cache hits",
+    remedy="Try `--no-enable-prefix-caching`",
+)
+
+# ---- load ----------------------------------------------------------------------------------------
+
+LOAD = Pair(
+    name="load",
+    title="Alone against under load",
+    sides=(COLD, LOADED),
+    if_worse="Answers get worse under load",
+    remedy="Try a smaller `--max-num-seqs`, and without CUDA graphs (`--enforce-eager`)",
+    explained_by="neighbours",
+)
+
+# ---- neighbours ----------------------------------------------------------------------------------
+
+TOGETHER = 8
+"""Prompts that are sent together with short or with full neighbours, the row itself included."""
+NEIGHBOURS = Pair(
+    name="neighbours",
+    title="Beside short against beside full prompts",
+    sides=(
+        Side(name="beside_short", words="beside short prompts", short_neighbours=TOGETHER - 1),
+        Side(name="beside_full", words="beside full prompts", together=TOGETHER),
+    ),
+    if_worse="Answers get worse in a batch with long prompts",
+    remedy="Try `--no-enable-chunked-prefill`, or another attention backend",
+    quick=False,
+)
+
+# ---- chunks --------------------------------------------------------------------------------------
+
+BORDER_MARGIN = 16
+"""Tokens from a border at which the prompts just below and just above it end."""
+MIN_BORDER = 1024
+"""The smallest length, in tokens, that counts as a border: borders are its doublings."""
+
+
 class Chunks(Pair):
     """The same row just below and just above a border: a power of two of tokens."""
 
@@ -340,36 +363,50 @@ def next_border(tokens: int) -> int:
     return border
 
 
-# ---- repeats, depth, tokens ----------------------------------------------------------------------
+CHUNKS = Chunks(
+    name="chunks",
+    title="Whole against chunked",
+    sides=(
+        Side(name="below", words="just below a border", margin=-BORDER_MARGIN),
+        Side(name="above", words="just above a border", margin=BORDER_MARGIN),
+    ),
+    if_worse="Answers get worse just above a border of length",
+    if_not_asked="the server does not report the tokens of a prompt",
+    remedy="Try another `--max-num-batched-tokens` or `--block-size`",
+    quick=False,
+)
 
+# ---- text ----------------------------------------------------------------------------------------
 
-class Repeat(Condition):
-    """Whether identical requests get different scores more often than MAX_FLIPS allows."""
+TEXT = Pair(
+    name="text",
+    title="Token ids against text",
+    sides=(COLD, Side(name="text", words="as text", form="text")),
+    if_worse="Answers get worse if the prompt is sent as text",
+    remedy="Compare the tokens of the server's /tokenize with your tokenizer's",
+    quick=False,
+)
 
-    def judge(self, evidence: Evidence) -> Finding:
-        """Test the share of pairs of identical requests whose scores differ."""
-        sides = [evidence.answers.get(side.name, {}) for side in self.sides]
-        shares = []
-        for row in evidence.rows:
-            answers = [side[row.key] for side in sides if row.key in side]
-            if len(answers) == len(sides) and all(answer.counts for answer in answers):
-                scores = [answer.score for answer in answers]
-                differ = [one != other for one, other in combinations(scores, 2)]
-                shares.append(sum(differ) / len(differ))
-        if not shares:
-            return self.unchecked("no row was answered again")
-        share = 100 * sum(shares) / len(shares)
-        changed = sum(share > 0 for share in shares)
-        fault = (
-            f"Of identical requests, {share:.1f} % of the pairs get different scores "
-            f"({changed} of {number_of(len(shares), 'row')} change)"
-        )
-        return replace(
-            self.finding("same", f"{fault}.", len(shares)),
-            flips=share / 100,
-            p=min(1.0, anytime_p(shares, MAX_FLIPS)[0]),
-            fault=fault,
-        )
+# ---- template ------------------------------------------------------------------------------------
+
+TEMPLATE = Pair(
+    name="template",
+    title="Template rendered here against by the server",
+    sides=(
+        COLD,
+        Side(name="server_template", words="with the server's template", form="server"),
+    ),
+    if_worse="Answers get worse with the server's chat template",
+    remedy="Give the server the model's own template: `--chat-template FILE`",
+    quick=False,
+)
+
+# ---- depth ---------------------------------------------------------------------------------------
+
+CLIFF = 0.2
+"""Evidence beyond the distance is found in less than this share of the nearer evidence's recall."""
+DISTANCES = 20
+"""Places, evenly spread over the rows, at which recall may fall off a cliff."""
 
 
 class Depth(Condition):
@@ -415,70 +452,121 @@ class Depth(Condition):
         return finding
 
 
+DEPTH = Depth(
+    name="depth",
+    title="Depth of the evidence",
+    sides=(COLD,),
+    remedy="Look for a sliding window, or a context length set too small, in the server's log",
+)
+
+# ---- repeat --------------------------------------------------------------------------------------
+
+REPEATS = tuple(
+    Side(name=f"repeat_{number}", words=f"asked the {number}th time", after="cold")
+    for number in (3, 4, 5)
+)
+"""With CACHED, four identical requests under identical conditions."""
+MAX_FLIPS = 0.05
+"""The share of pairs of identical requests whose scores may differ."""
+
+
+class Repeat(Condition):
+    """Whether identical requests get different scores more often than MAX_FLIPS allows."""
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Test the share of pairs of identical requests whose scores differ."""
+        sides = [evidence.answers.get(side.name, {}) for side in self.sides]
+        shares = []
+        for row in evidence.rows:
+            answers = [side[row.key] for side in sides if row.key in side]
+            if len(answers) == len(sides) and all(answer.counts for answer in answers):
+                scores = [answer.score for answer in answers]
+                differ = [one != other for one, other in combinations(scores, 2)]
+                shares.append(sum(differ) / len(differ))
+        if not shares:
+            return self.unchecked("no row was answered again")
+        share = 100 * sum(shares) / len(shares)
+        changed = sum(share > 0 for share in shares)
+        fault = (
+            f"Of identical requests, {share:.1f} % of the pairs get different scores "
+            f"({changed} of {number_of(len(shares), 'row')} change)"
+        )
+        return replace(
+            self.finding("same", f"{fault}.", len(shares)),
+            flips=share / 100,
+            p=min(1.0, anytime_p(shares, MAX_FLIPS)[0]),
+            fault=fault,
+        )
+
+
+REPEAT = Repeat(
+    name="repeat",
+    title="The same request again",
+    sides=(CACHED, *REPEATS),
+    remedy="Ask with one request at a time (`--max-num-seqs 1`) and without speculative decoding; "
+    "if answers still change, suspect the kernels",
+)
+
+# ---- tokens --------------------------------------------------------------------------------------
+
+
 class Tokens(Condition):
     """Whether the server read as many tokens as were sent: a fact, which needs no test."""
 
     def judge(self, evidence: Evidence) -> Finding:
         """Compare the tokens of each prompt by the server's count and by ours."""
-        known = [
-            (name, row, answer, answer.prompt_tokens)
-            for name in evidence.answers
-            for row, answer in evidence.answered(name)
+        read = [
+            (side, row, answer, answer.prompt_tokens)
+            for side in evidence.answers
+            for row, answer in evidence.answered(side)
             if answer.prompt_tokens is not None
         ]
-        if not known:
+        if not read:
             return self.unchecked("the server counts no tokens")
-        finding = self.finding(
-            "same",
-            "The server read as many tokens as were sent.",
-            rows=len({row.key for _, row, _, _ in known}),
-        )
-        short = [
-            (row, answer, seen)
-            for name, row, answer, seen in known
-            if answer.shortened and name not in (TEXT.name, SERVER_TEMPLATE.name)
-        ]  # in those two, another tokenizer or template explains it too
-        if short:
+        rows = len({row.key for _, row, _, _ in read})
+        own_form = [tokens for tokens in read if tokens[0] not in (TEXT.b.name, TEMPLATE.b.name)]
+        short = [(row, answer, seen) for _, row, answer, seen in own_form if answer.shortened]
+        if short:  # in the other two forms, another tokenizer or template explains it too
             row, answer, seen = short[0]
-            sent = answer.counted_tokens or row.row_tokens
-            sentence = (
-                f"The server shortens prompts: it read {seen:,} of {sent:,} tokens, and so in "
-                f"{number_of(len({row.key for row, _, _ in short}), 'row')}."
+            return self._fault(
+                f"The server shortens prompts: it read {seen:,} of "
+                f"{answer.counted_tokens or row.row_tokens:,} tokens, and so in "
+                f"{number_of(len({row.key for row, _, _ in short}), 'row')}.",
+                rows,
             )
-            return replace(finding, state="engine", sentence=sentence, p=0.0, holm_p=0.0)
         if capped := self._capped(evidence):
-            return replace(finding, state="engine", sentence=capped, p=0.0, holm_p=0.0)
-        differences: dict[str, list[int]] = {}
-        for name, _, answer, seen in known:
+            return self._fault(capped, rows)
+        extra: dict[str, list[int]] = {}
+        for side, _, answer, seen in read:
             if answer.counted_tokens is not None:
-                differences.setdefault(name, []).append(seen - answer.counted_tokens)
-        for name, extra in differences.items():
-            one_more = len(extra) >= MIN_ROWS and set(extra) == {1}
-            if one_more and evidence.has_bos and name != SERVER_TEMPLATE.name:
-                sentence = (
+                extra.setdefault(side, []).append(seen - answer.counted_tokens)
+        for side, counts in extra.items():
+            one_more = len(counts) >= MIN_ROWS and set(counts) == {1}
+            if one_more and evidence.has_bos and side != TEMPLATE.b.name:
+                finding = self._fault(
                     "Every prompt has one token more on the server than it was sent with "
-                    f"({name}): a second BOS."
+                    f"({side}): a second BOS.",
+                    rows,
                 )
                 remedy = "Send no BOS yourself, or have the server add none (`add_special_tokens`)"
-                return replace(
-                    finding, state="engine", sentence=sentence, remedy=remedy, p=0.0, holm_p=0.0
-                )
-        others = [
-            f"{np.median(extra):+.0f} ({name})" for name, extra in differences.items() if any(extra)
-        ]
+                return replace(finding, remedy=remedy)
+        others = [f"{np.median(n):+.0f} ({side})" for side, n in extra.items() if any(n)]
         if others:
             sentence = (
                 f"The server counts other tokens than the tokenizer here: {', '.join(others)} in "
                 "the median. Its template or tokenizer is another one; check --tokenizer."
             )
-            return replace(finding, sentence=sentence)
-        if not differences:
+        elif extra:
+            sentence = "The server read as many tokens as were sent."
+        else:
             sentence = (
                 "The server read prompts of a plausible length; give --tokenizer to compare "
                 "exactly."
             )
-            return replace(finding, sentence=sentence)
-        return finding
+        return self.finding("same", sentence, rows)
+
+    def _fault(self, sentence: str, rows: int) -> Finding:
+        return replace(self.finding("engine", sentence, rows), p=0.0, holm_p=0.0)
 
     def _capped(self, evidence: Evidence) -> str:
         """Return a sentence if prompts of different sizes were all read as one, the largest."""
@@ -500,81 +588,17 @@ class Tokens(Condition):
         )
 
 
-# ---- the table -----------------------------------------------------------------------------------
-
-CACHE = Cache(
-    name="cache",
-    title="Cold against cached",
-    sides=(COLD, CACHED),
-    if_worse="Answers get worse on cache hits",
-    remedy="Try `--no-enable-prefix-caching`",
-)
-REPEAT = Repeat(
-    name="repeat",
-    title="The same request again",
-    sides=(CACHED, *REPEATS),
-    remedy="Ask with one request at a time (`--max-num-seqs 1`) and without speculative decoding; "
-    "if answers still change, suspect the kernels",
-)
-DEPTH = Depth(
-    name="depth",
-    title="Depth of the evidence",
-    sides=(COLD,),
-    remedy="Look for a sliding window, or a context length set too small, in the server's log",
-)
 TOKENS = Tokens(
     name="tokens",
     title="Counted tokens",
     sides=(),
     remedy="Raise the server's context length (vLLM: `--max-model-len`; Ollama: `num_ctx`)",
 )
+
 CONDITIONS: dict[str, Condition] = {
     condition.name: condition
     for condition in (
-        CACHE,
-        Pair(
-            name="load",
-            title="Alone against under load",
-            sides=(COLD, LOADED),
-            if_worse="Answers get worse under load",
-            remedy="Try a smaller `--max-num-seqs`, and without CUDA graphs (`--enforce-eager`)",
-            explained_by="neighbours",
-        ),
-        Pair(
-            name="neighbours",
-            title="Beside short against beside full prompts",
-            sides=(BESIDE_SHORT, BESIDE_FULL),
-            if_worse="Answers get worse in a batch with long prompts",
-            remedy="Try `--no-enable-chunked-prefill`, or another attention backend",
-            quick=False,
-        ),
-        Chunks(
-            name="chunks",
-            title="Whole against chunked",
-            sides=(BELOW, ABOVE),
-            if_worse="Answers get worse just above a border of length",
-            if_not_asked="the server does not report the tokens of a prompt",
-            remedy="Try another `--max-num-batched-tokens` or `--block-size`",
-            quick=False,
-        ),
-        Pair(
-            name="text",
-            title="Token ids against text",
-            sides=(COLD, TEXT),
-            if_worse="Answers get worse if the prompt is sent as text",
-            remedy="Compare the tokens of the server's /tokenize with your tokenizer's",
-            quick=False,
-        ),
-        Pair(
-            name="template",
-            title="Template rendered here against by the server",
-            sides=(COLD, SERVER_TEMPLATE),
-            if_worse="Answers get worse with the server's chat template",
-            remedy="Give the server the model's own template: `--chat-template FILE`",
-            quick=False,
-        ),
-        DEPTH,
-        REPEAT,
-        TOKENS,
+        CACHE, LOAD, NEIGHBOURS, CHUNKS, TEXT, TEMPLATE, DEPTH, REPEAT, TOKENS,
     )
-}
+}  # fmt: skip
+"""All conditions, in the order in which they are asked and shown."""

@@ -439,11 +439,12 @@ def _grouped(
             groups.setdefault(name, []).append(row.difference)
     if not groups:
         return Circumstance(title=title, groups=(), reason=unknown)
-    if len(groups) == 1:
-        return Circumstance(title=title, groups=(), reason=f"all rows: {next(iter(groups))}")
     large = {name: values for name, values in groups.items() if len(values) >= MIN_ROWS}
     if len(large) < 2:
-        reason = f"fewer than two groups have {MIN_ROWS} rows"
+        reason = f"all rows: {next(iter(groups))}"
+        if len(groups) > 1:
+            sizes = [f"{name}: {len(values):,}" for name, values in groups.items()]
+            reason = f"too few rows to compare ({', '.join(sizes)})"
         return Circumstance(title=title, groups=(), reason=reason)
     names = sorted(large, key=LABELS.index)
     return Circumstance(title=title, groups=tuple(_group(name, large[name]) for name in names))

@@ -120,9 +120,9 @@ def test_a_suite_of_ones_own_can_word_a_family(embedded: CountedSources, tmp_pat
         '[families.question_answering]\nprefix = " A:"\n'
         '[tasks.short]\nfamily = "question_answering"\nmax_new_tokens = 5\n'
     )
-    row = task_of(embedded, "short", "2k", read_suite(path)).row(0)
-    assert (row.answer_prefix, row.max_new_tokens) == (" A:", 5)
-    assert row.input.startswith("Answer the question based on the given documents.")
+    row = task_of(embedded, "short", "2k", read_suite(path)).row(0).columns
+    assert (row["answer_prefix"], row["max_new_tokens"]) == (" A:", 5)
+    assert row["input"].startswith("Answer the question based on the given documents.")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import json
 import re
 
 from ruler_builder.suites.suite import Suite, read_suite
-from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.names import TASKS, parse_length
+from ruler_common.rows import Row
 
 RULER = TASKS["ruler"]
 
@@ -38,9 +39,9 @@ def task_of(
     return suite.task(key, counted_sources)
 
 
-def parts(row: NewRow) -> tuple[str, str, str]:
-    start, end = row.context
-    return row.input[:start], row.input[start:end], row.input[end:]
+def parts(row: Row) -> tuple[str, str, str]:
+    start, end = row["context_start"], row["context_end"]
+    return row["input"][:start], row["input"][start:end], row["input"][end:]
 
 
 def numbered(text: str) -> list[str]:
@@ -51,13 +52,13 @@ def documents(context: str) -> list[str]:
     return re.split(r"(?:\A|\n\n)Document \d+:\n", context)[1:]
 
 
-def haystack(row: NewRow) -> str:
+def haystack(row: Row) -> str:
     """The context without its evidence, each with the space or newline after it."""
-    start, end = row.context
-    for e in row.evidence:
-        assert row.input[e.end : e.end + 1] in (" ", "\n")
-    edges = [start, *(edge for e in row.evidence for edge in (e.start, e.end + 1)), end]
-    return "".join(row.input[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+    start, end = row["context_start"], row["context_end"]
+    for e in row["evidence"]:
+        assert row["input"][e["end"] : e["end"] + 1] in (" ", "\n")
+    edges = [start, *(edge for e in row["evidence"] for edge in (e["start"], e["end"] + 1)), end]
+    return "".join(row["input"][a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
 def own_task(family: str, **parameters: object) -> str:

@@ -40,7 +40,7 @@ def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
 
     known = {word.casefold() for word in word_lists.vocabulary()}
     task = task_of(embedded, "cwe", "256k")
-    row = task.row(0)
+    row = task.row(0).columns
     found = {word.casefold() for word in numbered(parts(row)[1])}
     assert len(found & known) > 8000
     assert found - known
@@ -51,7 +51,7 @@ def test_common_words_are_shuffled_anew_for_each_row(embedded: CountedSources) -
     task = task_of(embedded, "cwe", "4k")
     places = []
     for index in range(3):
-        row = task.row(index)
-        common = set(row.outputs)
+        row = task.row(index).columns
+        common = set(row["outputs"])
         places.append([i for i, word in enumerate(numbered(parts(row)[1])) if word in common])
     assert places[0] != places[1] != places[2] != places[0]

@@ -16,7 +16,7 @@ from tests.builder.tasks.row_reading import (
 
 def test_needles_in_essays_stand_at_the_40_depths(embedded: CountedSources) -> None:
     task = task_of(embedded, "niah_multiquery", "16k")
-    depths = [e.depth for index in range(100) for e in task.row(index).evidence]
+    depths = [e["depth"] for index in range(100) for e in task.row(index).columns["evidence"]]
     assert max(min(abs(depth - k / 39) for k in range(40)) for depth in depths) < 0.013
     assert len({round(depth * 39) for depth in depths}) == 40
 
@@ -24,7 +24,7 @@ def test_needles_in_essays_stand_at_the_40_depths(embedded: CountedSources) -> N
 @pytest.mark.parametrize("name", ["niah_multikey_2", "niah_multikey_3"])
 def test_other_needles_are_drawn_anew_for_each_row(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "4k")
-    lines = [set(haystack(task.row(index)).split("\n")) - {""} for index in range(5)]
+    lines = [set(haystack(task.row(index).columns).split("\n")) - {""} for index in range(5)]
     assert all(len(found) > 25 for found in lines)
     assert all(one.isdisjoint(other) for i, one in enumerate(lines) for other in lines[:i])
     assert not task.same_beginning
@@ -37,7 +37,7 @@ def test_a_row_has_the_same_other_needles_under_every_tokenizer(
     counter_made: Callable[[str], TokenCounter],
     name: str,
 ) -> None:
-    long = haystack(task_of(embedded, name, "4k").row(3))
-    short = haystack(task_of(own_texts(counter_made("whole")), name, "4k").row(3))
+    long = haystack(task_of(embedded, name, "4k").row(3).columns)
+    short = haystack(task_of(own_texts(counter_made("whole")), name, "4k").row(3).columns)
     assert len(short) > 1000
     assert long.startswith(short.rstrip("\n"))

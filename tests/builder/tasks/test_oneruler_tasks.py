@@ -15,13 +15,14 @@ import pytest
 
 from ruler_builder.release.parquet import digest_row
 from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
+from ruler_common.rows import Row
 
 ONERULER = GROUPS["oneruler"]["all"]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
@@ -71,14 +72,14 @@ def digests(counted_sources: CountedSources) -> dict[str, str]:
         for name in TASKS["oneruler"]:
             task, digest = task_of(counted_sources, name, code), sha256()
             for index in range(3):
-                digest_row(digest, task.row(index).columns())
+                digest_row(digest, task.row(index).columns)
             found[f"{name} {code}"] = digest.hexdigest()
     return found
 
 
-def needles(row: NewRow) -> list[tuple[str, str]]:
+def needles(row: Row) -> list[tuple[str, str]]:
     """Key and value of each needle, in the order of the text; whatever the language."""
-    texts = [row.input[found.start : found.end] for found in row.evidence]
+    texts = [row["input"][found["start"] : found["end"]] for found in row["evidence"]]
     pattern = r"[\"“„«「](.+?)[\"”“»」].*?(\d{7})"
     return [re.search(pattern, text).groups() for text in texts]  # type: ignore[union-attr]
 
@@ -101,53 +102,60 @@ def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_langua
 ) -> None:
     english, chinese = (embedded.language(code).nouns for code in ("en", "zh"))
     for index in range(8):
-        rows = [task_of(embedded, name, code).row(index) for code in ("en", "zh")]
+        rows = [task_of(embedded, name, code).row(index).columns for code in ("en", "zh")]
         a, b = (needles(row) for row in rows)
         assert [(english.index(key), value) for key, value in a] == [
             (chinese.index(key), value) for key, value in b
         ]
-        for one, other in zip(rows[0].evidence, rows[1].evidence, strict=True):
-            assert abs(one.depth - other.depth) < 0.05
+        for one, other in zip(rows[0]["evidence"], rows[1]["evidence"], strict=True):
+            assert abs(one["depth"] - other["depth"]) < 0.05
 
 
 def test_a_longer_window_asks_the_same_at_the_same_depth(embedded: CountedSources) -> None:
     for index in range(4):
         short, long = (
-            task_of(embedded, "niah_multikey", "zh", length).row(index) for length in ("8k", "32k")
+            task_of(embedded, "niah_multikey", "zh", length).row(index).columns
+            for length in ("8k", "32k")
         )
-        assert (short.question, short.outputs) == (long.question, long.outputs)
+        assert (short["question"], short["outputs"]) == (long["question"], long["outputs"])
         assert needles(short) == needles(long)
-        for one, other in zip(short.evidence, long.evidence, strict=True):
-            assert abs(one.depth - other.depth) < 0.05
+        for one, other in zip(short["evidence"], long["evidence"], strict=True):
+            assert abs(one["depth"] - other["depth"]) < 0.05
 
 
 def test_the_ablation_differs_by_the_sentence_alone(embedded: CountedSources) -> None:
-    row = task_of(embedded, "niah_single", "en").row(3)
-    bare = task_of(embedded, "niah_single_nonone", "en").row(3)
+    row = task_of(embedded, "niah_single", "en").row(3).columns
+    bare = task_of(embedded, "niah_single_nonone", "en").row(3).columns
     if_no = embedded.language("en").parts["if_no"]
     sentence = if_no[: if_no.rindex("</")]
-    end, bare_end = row.input[row.context[1] :], bare.input[bare.context[1] :]
+    end, bare_end = row["input"][row["context_end"] :], bare["input"][bare["context_end"] :]
     assert bare_end == end.replace(sentence, "")
-    assert (bare.outputs, bare.question, bare.none_word) == (row.outputs, row.question, "")
+    assert (bare["outputs"], bare["question"], bare["none_word"]) == (
+        row["outputs"],
+        row["question"],
+        "",
+    )
 
 
 def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(
     embedded: CountedSources,
 ) -> None:
-    crossed = task_of(embedded, "niah_multikey", "en", instruction="zh").row(2)
-    english, chinese = (task_of(embedded, "niah_multikey", code).row(2) for code in ("en", "zh"))
+    crossed = task_of(embedded, "niah_multikey", "en", instruction="zh").row(2).columns
+    english, chinese = (
+        task_of(embedded, "niah_multikey", code).row(2).columns for code in ("en", "zh")
+    )
     assert needles(crossed) == needles(english)
-    assert crossed.question == chinese.question
-    assert crossed.none_word == chinese.none_word
-    assert crossed.outputs == english.outputs == chinese.outputs
-    columns = crossed.columns()
-    assert (columns["language"], columns["instruction_language"]) == ("en", "zh")
+    assert crossed["question"] == chinese["question"]
+    assert crossed["none_word"] == chinese["none_word"]
+    assert crossed["outputs"] == english["outputs"] == chinese["outputs"]
+    assert (crossed["language"], crossed["instruction_language"]) == ("en", "zh")
 
 
 def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded: CountedSources) -> None:
-    row = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
-    assert row.next_unit_tokens is None
-    assert row.length < 16_000
+    made = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
+    row = made.columns
+    assert made.next_unit_tokens is None
+    assert row["length"] < 16_000
     assert task_of(embedded, "cwe_easy", "en", "32k").row(0).next_unit_tokens is not None
 
 
@@ -160,10 +168,12 @@ def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
     usual = published("cl100k_base")
     for code in ("ja", "zh", "ko", "ta", "fa", "pl"):
         for task in ("niah_multikey", "cwe_hard"):
-            row = task_of(counted_sources, task, code).row(1)
-            assert row.length == counted_sources.counter.count(row.input) + row.max_new_tokens
-            other = task_of(usual, task, code).row(1)
-            assert (row.question, row.outputs) == (other.question, other.outputs)
+            row = task_of(counted_sources, task, code).row(1).columns
+            assert (
+                row["length"] == counted_sources.counter.count(row["input"]) + row["max_new_tokens"]
+            )
+            other = task_of(usual, task, code).row(1).columns
+            assert (row["question"], row["outputs"]) == (other["question"], other["outputs"])
 
 
 @pytest.mark.nightly
@@ -171,10 +181,10 @@ def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSo
     counted_sources = published("cl100k_base")
     found = set()
     for code in LANGUAGES:
-        row = task_of(counted_sources, "niah_multivalue", code).row(5)
+        row = task_of(counted_sources, "niah_multivalue", code).row(5).columns
         nouns = counted_sources.language(code).nouns
         found.add(str([(nouns.index(key), value) for key, value in needles(row)]))
-        assert row.input[row.context[0] :].count(needles(row)[0][0]) >= 4
+        assert row["input"][row["context_start"] :].count(needles(row)[0][0]) >= 4
     assert len(found) == 1
 
 

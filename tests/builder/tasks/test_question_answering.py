@@ -29,14 +29,14 @@ def test_no_document_left_out_fits_where_counts_do_not_add_up(
     task = task_of(own_texts(counter_made(kind)), name, "2k")
     counter = task.counter
     for index in range(12):
-        row = task.row(index)
+        row = task.row(index).columns
         found = documents(parts(row)[1])
         left = set(task.counted_sources.corpus(task.params.dataset).documents.texts) - set(found)
         smallest = min(left, key=counter.count)
         head, context, tail = parts(row)
         fuller = f"{head}{context}\n\nDocument {len(found) + 1}:\n{smallest}{tail}"
-        tokens = counter.count(fuller + row.answer_prefix) + row.max_new_tokens
-        assert row.length <= 2048 - RESERVE < tokens
+        tokens = counter.count(fuller + row["answer_prefix"]) + row["max_new_tokens"]
+        assert row["length"] <= 2048 - RESERVE < tokens
 
 
 @pytest.mark.parametrize("name", ["qa_1", "qa_2"])
@@ -47,7 +47,9 @@ def test_other_documents_are_drawn_anew_for_each_row(embedded: CountedSources, n
     for index in range(3):
         question = corpus.questions[index]
         own = {corpus.documents.texts[i] for i in (*question.gold, *question.own)}
-        others.append([text for text in documents(parts(task.row(index))[1]) if text not in own])
+        others.append(
+            [text for text in documents(parts(task.row(index).columns)[1]) if text not in own]
+        )
     assert all(len(texts) > 5 for texts in others)
     sets = [set(texts) for texts in others]
     assert sets[0] != sets[1] != sets[2] != sets[0]
@@ -59,7 +61,7 @@ def test_questions_keep_the_order_of_their_file(embedded: CountedSources) -> Non
         task = task_of(embedded, name, "4k")
         expected = corpora.questions(corpus, embedded.sources.read(corpus)).questions
         assert task.limit() == len(expected)
-        found = [task.row(index).question for index in range(20)]
+        found = [task.row(index).columns["question"] for index in range(20)]
         assert found == [question.text for question in expected[:20]]
 
 
@@ -67,6 +69,6 @@ def test_the_rest_of_an_article_comes_before_other_documents(embedded: CountedSo
     task = task_of(embedded, "qa_1", "4k")
     corpus = task.counted_sources.corpus("squad")
     for index in range(10):
-        found = set(documents(parts(task.row(index))[1]))
+        found = set(documents(parts(task.row(index).columns)[1]))
         own = {corpus.documents.texts[i] for i in corpus.questions[index].own}
         assert own <= found

@@ -23,13 +23,13 @@ from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.parquet import digest_row
 from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.base import NewRow
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
+from ruler_common.rows import Row
 from ruler_dataset import load
 from ruler_release.api import verify
 from tests.builder.tasks.row_reading import (
@@ -69,7 +69,7 @@ def digests(counted_sources: CountedSources) -> dict[str, dict[str, str]]:
         for task in suite.params:
             made, digest = task_of(counted_sources, task, "4k", suite), sha256()
             for index in range(3):
-                digest_row(digest, made.row(index).columns())
+                digest_row(digest, made.row(index).columns)
             found[name][task] = digest.hexdigest()
     return found
 
@@ -150,18 +150,19 @@ def test_all_tasks_are_built_and_audited_without_proved_split_points(
 @pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe"])
 def test_a_row_of_a_million_tokens_is_exact(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "1m")
-    row = task.row(0)
-    counted = embedded.counter.count(row.input + row.answer_prefix)
-    assert row.length == counted + row.max_new_tokens
-    assert row.next_unit_tokens is not None
-    assert 0 <= 2**20 - RESERVE - row.length < row.next_unit_tokens <= 40
-    assert (row.repeats > 0) == (name == "niah_single_2")
+    made = task.row(0)
+    row = made.columns
+    counted = embedded.counter.count(row["input"] + row["answer_prefix"])
+    assert row["length"] == counted + row["max_new_tokens"]
+    assert made.next_unit_tokens is not None
+    assert 0 <= 2**20 - RESERVE - row["length"] < made.next_unit_tokens <= 40
+    assert (made.repeats > 0) == (name == "niah_single_2")
 
 
 @pytest.mark.parametrize("name", ["qa_1", "qa_2", "vt", "niah_single_1", "niah_single_2"])
 def test_evidence_is_spread_over_the_whole_context(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "8k")
-    depths = [e.depth for index in range(60) for e in task.row(index).evidence]
+    depths = [e["depth"] for index in range(60) for e in task.row(index).columns["evidence"]]
     fifths = Counter(min(4, int(depth * 5)) for depth in depths)
     expected = len(depths) / 5
     assert all(0.4 * expected < fifths[i] < 1.8 * expected for i in range(5)), fifths
@@ -175,11 +176,11 @@ def test_the_haystack_begins_with_the_same_text_in_every_row(
     embedded: CountedSources, name: str
 ) -> None:
     task = task_of(embedded, name, "4k")
-    assert len({haystack(task.row(index))[:2000] for index in range(5)}) == 1
+    assert len({haystack(task.row(index).columns)[:2000] for index in range(5)}) == 1
 
 
-def asked(row: NewRow) -> tuple[str, list[str]]:
-    return row.question, row.outputs
+def asked(row: Row) -> tuple[str, list[str]]:
+    return row["question"], row["outputs"]
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, RULER))
@@ -191,9 +192,9 @@ def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
 ) -> None:
     other = own_texts(counter_made("whole"))
     for index in (0, 5):
-        expected = asked(task_of(embedded, name, "4k").row(index))
-        assert asked(task_of(embedded, name, "16k").row(index)) == expected
-        assert asked(task_of(other, name, "16k").row(index)) == expected
+        expected = asked(task_of(embedded, name, "4k").row(index).columns)
+        assert asked(task_of(embedded, name, "16k").row(index).columns) == expected
+        assert asked(task_of(other, name, "16k").row(index).columns) == expected
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, [*NIAH, "vt", "qa_1", "qa_2"]))
@@ -201,9 +202,9 @@ def test_an_index_has_the_same_relative_depths_at_every_length(
     embedded: CountedSources, name: str
 ) -> None:
     for index in (0, 5):
-        long = task_of(embedded, name, "128k").row(index).evidence
-        longer = task_of(embedded, name, "256k").row(index).evidence
-        assert [e.depth for e in long] == pytest.approx([e.depth for e in longer], abs=0.01)
+        long = task_of(embedded, name, "128k").row(index).columns["evidence"]
+        longer = task_of(embedded, name, "256k").row(index).columns["evidence"]
+        assert [e["depth"] for e in long] == pytest.approx([e["depth"] for e in longer], abs=0.01)
 
 
 @pytest.mark.parametrize("name", RULER)
@@ -211,17 +212,17 @@ def test_a_row_is_the_same_alone_and_in_any_order(
     embedded: CountedSources, own_texts: Callable[[TokenCounter], CountedSources], name: str
 ) -> None:
     task = task_of(embedded, name, "2k")
-    rows = [task.row(index).columns() for index in range(4)]
+    rows = [task.row(index).columns for index in range(4)]
     task_of(embedded, name, "4k").row(0)
-    assert [task.row(index).columns() for index in (3, 2, 1, 0)] == rows[::-1]
+    assert [task.row(index).columns for index in (3, 2, 1, 0)] == rows[::-1]
     alone = CountedSources(Sources(Store(None), parse_choice(["embedded"])), embedded.counter)
-    assert task_of(alone, name, "2k").row(2).columns() == rows[2]
+    assert task_of(alone, name, "2k").row(2).columns == rows[2]
 
 
 @pytest.mark.parametrize("name", RULER)
 def test_different_indices_ask_different_things(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "2k")
-    assert len({str(asked(task.row(index))) for index in range(12)}) == 12
+    assert len({str(asked(task.row(index).columns)) for index in range(12)}) == 12
 
 
 @pytest.mark.parametrize("name", RULER)
@@ -230,15 +231,15 @@ def test_the_reserve_changes_the_filling_and_not_what_is_asked(
 ) -> None:
     task, roomier = (task_of(embedded, name, "4k", reserve=r) for r in (0, 500))
     for index in (0, 3):
-        assert asked(task.row(index)) == asked(roomier.row(index))
-        assert task.row(index).length <= 4096
-        assert roomier.row(index).length <= 4096 - 500
+        assert asked(task.row(index).columns) == asked(roomier.row(index).columns)
+        assert task.row(index).columns["length"] <= 4096
+        assert roomier.row(index).columns["length"] <= 4096 - 500
 
 
 @pytest.mark.parametrize("name", RULER)
 def test_another_seed_makes_other_rows(embedded: CountedSources, name: str) -> None:
-    row, other = (task_of(embedded, name, "4k", seed=seed).row(0) for seed in (0, 1))
-    assert row.input != other.input
+    row, other = (task_of(embedded, name, "4k", seed=seed).row(0).columns for seed in (0, 1))
+    assert row["input"] != other["input"]
     assert (asked(row) == asked(other)) == name.startswith("qa")  # the corpus' order is kept
 
 
@@ -259,7 +260,7 @@ def test_a_window_that_holds_the_task_passes_the_check(embedded: CountedSources,
     task = task_of(embedded, name, "2k")
     rows = min(500, task.limit() or 500)
     task.check(rows)
-    assert task.row(rows - 1).length <= 2048 - RESERVE
+    assert task.row(rows - 1).columns["length"] <= 2048 - RESERVE
 
 
 if __name__ == "__main__":

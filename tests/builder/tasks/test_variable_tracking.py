@@ -29,8 +29,8 @@ TRACKED = (
 def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(
     embedded: CountedSources,
 ) -> None:
-    row = task_of(embedded, "vt", "2k").row(0)
-    example = row.input[: row.context[0]].removesuffix(TRACK)
+    row = task_of(embedded, "vt", "2k").row(0).columns
+    example = row["input"][: row["context_start"]].removesuffix(TRACK)
     value = re.search(r"= (\d{5})\n", example)[1]  # type: ignore[index]
     names = re.findall(r"^VAR ([A-Z]{3}) = ", example, re.MULTILINE)
     lines = [
@@ -41,7 +41,7 @@ def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(
     assert len(names) == 5
     assert [line for line in context.split("\n") if line != NOISE] == lines
     assert 500 - embedded.counter.count(NOISE + "\n") < embedded.counter.count(example) <= 500
-    assert value not in row.input[row.context[0] :]
+    assert value not in row["input"][row["context_start"] :]
     assert example == (
         f"{TRACK}{context}\nQuestion: {FIND.format(value)}{TRACKED.format(5, value)}"
         f" {' '.join(names)}\n\n"
@@ -58,7 +58,7 @@ def test_no_name_of_an_example_is_part_of_a_reference(
     )
     task = task_of(embedded, "vt", "0k", read_suite(tmp_path / "my.toml"))
     for index in range(30):
-        row = task.row(index)
-        names = re.findall(r"VAR ([A-Z]{3}) = ", row.input)
+        row = task.row(index).columns
+        names = re.findall(r"VAR ([A-Z]{3}) = ", row["input"])
         assert len(names) == 31
-        assert not [name for name in names for output in row.outputs if name in output]
+        assert not [name for name in names for output in row["outputs"] if name in output]

@@ -8,22 +8,20 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
+from ruler_builder.release.build import build, make_row
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import (
-    Engine,
     EngineMismatch,
     TokenCounter,
     WatchedCounter,
-    confirm,
-    is_sampled,
     with_engine,
 )
 from ruler_builder.tokens.tokenizers import load_counter
@@ -99,11 +97,22 @@ def test_without_gigatoken_the_reference_counts(
 ) -> None:
     monkeypatch.setitem(sys.modules, "gigatoken", None)
     assert with_engine(tekken) is tekken
-    assert confirm(tekken, "The grass is green.", 5, "row 0") == 5
+    assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
 def test_the_first_row_and_one_in_a_hundred_are_sampled() -> None:
-    assert [index for index in range(500) if is_sampled(index)] == [0, 100, 200, 300, 400]
+    counted = []
+
+    def confirmed_count(text: str, where: str) -> int:
+        counted.append(where)
+        return 1
+
+    row = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
+    counter = SimpleNamespace(confirmed_count=confirmed_count)
+    task: Any = SimpleNamespace(row=lambda index: SimpleNamespace(columns=row), counter=counter)
+    for index in range(250):
+        make_row(task, index, "vt_4k")
+    assert counted == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
 # ---- An engine that counts wrongly --------------------------------------------------------------
@@ -119,13 +128,13 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
-def wrong(reference: TokenCounter) -> Engine:
-    return Engine(Wrong(reference))
+def wrong(reference: TokenCounter) -> WatchedCounter:
+    return WatchedCounter(reference, Wrong(reference))
 
 
 @pytest.fixture
 def wrong_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_engine, "_load", wrong)
+    monkeypatch.setattr(second_engine, "_load_engine", wrong)
 
 
 def order(root: Path) -> BuildOptions:
@@ -143,7 +152,7 @@ def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
     counter = with_engine(tekken)
     text = "The grass is green. " * 100
     with pytest.raises(EngineMismatch) as mismatch:
-        confirm(counter, text, counter.count(text), "row 100 of vt_4k")
+        counter.confirmed_count(text, "row 100 of vt_4k")
     exact = tekken.count(text)
     assert str(mismatch.value) == (
         f"{GIGATOKEN} counts {exact - 1} tokens in row 100 of vt_4k, {tekken.counted_by} counts "
@@ -158,7 +167,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
         patch.setitem(sys.modules, "gigatoken", None)
         build(order(tmp_path / "reference"))
     build(order(tmp_path / "fast"))
-    monkeypatch.setattr(second_engine, "_load", wrong)
+    monkeypatch.setattr(second_engine, "_load_engine", wrong)
     build(order(tmp_path / "wrong"))
     right = rows_and_engines(tmp_path / "reference")
     assert rows_and_engines(tmp_path / "wrong") == right
@@ -173,7 +182,7 @@ def test_verify_drops_a_wrong_engine_and_counts_again(
 ) -> None:
     build(order(tmp_path / "right"))
     with monkeypatch.context() as patch:
-        patch.setattr(second_engine, "_load", wrong)
+        patch.setattr(second_engine, "_load_engine", wrong)
         report = verify(tmp_path / "right")
     assert report.ok, [file.problems for file in report.files.values() if file.count]
     assert report.proved

@@ -80,12 +80,12 @@ def context(prompt: PromptBuilder) -> str:
 def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) -> None:
     """Needles are the evidence, and stand apart from their surroundings."""
     ordered = sorted(needles, key=lambda needle: needle.depth)
-    found = [(prompt.text[e.start : e.end], e.answer) for e in prompt.evidence]
+    found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
     assert found == [(needle.text, needle.answer) for needle in ordered]
     padded = f"{between}{context(prompt)}{between}"
     for e in prompt.evidence:
-        start = e.start - prompt.context_start + 1
-        end = e.end - prompt.context_start + 1
+        start = e["start"] - prompt.context_start + 1
+        end = e["end"] - prompt.context_start + 1
         assert padded[start - 1] == padded[end] == between
         assert padded[start - 2] != between or start == 1
     assert prompt.text == f"{HEAD}{context(prompt)}{TAIL}"

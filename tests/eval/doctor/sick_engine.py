@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,12 @@ class SickEngine:
 # ---- without HTTP --------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
+def words_in(text: str) -> int:
+    """How many words a text has: its tokens."""
+    return len(text.split())
+
+
 class WordPrompter(Prompter):
     """Counts words as tokens."""
 
@@ -178,7 +185,7 @@ class WordPrompter(Prompter):
             index=int(row["index"]),
             messages=(),
             text=text,
-            token_ids=range(len(text.split())),
+            token_ids=range(words_in(text)),
             max_new_tokens=int(row["max_new_tokens"]),
         )
 
@@ -208,10 +215,10 @@ class SickBackend(Backend):
     def _seen(self, prompt: Prompt) -> Seen:
         text = prompt.text or ""
         form = self.form if prompt.token_ids is not None or self.form == "chat" else "text"
-        return Seen(text, len(text.split()), prompt.cache_salt or "", form)
+        return Seen(text, words_in(text), prompt.cache_salt or "", form)
 
     def count(self, prompt: Prompt) -> int:
-        return len((prompt.text or "").split())
+        return words_in(prompt.text or "")
 
     def settings(self) -> dict[str, Any]:
         return {}

@@ -11,12 +11,10 @@ import pytest
 
 from ruler_eval.doctor.answers import Answer, Evidence, Row
 from ruler_eval.doctor.conditions import (
-    ABOVE,
-    BELOW,
     CACHE,
     CACHED,
+    CHUNKS,
     COLD,
-    CONDITIONS,
     DEPTH,
     LOADED,
     REPEATS,
@@ -265,11 +263,11 @@ def test_rows_without_a_place_of_the_evidence_have_no_cliff() -> None:
 def test_a_server_that_counts_no_tokens_is_padded_by_our_count() -> None:
     rows = rows_of(60)
     answers = answers_of(rows, below=[1.0] * 60, above=[1.0] * 60)
-    for side, tokens in ((BELOW, 1008), (ABOVE, 1040)):
+    for side, tokens in zip(CHUNKS.sides, (1008, 1040), strict=True):
         changed(answers, side.name, 60, prompt_tokens=None, counted_tokens=tokens)
-    chunks = CONDITIONS["chunks"].judge(evidence(rows, answers))
+    chunks = CHUNKS.judge(evidence(rows, answers))
     assert (chunks.state, chunks.rows) == ("same", 60)
-    nothing = CONDITIONS["chunks"].judge(evidence(rows, {}))
+    nothing = CHUNKS.judge(evidence(rows, {}))
     assert "does not report the tokens of a prompt" in nothing.sentence
     assert TOKENS.judge(evidence(rows, answers)).sentence.endswith("the server counts no tokens.")
 

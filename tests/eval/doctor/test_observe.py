@@ -168,7 +168,7 @@ def test_groups_of_a_few_rows_are_not_compared(run: Path, root: Path, tmp_path: 
         return record | {"in_flight": 1 if record["index"] == 0 else 8, "tries": 1}
 
     _, text, _ = observed(changed(run, tmp_path / "R", root, load), tmp_path)
-    assert "Requests in flight: fewer than two groups have 10 rows." in text
+    assert "Requests in flight: too few rows to compare (up to 1: 4, up to 8: 76)." in text
     assert "Tries: all rows: one." in text
 
 

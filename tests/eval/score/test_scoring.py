@@ -413,14 +413,6 @@ def test_compat_authors_is_for_oneruler_alone(write_run):
     assert "is for ONERULER" in ruler("score", run, "--compat", "authors")[1]
 
 
-def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
-    arguments = ["--dataset", built, "--configs", "niah_4k,vt_4k,ag_4k", "--backend", "oracle"]
-    assert ruler("run", *arguments, "--out", tmp_path / "solved")[2] == 0
-    assert ruler("score", tmp_path / "solved")[2] == 0
-    cells = load(tmp_path / "solved/results.json")["configurations"]
-    assert {cell["score"] for cell in cells.values()} == {100}
-
-
 def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
     above = tmp_path / "above"
