@@ -199,7 +199,7 @@ class RunInWaves:
         summary = self.work.finish(self._part(0, self._rows_answered))
         run = PredictionOptions(
             self.options.folder,
-            dataset=self.options.release,
+            dataset=self.options.dataset,
             revision=self.options.data_revision,
         )
         predictions, release = open_predictions(run)

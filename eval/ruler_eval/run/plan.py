@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib import metadata
+from itertools import product
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -32,7 +33,7 @@ from ruler_common.text import number_of
 from ruler_common.work import Shard, release_memory
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
 from ruler_eval.run.backends.secrets import check_address, check_key
-from ruler_eval.run.options import RunOptions
+from ruler_eval.run.options import SAMPLERS, RunOptions
 from ruler_eval.run.prompts import ChatTemplate
 from ruler_eval.run.records import (
     Records,
@@ -42,7 +43,7 @@ from ruler_eval.run.records import (
     check_settings,
     read_lines,
 )
-from ruler_eval.run.sampling import check_omitted, choose_sampling
+from ruler_eval.run.sampling import choose_sampling
 
 RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
 """Puts row indices of a file into another order than the frozen one."""
@@ -117,10 +118,10 @@ def plan_run(
         options = replace(options, model="oracle")
     _check_combinations(options)
     shard = Shard.parse(options.shard) if options.shard else None
-    release = Release.open(options.release, options.data_revision)
+    release = Release.open(str(options.dataset), options.data_revision)
     if options.data_revision is not None and release.revision is None:
         raise RulerError(
-            f"'{options.release}' is a folder: --data-revision is for a Hub repository."
+            f"'{options.dataset}' is a folder: --data-revision is for a Hub repository."
         )
     files = chosen_configs(options.configs, release.manifest, options.skip_missing)
     digests, rows, tokens = {}, {}, {}
@@ -169,7 +170,9 @@ def _check_combinations(options: RunOptions) -> None:
         raise RulerError("--provider is for --backend openai and batch.")
     if options.answers and backend != "batch":
         raise RulerError("--answers are for --backend batch.")
-    check_omitted(options)
+    for name in options.omit:
+        if name not in SAMPLERS:
+            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
     if backend == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")
@@ -250,6 +253,7 @@ def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOpti
 
 def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
     """Return what belongs only to this start of the program: times, versions, part of the work."""
+    source = place_of(str(options.dataset))
     versions = {"python": platform.python_version()}
     for package in VERSIONS:
         with suppress(metadata.PackageNotFoundError):
@@ -258,11 +262,11 @@ def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
         "started": utc_now(),
         "shard": options.shard,
         "limit": options.limit,
-        "source": place_of(options.release),
+        "source": source,
         "configs": list(configs),
         "concurrency": options.concurrency,
         "stream": options.stream,
-        "options": {**options.to_json(), "dataset": place_of(options.release)},
+        "options": {**options.to_json(), "dataset": source},
         "versions": versions,
         "machine": platform.platform(),
     }
@@ -275,20 +279,20 @@ def utc_now() -> str:
 
 def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
     """Return the rows of this process that have a record and are not to be run again."""
-    without_failed = plan.options.retry_failed
-    return {config: {*plan.records.read(config, without_failed)} for config in plan.in_shard}
+    answered = {}
+    for config in plan.in_shard:
+        answered[config] = set(plan.records.read(config, plan.options.retry_failed))
+    return answered
 
 
-def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, Collection[RowKey]]) -> Rows:
+def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, set[RowKey]]) -> Rows:
     """Return those of these rows of this process of which a sample has no record."""
     samples = range(plan.options.repeats)
-    missing = {}
+    missing: dict[str, list[int]] = {}
     for config, indices in rows.items():
-        if config in plan.in_shard:
-            keys = answered[config]
-            lacking = [i for i in indices if any((i, sample) not in keys for sample in samples)]
-            if lacking:
-                missing[config] = lacking
+        for index in indices if config in plan.in_shard else ():
+            if not answered[config].issuperset(product([index], samples)):
+                missing.setdefault(config, []).append(index)
     return missing
 
 

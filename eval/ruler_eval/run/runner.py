@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -244,9 +245,8 @@ class OpenRun:
 
     def finish(self, rows: Rows) -> RunSummary:
         """Sort the files of these rows, and count the state of every row of them."""
-        samples = range(self.options.repeats)
         for config, indices in rows.items():
-            keys = [(index, sample) for index in indices for sample in samples]
+            keys = list(product(indices, range(self.options.repeats)))
             if self.writable:
                 records = self.records.finish(config, keys)
             else:

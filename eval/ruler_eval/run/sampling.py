@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ruler_common.errors import RulerError
 from ruler_eval.run.options import SAMPLERS, RunOptions
 
 MODEL_SAMPLERS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
@@ -74,8 +73,10 @@ def choose_sampling(
     `generation_config` returns the model's own defaults, or None if they cannot be read; it is
     called only for a model that reasons.
     """
-    flags = {name: getattr(options, name) for name in SAMPLERS}
-    flags = {name: value for name, value in flags.items() if value is not None}
+    flags = {}
+    for name in SAMPLERS:
+        if getattr(options, name) is not None:
+            flags[name] = getattr(options, name)
     if not options.reasoning.on or flags.get("temperature") == 0:
         return Sampling({"temperature": 0.0, "top_p": 1.0, **flags})
     defaults = generation_config()
@@ -103,10 +104,3 @@ def read_generation_config(model: str, revision: str | None = None) -> dict[str,
         return None
     values: dict[str, Any] = found.to_diff_dict()
     return values if values.get("do_sample") is not False else {}
-
-
-def check_omitted(options: RunOptions) -> None:
-    """Raise RulerError for a name in --omit that is not a sampler."""
-    for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
