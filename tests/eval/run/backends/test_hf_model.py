@@ -195,6 +195,11 @@ def test_an_error_without_a_message_fails_its_rows_and_not_the_run(
     assert answer.error == "RuntimeError"
 
 
+def test_a_presence_penalty_of_0_is_none(order: RunOptions) -> None:
+    order = replace(order, temperature=0.7, presence_penalty=0.0, configs="vt_4k", limit=1)
+    assert not run(order).total["error"]
+
+
 def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(
     order: RunOptions, tiny: Path, tmp_path: Path
 ) -> None:
