@@ -7,7 +7,7 @@ plan.rows, plan.bytes      # of these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,8 +109,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --samples {entry['rows']} or give a new folder."
             )
-    lengths = [entry["length"] for entry in shared["files"].values()]
-    _refuse_two_kinds([*lengths, *(job.config.length for job in missing)], root)
+    _refuse_two_kinds(shared, missing, root)
     return BuildPlan(
         suite=suite,
         given=given,
@@ -200,11 +199,13 @@ def _existing_release(root: Path) -> Manifest | None:
     return None
 
 
-def _refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+def _refuse_two_kinds(shared: Manifest, missing: list[FileJob], root: Path) -> None:
     """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
     A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
     """
+    lengths = [entry["length"] for entry in shared["files"].values()]
+    lengths += [job.config.length for job in missing]
     kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
     if len(kinds) > 1:
         raise RulerError(

@@ -201,7 +201,7 @@ class NumberedWords(Task[P]):
 
         def draft(units: int, context: str) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(before).begin_context(lead=len(lead))
-            return prompt.add_counted(lead + context, tokens(units)).end_context().add(after)
+            return prompt.add(lead + context, tokens(units)).end_context().add(after)
 
         def text(units: int) -> str:
             items = self.repeated(common, uncommon[:units], self.times)

@@ -93,12 +93,15 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
     kind = FAMILIES[family].params
     known = {item.name: str(item.type) for item in fields(kind)}
-    values = {name: value for name, value in described.items() if name != "family"}
-    for name, value in values.items():
+    values = {}
+    for name, value in described.items():
+        if name == "family":
+            continue
         check_name(f"parameter of task '{task}'", name, known, "ruler_builder/suites")
         of = known[name]
         if not isinstance(value, _KINDS[of]) or isinstance(value, bool) != (of == "bool"):
             raise RulerError(f"Task '{task}': {name} must be {of}, not {value!r}.")
+        values[name] = value
     try:
         return kind(**values)
     except RulerError as error:
