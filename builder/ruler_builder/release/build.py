@@ -98,7 +98,7 @@ def _make_files(
     All are checked before any is made.
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
-    choice = parse_choice(several(options.sources), plan.given)
+    choice = parse_choice(several(options.sources), plan.custom_sources)
     arguments = (plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
     with (

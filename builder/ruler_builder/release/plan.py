@@ -30,7 +30,7 @@ from ruler_common.rows import FULL_ROWS
 
 
 class FileJob(NamedTuple):
-    """One file to make: its configuration, its tokenizer as given, and how many rows.
+    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
 
     With `fast` a second engine may count, if there is one (tokens/counting.py).
     """
@@ -59,7 +59,7 @@ class BuildPlan:
 
     suite: Suite
     # The sources of custom languages
-    given: Mapping[str, SourceFile]
+    custom_sources: Mapping[str, SourceFile]
     # The manifest of the release that is in the folder; None for a new one
     release: Manifest | None
     # Paths of the files that a stopped build finished
@@ -90,8 +90,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     Raises RulerError for what cannot be built, and for what cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
-    given = language_folders(paths(options.language_folders))
-    jobs = _file_jobs(options, suite, given)
+    custom_sources = language_folders(paths(options.language_folders))
+    jobs = _file_jobs(options, suite, custom_sources)
     release, finished = _existing_release(root), read_finished(root)
     manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
     if release:
@@ -112,7 +112,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     _refuse_two_kinds(shared, missing, root)
     return BuildPlan(
         suite=suite,
-        given=given,
+        custom_sources=custom_sources,
         release=release,
         finished=list(finished),
         shared=shared,
@@ -124,7 +124,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
 
 
 def _file_jobs(
-    options: BuildOptions, suite: Suite, given: Mapping[str, SourceFile]
+    options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
 ) -> list[FileJob]:
     """Return one job a file: those of a tokenizer together, and of a language; longest first."""
     dataset = suite.dataset
@@ -144,7 +144,7 @@ def _file_jobs(
             several(options.languages),
             options.instruction_language,
             options.skip_restricted,
-            restrictions(given),
+            restrictions(custom_sources),
         ),
     )
     jobs, has_rows = [], False
