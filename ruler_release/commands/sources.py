@@ -101,7 +101,7 @@ def tokenizers(options: TokenizersCommand) -> None:
 
     Example: ruler tokenizers --for Qwen/Qwen3-8B
     """
-    from ruler_builder.release.model_tokenizer import find_model_tokenizer
+    from ruler_builder.tokens.model_tokenizer import find_model_tokenizer
     from ruler_builder.tokens.tokenizers import named
     from ruler_release.tables import source_tables
 
