@@ -28,9 +28,9 @@ def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["niah-en=embedded"], ["embedded", "book-pl=canonical"]])
-def test_stand_ins_never_stand_beside_published_files(words: list[str], folder: Path) -> None:
+def test_embedded_texts_are_never_mixed_with_published_files(words: list[str]) -> None:
     with pytest.raises(RulerError, match="choose --sources embedded for all of them, or for none"):
-        Sources(Store(folder), parse_choice(words))
+        parse_choice(words)
 
 
 def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
