@@ -18,8 +18,7 @@ from ruler_builder.release.manifest import join_manifests, new_settings
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES
-from ruler_builder.text.language_choice import LanguageChoice, pairs
-from ruler_builder.text.language_folder import language_folders, restrictions
+from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
@@ -138,18 +137,16 @@ def _file_jobs(
         for task in suite.params if name == "default" else suite.names.expand(name):
             tasks[task] = FAMILIES[suite.family_of[task]].task
     costliest_first = sorted(tasks, key=lambda task: (-tasks[task].cost, task))
-    language_pairs = pairs(
+    pairs = language_pairs(
         dataset,
-        LanguageChoice(
-            several(options.languages),
-            options.instruction_language,
-            options.skip_restricted,
-            restrictions(custom_sources),
-        ),
+        several(options.languages),
+        instruction=options.instruction_language,
+        skip_restricted=options.skip_restricted,
+        given=custom_sources,
     )
     jobs, has_rows = [], False
     for name, tokenizer in _tokenizers(options).items():
-        for pair in language_pairs:
+        for pair in pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
                     if not suite.has(task, max_length):

@@ -33,7 +33,6 @@ from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
 from ruler_common.names import check_name
-from ruler_common.work import OnBytes
 
 
 @cache
@@ -94,7 +93,7 @@ def counter_in(name: str, folder: str) -> TokenCounter:
 class _Folder(Store):
     """Finds pinned files in one folder by their own names, and nowhere else."""
 
-    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
+    def get(self, file: Pinned, progress: bool = False) -> Path:
         """Return the path of the checked file."""
         in_folder = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
         if self.mirror is None or not (self.mirror / in_folder.path).is_file():
@@ -102,7 +101,7 @@ class _Folder(Store):
                 f"'{self.mirror}' has no {in_folder.path} ({file.bytes} bytes, sha256 "
                 f"{file.sha256}): put the tokenizer's files there."
             )
-        return super().get(in_folder, on_bytes)
+        return super().get(in_folder, progress)
 
 
 # The named tokenizers that something holds: loading one takes seconds.

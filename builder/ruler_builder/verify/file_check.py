@@ -29,7 +29,7 @@ from ruler_builder.release.plan import FileJob
 from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION, Task
 from ruler_builder.tasks.registry import sources_of
-from ruler_builder.text.language_folder import language_folders
+from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
@@ -270,7 +270,7 @@ class FileChecker:
         missing, needs_folder = [], False
         for name in sources_of(self.manifest, Config.from_entry(self.manifest["dataset"], entry)):
             try:
-                available = self.sources.file(name).is_here(self.store)
+                available = self.sources.has(name)
             except RulerError:  # a custom language whose folder was not given
                 available, needs_folder = False, True
             if not available:

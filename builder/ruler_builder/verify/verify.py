@@ -275,7 +275,7 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
-            if all(sources.file(name).is_here(sources.store) for name in names):
+            if all(map(sources.has, names)):
                 entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
