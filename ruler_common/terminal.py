@@ -11,7 +11,7 @@ Bars are tqdm's, on stderr if that is a terminal. tqdm and rich are imported whe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -158,22 +158,6 @@ def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
         "Checking", None, not shown, ", {rate_fmt}", unit=" tokens", unit_scale=True
     ) as bar:
         yield FilesBar(verb, bar)
-
-
-@contextmanager
-def bytes_bar(verb: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """Give a progress bar over bytes.
-
-    Call it with the bytes there so far, and the size once known.
-    """
-    text = ": {n_fmt} of {total_fmt}"
-    with progress_bar(verb, total, text=text, unit="B", unit_scale=True) as bar:
-
-        def advance(done: int, size: int | None = None) -> None:
-            bar.total = size or bar.total
-            bar.update(done - bar.n)
-
-        yield advance
 
 
 # ---- Tables --------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Release:
         """`ruler` or `oneruler`."""
         return str(self.manifest["dataset"])
 
-    @property
+    @cached_property
     def names(self) -> Names:
         """The task and group names of the release."""
         return Names.from_manifest(self.manifest)
@@ -67,7 +67,7 @@ class Release:
         """The languages, those too that the release brings along."""
         return ReleaseLanguages.from_manifest(self.manifest)
 
-    @property
+    @cached_property
     def configs(self) -> dict[str, str]:
         """The single-task configurations and their files."""
         return {file["config"]: path for path, file in self.manifest["files"].items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Place, paths, several
@@ -18,7 +18,7 @@ from ruler_release.api.calls import takes
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
     from ruler_eval.analysis.seeds import SeedComparison
-    from ruler_eval.score.results import Results
+    from ruler_eval.score.results import Compat, CutRule, Results
 
 
 @takes(ScoreOptions)
@@ -41,7 +41,9 @@ def score_files(options: ScoreOptions) -> Results:
     from ruler_eval.score.results import write
     from ruler_eval.score.row_score import ScoringRules
 
-    rules = ScoringRules.parse(options.compat, options.cut, options.partial)
+    rules = ScoringRules(
+        cast("Compat | None", options.compat), cast("CutRule", options.cut), options.partial
+    )
     baseline = parse_baseline(options.threshold)
     if options.progress:
         announce("Reading the predictions")

@@ -77,14 +77,14 @@ def score(options: ScoreCommand) -> None:
 def show_scores(results: Results, options: ScoreCommand) -> None:
     """Print the tables of a scored run."""
     from ruler_eval.report import terminal
-    from ruler_eval.report.published_beside import beside_published
+    from ruler_eval.report.published import published_models
     from ruler_eval.score.aggregates import parse_baseline
 
     print(plain(terminal.scores(results, options.markdown, options.all)))
     if options.beside is not None:
         baseline = parse_baseline(options.threshold)
-        found = beside_published(results, baseline, options.markdown, options.all)
-        print(f"\n{plain(found)}")
+        tables = published_models(results, baseline, options.markdown, options.all)
+        print(f"\n{plain(tables)}")
 
 
 def check_average(results: Results, fail_under: float | None) -> None:

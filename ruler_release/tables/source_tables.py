@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from ruler_builder.release.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_builder.text.sources import Source, State, restricted
+from ruler_builder.tokens.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_common.names import DEFAULT_TOKENIZER
 from ruler_common.terminal import COLUMNS, print_table, sentences, show
 

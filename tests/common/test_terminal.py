@@ -15,7 +15,6 @@ import time
 import pytest
 
 from ruler_common.terminal import (
-    bytes_bar,
     files_bar,
     print_table,
     sentences,
@@ -55,7 +54,7 @@ def test_a_mistake_within_ends_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue().endswith("\r")  # the line is cleared
 
 
-def test_bars_over_files_and_bytes_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_over_files_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     with files_bar("Building") as bar:
@@ -63,16 +62,11 @@ def test_bars_over_files_and_bytes_say_how_far_they_are(monkeypatch: pytest.Monk
         bar.finished(1000)
         time.sleep(0.15)  # a bar is drawn ten times a second
         bar.finished(4000)
-    with bytes_bar("[red]name", 2000) as on_bytes:
-        time.sleep(0.15)
-        on_bytes(2000)
     shown = stream.getvalue()
     for text in (
         "Building (1 already made): 0/2 files",
         "2/2 files",
         " tokens/s",
-        "2.00k of 2.00k",
-        "[red]name",
     ):
         assert text in shown
 

@@ -7,7 +7,7 @@ plan.rows, plan.bytes      # of these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,7 @@ from ruler_builder.release.manifest import join_manifests, new_settings
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES
-from ruler_builder.text.language_choice import LanguageChoice, pairs
-from ruler_builder.text.language_folder import language_folders, restrictions
+from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
@@ -30,7 +29,7 @@ from ruler_common.rows import FULL_ROWS
 
 
 class FileJob(NamedTuple):
-    """One file to make: its configuration, its tokenizer as given, and how many rows.
+    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
 
     With `fast` a second engine may count, if there is one (tokens/counting.py).
     """
@@ -59,7 +58,7 @@ class BuildPlan:
 
     suite: Suite
     # The sources of custom languages
-    given: Mapping[str, SourceFile]
+    custom_sources: Mapping[str, SourceFile]
     # The manifest of the release that is in the folder; None for a new one
     release: Manifest | None
     # Paths of the files that a stopped build finished
@@ -90,8 +89,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     Raises RulerError for what cannot be built, and for what cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
-    given = language_folders(paths(options.language_folders))
-    jobs = _file_jobs(options, suite, given)
+    custom_sources = language_folders(paths(options.language_folders))
+    jobs = _file_jobs(options, suite, custom_sources)
     release, finished = _existing_release(root), read_finished(root)
     manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
     if release:
@@ -109,11 +108,10 @@ def plan_build(options: BuildOptions) -> BuildPlan:
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --samples {entry['rows']} or give a new folder."
             )
-    lengths = [entry["length"] for entry in shared["files"].values()]
-    _refuse_two_kinds([*lengths, *(job.config.length for job in missing)], root)
+    _refuse_two_kinds(shared, missing, root)
     return BuildPlan(
         suite=suite,
-        given=given,
+        custom_sources=custom_sources,
         release=release,
         finished=list(finished),
         shared=shared,
@@ -125,7 +123,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
 
 
 def _file_jobs(
-    options: BuildOptions, suite: Suite, given: Mapping[str, SourceFile]
+    options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
 ) -> list[FileJob]:
     """Return one job a file: those of a tokenizer together, and of a language; longest first."""
     dataset = suite.dataset
@@ -139,18 +137,16 @@ def _file_jobs(
         for task in suite.params if name == "default" else suite.names.expand(name):
             tasks[task] = FAMILIES[suite.family_of[task]].task
     costliest_first = sorted(tasks, key=lambda task: (-tasks[task].cost, task))
-    language_pairs = pairs(
+    pairs = language_pairs(
         dataset,
-        LanguageChoice(
-            several(options.languages),
-            options.instruction_language,
-            options.skip_restricted,
-            restrictions(given),
-        ),
+        several(options.languages),
+        instruction=options.instruction_language,
+        skip_restricted=options.skip_restricted,
+        given=custom_sources,
     )
     jobs, has_rows = [], False
     for name, tokenizer in _tokenizers(options).items():
-        for pair in language_pairs:
+        for pair in pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
                     if not suite.has(task, max_length):
@@ -200,11 +196,13 @@ def _existing_release(root: Path) -> Manifest | None:
     return None
 
 
-def _refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+def _refuse_two_kinds(shared: Manifest, missing: list[FileJob], root: Path) -> None:
     """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
     A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
     """
+    lengths = [entry["length"] for entry in shared["files"].values()]
+    lengths += [job.config.length for job in missing]
     kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
     if len(kinds) > 1:
         raise RulerError(

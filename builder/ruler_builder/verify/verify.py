@@ -275,7 +275,7 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
-            if all(sources.file(name).is_here(sources.store) for name in names):
+            if all(map(sources.has, names)):
                 entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
@@ -296,8 +296,8 @@ def _tokenizer_entries(
             continue
         recorded: Mapping[str, Any] = loaded or manifest["tokenizers"][name]
         entry = {key: recorded[key] for key in TokenizerEntry.__annotations__ if key in recorded}
-        if known := named().get(name):
-            entry |= {"spec": name, "title": known["title"], "library": known["library"]}
+        if described := named().get(name):
+            entry |= {"spec": name, "title": described["title"], "library": described["library"]}
             entry["sha256"] = known_digests(name)
         entries[name] = cast(TokenizerEntry, entry)
     return entries
@@ -374,9 +374,9 @@ def other_files(root: Path) -> str:
     names.sort()
     if not names:
         return ""
-    shown = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    listed = ", ".join(printable(name) for name in names[:_MAX_LISTED])
     more = ", …" if len(names) > _MAX_LISTED else ""
-    return f"Not part of the release, and not checked: {shown}{more}."
+    return f"Not part of the release, and not checked: {listed}{more}."
 
 
 def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:

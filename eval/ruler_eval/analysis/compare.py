@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NotRequired, TypedDict, final
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.intervals import (
@@ -164,6 +164,7 @@ class Decision(TypedDict):
     answered: NotRequired[Verdict]
 
 
+@final
 class Comparison(TypedDict):
     """What `ruler compare` found; `decision` if a limit was given.
 
@@ -182,7 +183,8 @@ class Comparison(TypedDict):
     decision: NotRequired[Decision]
 
 
-class PairedRows(NamedTuple):
+@dataclass(frozen=True)
+class PairedRows:
     """The rows of a configuration that two results share, by index."""
 
     index: np.ndarray

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, final
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import (
@@ -75,6 +75,7 @@ class SeedMean(SeedDifference):
     configurations: int
 
 
+@final
 class SeedComparison(TypedDict):
     """What `ruler compare` found of the results of two seeds; `all` is None if no row is fresh."""
 

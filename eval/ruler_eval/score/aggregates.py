@@ -35,11 +35,13 @@ was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, cast
+
+import numpy as np
 
 from ruler_common.errors import RulerError
 from ruler_common.names import (
@@ -126,11 +128,11 @@ def area_weights(tokens: Sequence[int]) -> list[float]:
 
     By the trapezoidal rule: a length weighs half the way between its neighbours. A single one: 1.
     """
-    places = [math.log2(length) for length in tokens]
-    if len(places) == 1:
+    if len(tokens) == 1:
         return [1.0]
-    ends = [*places[:1], *places, *places[-1:]]
-    return [(after - before) / 2 for before, after in zip(ends, ends[2:], strict=False)]
+    places = np.log2(tokens)
+    steps = np.diff(places, prepend=places[:1], append=places[-1:])
+    return list(((steps[:-1] + steps[1:]) / 2).tolist())
 
 
 def effective_length(scores_by_length: Mapping[int, float], threshold: float) -> int | None:
@@ -268,22 +270,26 @@ def group(
 ) -> GroupSummary:
     """Return one group's row of a table: its mean at each length and what is made of those."""
     by_length: dict[str, dict[str, Cell]] = {}
+    scored: Counter[str] = Counter()  # cells by length
     controls: dict[tuple[str, str], float] = {}  # scores at 0k, by task and languages
     languages = set()
     for name, cell in sorted(cells.items(), key=lambda item: item[1]["max_length"]):
         if cell["task"] in category.tasks:
             by_length.setdefault(cell["length"], {})[name] = cell
+            scored[cell["length"]] += cell["score"] is not None
             languages.add(languages_of(cell))
             if is_alone(cell) and cell["score"] is not None:
                 controls[cell["task"], languages_of(cell)] = cell["score"]
     lengths: dict[str, LengthMean] = {}
     displayed: dict[int, str] = {}  # names of lengths by tokens
+    whole: dict[str, Cells] = {}  # lengths at which every task was scored in every language
     scores, lower, upper = dict[int, float](), dict[int, float](), dict[int, float]()
     for length, here in by_length.items():
         mean = lengths[length] = _length_mean(here, rows, category, controls, options)
         displayed[mean["tokens"]] = length
-        is_whole = _is_whole(here, category, languages)
+        is_whole = scored[length] == len(category.tasks) * len(languages)
         if mean["score"] is not None and mean["tokens"] and is_whole:
+            whole[length] = here
             scores[mean["tokens"]] = mean["score"]
             if mean["interval"] is not None:
                 lower[mean["tokens"]], upper[mean["tokens"]] = mean["interval"]
@@ -291,7 +297,6 @@ def group(
     ends = None
     if threshold is not None and lower:
         ends = [effective_length(lower, threshold), effective_length(upper, threshold)]
-    whole = {displayed[tokens]: by_length[displayed[tokens]] for tokens in scores}
     n = len(whole)
     return {
         "tasks": len(category.tasks),
@@ -309,12 +314,6 @@ def group(
         "relative_effective_length": relative_effective_length(scores),
         "losses": _losses(by_length, rows, options),
     }
-
-
-def _is_whole(cells: Cells, category: Category, languages: Collection[str]) -> bool:
-    """Return whether every task of a category was scored in every language."""
-    scored = [cell for cell in cells.values() if cell["score"] is not None]
-    return len(scored) == len(category.tasks) * len(languages)
 
 
 def _length_mean(

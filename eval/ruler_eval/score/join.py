@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Names
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction, ScoredConfig, read_name
 from ruler_eval.score.own_run import RunFacts
@@ -152,23 +152,31 @@ def join_predictions(
     names = release.names if release else predictions.names
     rules = (rules or ScoringRules()).for_release(release)
     run = predictions.run
-    groups = _by_config(predictions, names)
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions.rows:
+        groups.setdefault(prediction.config, []).append(prediction)
+    for session in run.get("sessions", []):  # configurations without any predictions yet
+        for name in session.get("configs", []):
+            groups.setdefault(name, [])
+    configs = []
+    for name, answers in groups.items():
+        config = read_name(names, name, release is not None)
+        if config.task not in names.tasks:
+            where = f"'{answers[0].where}'" if answers else "The run"
+            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
+        place = (config.max_length, names.tasks.index(config.task))
+        configs.append((config.tokenizer or "", config.languages, place, name, config))
     if release is not None:
-        _check_data(run, release)
-        _check_configurations(groups, release)
-    configs = {name: read_name(names, name, release is not None) for name in groups}
-
-    def sort_key(name: str) -> tuple[str, str, int, int]:
-        config = configs[name]
-        task_number = names.tasks.index(config.task)
-        return config.tokenizer or "", config.languages, config.max_length, task_number
-
+        _check_release(run, groups, release)
+    configs.sort(key=itemgetter(0, 1, 2))
     joined = {}
-    for name in sorted(groups, key=sort_key):
-        config = configs[name]
+    for *_, name, config in configs:
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
+        asked = None
         if release is not None:
-            _check_rows(name, samples, release)
+            order = release.order(name)
+            _check_rows(name, samples, order, release)
+            asked = _rows_asked(name, run, order)
         joined[name] = JoinedConfig(
             name=name,
             config=config,
@@ -179,26 +187,11 @@ def join_predictions(
             samples=samples,
             repeats=max(run.get("repeats", 1), max(map(len, samples.values()), default=1)),
             duplicated=duplicated,
-            asked=_rows_asked(name, run, release),
+            asked=asked,
             proof=_proof(name, samples, run, release),
             notes=notes,
         )
     return joined
-
-
-def _by_config(predictions: Predictions, names: Names) -> dict[str, list[Prediction]]:
-    """Return the predictions by configuration. Raises RulerError if one names a group of tasks."""
-    groups: dict[str, list[Prediction]] = {}
-    for prediction in predictions.rows:
-        groups.setdefault(prediction.config, []).append(prediction)
-    for session in predictions.run.get("sessions", []):  # those without any predictions yet
-        for name in session.get("configs", []):
-            groups.setdefault(name, [])
-    for name, rows in groups.items():
-        if read_name(names, name).task not in names.tasks:
-            where = f"'{rows[0].where}'" if rows else "The run"
-            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
-    return groups
 
 
 def _by_index(
@@ -222,8 +215,8 @@ def _by_index(
         if earlier is None or (earlier.failed and not prediction.failed):
             scored[key] = prediction
     samples: dict[int, list[Prediction]] = {}
-    for prediction in sorted(scored.values(), key=lambda prediction: prediction.sample):
-        samples.setdefault(prediction.index, []).append(prediction)
+    for index, sample in sorted(scored):
+        samples.setdefault(index, []).append(scored[index, sample])
     if not duplicates:
         return samples, 0, []
     if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
@@ -238,24 +231,18 @@ def _by_index(
     return samples, len(duplicates), [note]
 
 
-def _check_data(run: Mapping[str, Any], release: Release) -> None:
-    """Raise RulerError for a run on another data set, or on rows with other digests."""
-    if run.get("dataset", release.dataset) != release.dataset:
-        raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
+def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> None:
+    """Raise RulerError for a run on other data, rows or configurations than the release's."""
+    dataset = run.get("dataset", release.dataset)
+    if dataset != release.dataset:
+        raise RulerError(f"The run is on '{dataset}', the release is '{release.dataset}'.")
     for name, run_digest in run.get("rows", {}).items():
-        if name not in release.configs:
-            continue
-        release_digest = release.rows_sha256(name)
-        if release_digest != run_digest:
+        if name in release.configs and release.rows_sha256(name) != run_digest:
             raise RulerError(
                 f"'{name}' was run on rows with the digest {run_digest[:12]}…, this release's is "
-                f"{release_digest[:12]}…: name the release that was run with --dataset."
+                f"{release.rows_sha256(name)[:12]}…: name the release that was run with --dataset."
             )
-
-
-def _check_configurations(names: Iterable[str], release: Release) -> None:
-    """Raise RulerError for predictions for configurations that the release does not have."""
-    unknown = [name for name in names if name not in release.configs]
+    unknown = [name for name in configs if name not in release.configs]
     if unknown:
         raise RulerError(
             f"There are predictions for {_list(unknown)}, which '{release.source}' does not hold; "
@@ -264,9 +251,14 @@ def _check_configurations(names: Iterable[str], release: Release) -> None:
         )
 
 
-def _check_rows(name: str, samples: Mapping[int, Sequence[Prediction]], release: Release) -> None:
+def _check_rows(
+    name: str,
+    samples: Mapping[int, Sequence[Prediction]],
+    order: Sequence[int],
+    release: Release,
+) -> None:
     """Raise RulerError for predictions for row indices that the configuration does not have."""
-    indices = set(release.order(name))
+    indices = set(order)
     unknown = [answers[0] for index, answers in samples.items() if index not in indices]
     if unknown:
         raise RulerError(
@@ -284,17 +276,20 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _rows_asked(name: str, run: RunFacts, release: Release | None) -> frozenset[int] | None:
+def _rows_asked(name: str, run: RunFacts, order: Sequence[int]) -> frozenset[int] | None:
     """Return the indices of the rows that a run was to answer; None for all of them.
 
     `ruler run --limit N` runs the first N rows of the frozen order. A run may have several
     sessions with different limits; the largest counts.
     """
-    sessions = run.get("sessions", [])
-    limits = [session.get("limit") for session in sessions if name in session.get("configs", [])]
-    if release is None or not limits or None in limits:
-        return None
-    return frozenset(release.order(name)[: max(limit for limit in limits if limit is not None)])
+    largest = None
+    for session in run.get("sessions", []):
+        if name in session.get("configs", []):
+            limit = session.get("limit")
+            if limit is None:
+                return None
+            largest = max(limit, largest or 0)
+    return None if largest is None else frozenset(order[:largest])
 
 
 def _proof(

@@ -102,7 +102,11 @@ class ScoreOptions(PredictionOptions):
     ] = "protocol"
     compat: Annotated[
         str | None,
-        Option("authors: score ONERULER as its authors' script does.", panel=RULES),
+        Option(
+            "authors: score ONERULER as its authors' script does.",
+            panel=RULES,
+            choices=("authors",),
+        ),
     ] = None
     threshold: Annotated[
         str | float,

@@ -88,8 +88,11 @@ def open_predictions(
         from ruler_eval.score.other_files import form_of_columns
 
         form = form_of_columns(options.columns)
-    sources = [find_files(path) for path in paths(options.files)]
-    settings = [run for source in sources for run in source.settings]
+    sources: list[RunFiles] = []
+    settings: list[RunFacts] = []
+    for path in paths(options.files):
+        sources.append(find_files(path))
+        settings += sources[-1].settings
     release = _open_release(options, settings)
     names = release.names if release else _names_of_files(options, sources, settings)
     if options.config is not None:
@@ -149,8 +152,11 @@ def find_files(path: Path) -> RunFiles:
 
 def results_place(places: Iterable[Path]) -> Path | None:
     """Return where the results of files go: into the RUN folder among them; None without one."""
-    folders = [path for path in places if (path / RUN_FILE).is_file()]
-    return folders[-1] / "results.json" if folders else None
+    place = None
+    for path in places:
+        if (path / RUN_FILE).is_file():
+            place = path / "results.json"
+    return place
 
 
 def _direct_files(folder: Path, suffix: str) -> list[Path]:
@@ -287,7 +293,13 @@ def _read(
             predictions.files[str(file)] = sha256_of(file)
             if not rows:
                 predictions.damaged.append(f"{file} holds no predictions")
-            _refuse_two_runs(run_of_config, rows, run)
+            for row in rows:  # shards of one run share a folder
+                other_run = run_of_config.setdefault(row.config, run)
+                if other_run != run:
+                    raise RulerError(
+                        f"Two runs answer '{row.config}' ({other_run} and {run}): give the files "
+                        "of one at a time."
+                    )
         # what o3 and deepseek scored by ONERULER's authors depends on the name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
@@ -296,16 +308,6 @@ def _read(
         raise RulerError(
             f"There are no predictions in what was given{why}: name a RUN folder or files."
         )
-
-
-def _refuse_two_runs(run_of_config: dict[str, str], rows: Iterable[Prediction], run: str) -> None:
-    """Refuse a configuration that two runs answer; shards of one run share a folder."""
-    for config in {row.config for row in rows}:
-        if run_of_config.setdefault(config, run) != run:
-            raise RulerError(
-                f"Two runs answer '{config}' ({run_of_config[config]} and {run}): give the files "
-                "of one at a time."
-            )
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.names import check_name
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
@@ -19,8 +18,6 @@ from ruler_eval.score.results import Compat, CutRule, RowState, load
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out
 from ruler_score.split_reasoning import ReasoningState
-
-CUTS = ("protocol", "wrong", "score")
 
 
 @dataclass(frozen=True)
@@ -49,16 +46,6 @@ class ScoringRules:
         """Return the same rules for the rows of a release."""
         return replace(self, languages=release.languages) if release else self
 
-    @classmethod
-    def parse(
-        cls, compat: str | None = None, cut: str = "protocol", partial: bool = False
-    ) -> ScoringRules:
-        """Return the rules of the command line's values; RulerError for an unknown one."""
-        check_name("--cut", cut, CUTS, "ruler score --help")
-        if compat not in (None, "authors"):
-            raise RulerError(f"Unknown --compat '{compat}': it is authors, or left out.")
-        return cls(cast(Compat | None, compat), cast(CutRule, cut), partial)
-
 
 def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
     """Return the rules by which a RUN folder among the files was scored.
@@ -75,7 +62,7 @@ def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
                     f"the run again with --cut {cut}."
                 )
             return ScoringRules(used["compat"], used["cut"], model=results["model"] or "")
-    return ScoringRules.parse(cut=cut or "protocol")
+    return ScoringRules(cut=cast(CutRule, cut or "protocol"))
 
 
 class RowScore(NamedTuple):

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -35,7 +35,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
-from ruler_eval.frozen_release import PartialRow, Release, place_of
+from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
@@ -383,23 +383,19 @@ def _depth(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[DepthBin] | 
     if joined.release is None:
         return None
     alternatives = joined.task in metric.QA_TASKS
-    spread = {r.joined.row["index"] for r in rows if is_spread(r.joined.row, alternatives)}
-    texts: Iterator[PartialRow] = iter(())
-    if spread:  # one text at a time: they are large
-        texts = joined.release.rows(joined.name, ("index", "input"))
+    texts = joined.release.rows(joined.name, ("index", "input"))  # read if `marks` needs them
     credits: list[tuple[float, float]] = []
     for scored in rows:
         row, samples = scored.joined.row, scored.joined.samples
         if joined.rules.partial and not samples:
             continue
-        if row["index"] in spread:
+        hits: list[float] = []
+        if is_spread(row, alternatives):  # one text at a time: they are large
             row = {**row, **next(text for text in texts if text["index"] == row["index"])}
-        places = marks(row, alternatives)
-        if places and places[0].reference is not None:
             hits = _hits(scored)
-            credits += [(place.depth, hits[place.reference or 0]) for place in places]
-        else:
-            credits += [(place.depth, scored.result.score) for place in places]
+        for depth, reference in marks(row, alternatives):
+            credit = scored.result.score if reference is None else hits[reference]
+            credits.append((depth, credit))
     return by_depth(credits)
 
 
@@ -447,26 +443,16 @@ def marks(row: Mapping[str, Any], alternatives: bool) -> list[Mark]:
     return found
 
 
-def bin_of(depth: float) -> int:
-    """Return the bin of a depth; 1.0 belongs to the last."""
-    return min(BINS - 1, max(0, int(depth * BINS + 1e-6)))
+def by_depth(credits: Sequence[tuple[float, float]]) -> list[DepthBin] | None:
+    """Return ten bins of (depth, credit 0 … 1) pairs; None without any.
 
-
-def by_depth(credits: Iterable[tuple[float, float]]) -> list[DepthBin] | None:
-    """Return ten bins of (depth, credit 0 … 1) pairs; None without any."""
-    totals = np.zeros(BINS)
-    counts = np.zeros(BINS, dtype=int)
-    for depth, credit in credits:
-        totals[bin_of(depth)] += 100 * credit
-        counts[bin_of(depth)] += 1
-    return _bins(totals.tolist(), counts.tolist()) if counts.any() else None
-
-
-def _bins(totals: Sequence[float], counts: Sequence[int]) -> list[DepthBin]:
-    return [
-        {"depth": [i / BINS, (i + 1) / BINS], "score": total / n if n else None, "n": n}
-        for i, (total, n) in enumerate(zip(totals, counts, strict=True))
-    ]
+    A bin holds its lower bound, and the last one 1.0 too.
+    """
+    if not credits:
+        return None
+    depths, values = np.array(credits).T
+    places = np.clip((depths * BINS + 1e-6).astype(int), 0, BINS - 1)
+    return _bins(np.bincount(places, 100 * values, BINS), np.bincount(places, minlength=BINS))
 
 
 def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
@@ -477,7 +463,15 @@ def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
         for place, depth_bin in enumerate(bins):
             totals[place] += (depth_bin["score"] or 0) * depth_bin["n"]
             counts[place] += depth_bin["n"]
-    return _bins(totals.tolist(), counts.tolist())
+    return _bins(totals, counts)
+
+
+def _bins(totals: np.ndarray, counts: np.ndarray) -> list[DepthBin]:
+    bins: list[DepthBin] = []
+    for place, (total, n) in enumerate(zip(totals.tolist(), counts.tolist(), strict=True)):
+        depth = [place / BINS, (place + 1) / BINS]
+        bins.append({"depth": depth, "score": total / n if n else None, "n": n})
+    return bins
 
 
 # ---- Documents -------------------------------------------------------------------------------

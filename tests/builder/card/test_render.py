@@ -23,7 +23,7 @@ from ruler_builder.release.card import (
     render,
 )
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
-from ruler_builder.text.language_choice import LanguageChoice, pairs
+from ruler_builder.text.languages import language_pairs
 from ruler_builder.text.sources import registry
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
@@ -195,7 +195,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
         manifest["tokenizers"][tokenizer] = manifest["tokenizers"]["tekken"]
         for task in manifest["tasks"]:
             for length in LENGTHS["oneruler"]:
-                for pair in pairs("oneruler", LanguageChoice()):
+                for pair in language_pairs("oneruler"):
                     if not (pair.is_one or task.startswith("niah")):
                         continue
                     named = {"task": task, "length": length, "tokenizer": tokenizer}

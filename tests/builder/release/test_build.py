@@ -20,6 +20,7 @@ import pytest
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.folder import BUILD_FOLDER
+from ruler_builder.text.sources import registry
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -197,8 +198,29 @@ def test_an_incompatible_data_version_is_refused(release: Path, tmp_path: Path) 
 def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirror: Path) -> None:
     root = Path(shutil.copytree(release, tmp_path / "mixed"))
     order = BuildOptions(root, lengths=("8k",), tasks=("niah_single_2",), samples=20, mirror=mirror)
+    before = files(root)
     with pytest.raises(RulerError, match="another 'essays' among its sources"):
         build(order)
+    assert files(root) == before
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(
+    tmp_path: Path, workers: str
+) -> None:
+    squad = registry()["squad"].canonical.file
+    changed = tmp_path / "mirror" / squad.path
+    changed.parent.mkdir(parents=True)
+    changed.write_bytes(b'{"data": []}')
+    root = tmp_path / "ruler"
+    command = ("build", root, "--tasks", "qa_1,niah_single_1", "--lengths", "4k", "--samples", 1)
+    done = ruler(*command, "--mirror", tmp_path / "mirror", "--workers", workers)
+    assert (done.code, done.stdout) == (2, "")
+    sentence = " ".join(done.stderr.split())
+    assert f"is damaged: its sha256 is {sha256_of(changed)}, expected {squad.sha256}" in sentence
+    assert "Replace it with an undamaged copy" in sentence
+    assert "Traceback" not in sentence
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mirror"]
 
 
 @pytest.mark.nightly

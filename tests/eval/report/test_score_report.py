@@ -9,7 +9,7 @@ import pytest
 from ruler_common.names import TASKS, Names, parse_length
 from ruler_common.terminal import COLUMNS, width
 from ruler_eval.published.published_tables import newest_tables
-from ruler_eval.report.published_beside import beside_published
+from ruler_eval.report.published import published_models
 from ruler_eval.report.terminal import scores as report
 from ruler_eval.score import aggregates
 from ruler_eval.score.results import load, rows_by_config
@@ -97,7 +97,7 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
-    lines = f"{report(results, all_tables=True)}\n\n{beside_published(results)}".splitlines()
+    lines = f"{report(results, all_tables=True)}\n\n{published_models(results)}".splitlines()
     assert max(map(width, lines)) <= COLUMNS
     firsts = {line.partition("  ")[0] for line in lines}
     (published,) = newest_tables("ruler")[:1]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.scoring import Mark, bin_of, by_depth, is_spread, marks, score
+from ruler_eval.score.scoring import Mark, by_depth, is_spread, marks, score
 from tests.eval.scoring_helpers import read, right
 
 
@@ -50,9 +50,8 @@ def test_rows_without_evidence_count_nowhere():
 
 
 def test_ten_bins_hold_their_lower_bound_and_the_last_one_its_upper_too():
-    assert [bin_of(depth) for depth in (0, 0.0999, 0.1, 0.3, 0.7, 0.95, 1.0)] == [
-        *(0, 0, 1, 3, 7, 9, 9)
-    ]
+    bins = by_depth([(depth, 1.0) for depth in (0, 0.0999, 0.1, 0.3, 0.7, 0.95, 1.0)])
+    assert [depth_bin["n"] for depth_bin in bins] == [2, 1, 0, 1, 0, 0, 0, 1, 0, 2]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.model_tokenizer import (
+from ruler_builder.tokens.model_tokenizer import (
     find_model_tokenizer,
     frozen_datasets,
     tokenizer_by_name,
