@@ -434,19 +434,19 @@ class Depth(Condition):
         for length, places in by_length.items():
             places.sort()
             right = np.array([is_right for _, is_right in places])
-            cuts = sorted({round(len(places) * k / DISTANCES) for k in range(1, DISTANCES)})
-            for cut in cuts:
-                near, far = right[:cut], right[cut:]
+            splits = sorted({round(len(places) * k / DISTANCES) for k in range(1, DISTANCES)})
+            for split in splits:
+                near, far = right[:split], right[split:]
                 if min(len(near), len(far)) < MIN_ROWS or far.mean() >= CLIFF * near.mean():
                     continue
                 table = [[far.sum(), (~far).sum()], [near.sum(), (~near).sum()]]
                 p = float(fisher_exact(table, alternative="less").pvalue)
-                p = min(1.0, p * len(cuts) * len(by_length))
+                p = min(1.0, p * len(splits) * len(by_length))
                 if p < finding.p:
                     fault = (
-                        f"At {length}, evidence farther than {places[cut][0]:,.0f} tokens from the "
-                        f"prompt's end is lost: {far.sum()} of {number_of(len(far), 'row')} right, "
-                        f"nearer {near.sum()} of {len(near)}"
+                        f"At {length}, evidence farther than {places[split][0]:,.0f} tokens from "
+                        f"the prompt's end is lost: {far.sum()} of {number_of(len(far), 'row')} "
+                        f"right, nearer {near.sum()} of {len(near)}"
                     )
                     finding = replace(finding, p=p, fault=fault)
         return finding

@@ -20,7 +20,7 @@ from typing import Any, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, read_bytes, write_whole
+from ruler_common.files import check_type, parse_json, read_bytes, write_whole
 from ruler_eval.doctor.answers import Answer, Evidence, Key, Scorer
 from ruler_eval.doctor.asking import Asker, start_asker
 from ruler_eval.doctor.conditions import COLD, Side
@@ -227,6 +227,7 @@ class Examination:
             for config in self.plan.configs:
                 records.repair(config, drop_failed=True)
                 for record in records.read(config).values():
+                    check_type(record, Record, records.path(config), "Name a new --out.")
                     key = (config, record["index"])
                     if key in self.rows:
                         answers[key] = self._scorer.score(record, self.rows[key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -86,12 +87,12 @@ def test_what_is_asked_is_shown_before_it_is(
     root: Path, values: dict[int, str], tmp_path: Path
 ) -> None:
     backend = Counting(SickEngine(values))
-    found = examination(root, tmp_path / "out", backend)
-    (first, cost) = found.plan.lines((1.0, 2.0))
+    examined = examination(root, tmp_path / "out", backend)
+    (first, cost) = examined.plan.lines((1.0, 2.0))
     assert backend.asked == []
-    found.run()
-    assert len(backend.asked) == found.plan.requests
-    assert f"{found.plan.requests:,} requests for 60 rows" in first
+    examined.run()
+    assert len(backend.asked) == examined.plan.requests
+    assert f"{examined.plan.requests:,} requests for 60 rows" in first
     assert cost.startswith("Cost: ")
 
 
@@ -103,14 +104,14 @@ def test_it_goes_on_where_it_stopped(root: Path, values: dict[int, str], tmp_pat
     backend = Counting(engine)
     verdict = examination(root, out, backend).run()
     whole = Counting(SickEngine(values))
-    other = examination(root, tmp_path / "whole", whole).run()
+    whole_verdict = examination(root, tmp_path / "whole", whole).run()
     assert len(whole.asked) <= len(backend.asked) + 300 <= len(whole.asked) + 60
     assert [finding.rows for finding in verdict.findings] == [
-        finding.rows for finding in other.findings
+        finding.rows for finding in whole_verdict.findings
     ]
-    again = Counting(engine)
-    assert examination(root, out, again).run().headline == verdict.headline
-    assert again.asked == []
+    third = Counting(engine)
+    assert examination(root, out, third).run().headline == verdict.headline
+    assert third.asked == []
 
 
 class WithMetrics(Counting):
@@ -147,20 +148,20 @@ def test_its_sides_are_run_folders(root: Path, values: dict[int, str], tmp_path:
         assert scored.code == 0, scored
     compared = ruler("compare", out / "cold", out / "cached")
     assert compared.code == 0, compared
-    found = read_verdict(out)
-    assert found is not None
-    assert found["outcome"] == "engine"
-    assert {"name", "title", "state", "sentence", "docs"} <= found["conditions"][0].keys()
+    verdict = read_verdict(out)
+    assert verdict is not None
+    assert verdict["outcome"] == "engine"
+    assert {"name", "title", "state", "sentence", "docs"} <= verdict["conditions"][0].keys()
     assert read_verdict(tmp_path) is None
 
 
 def test_quick_asks_fewer_conditions(root: Path, values: dict[int, str], tmp_path: Path) -> None:
-    found = examination(
+    examined = examination(
         root, tmp_path / "out", SickBackend(SickEngine(values)), level="quick", rows=32
     )
-    names = {side.name for side in found.plan.sides}
+    names = {side.name for side in examined.plan.sides}
     assert names == {"cold", "cached", "repeat_3", "repeat_4", "repeat_5", "loaded"}
-    assert found.run().outcome == "sound"
+    assert examined.run().outcome == "sound"
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,17 @@ def test_a_damaged_doctor_json_is_one_sentence(
         examination(root, tmp_path, SickBackend(SickEngine(values)))
     with pytest.raises(RulerError, match=r"doctor\.json"):
         read_verdict(tmp_path)
+
+
+def test_a_damaged_answer_of_an_earlier_session_is_one_sentence(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
+    line = json.dumps({"config": CONFIG, "index": 5, "finish_reason": "stop"})
+    with (tmp_path / "cold" / f"{CONFIG}.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(RulerError, match="is damaged: prediction"):
+        examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
 
 
 def test_under_load_as_many_requests_are_sent_at_once_as_asked(
@@ -318,7 +330,7 @@ def test_padding_is_corrected_by_what_the_server_counts(
 def test_a_wrong_command_is_one_sentence(
     flags: tuple[str, ...], words: str, root: Path, tmp_path: Path
 ) -> None:
-    found = ruler("doctor", "--dataset", root, "--out", tmp_path / "out", *flags)
-    assert found.code == 2
-    assert words in found.stderr
+    printed = ruler("doctor", "--dataset", root, "--out", tmp_path / "out", *flags)
+    assert printed.code == 2
+    assert words in printed.stderr
     assert not (tmp_path / "out").exists()

@@ -52,8 +52,8 @@ def changed(run: Path, out: Path, root: Path, change: Change, **settings: Any) -
 def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     """The exit code of `ruler doctor RUN`, its text on one line, and its JSON."""
     out = tmp_path / "seen.json"
-    found = ruler("doctor", run, "--json", out)
-    return found.code, " ".join(found.stdout.split()), json.loads(out.read_text())
+    printed = ruler("doctor", run, "--json", out)
+    return printed.code, " ".join(printed.stdout.split()), json.loads(out.read_text())
 
 
 def test_a_run_without_a_pattern_says_that_it_is_no_proof(run: Path, tmp_path: Path) -> None:
@@ -199,18 +199,18 @@ def test_a_damaged_line_is_one_sentence(
     kept = (copy / "vt_4k.jsonl").read_text().splitlines()
     record = line if "finish_reason" in line else json.loads(kept[0]) | line
     (copy / "vt_4k.jsonl").write_text("\n".join([*kept[1:], json.dumps(record)]) + "\n")
-    found = ruler("doctor", copy)
-    assert found.code == 2, found
-    assert words in " ".join(found.stderr.split())
+    printed = ruler("doctor", copy)
+    assert printed.code == 2, printed
+    assert words in " ".join(printed.stderr.split())
 
 
 def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Path) -> None:
     copy = changed(run, tmp_path / "R", root, lambda record, row: record)
     for path in copy.glob("*.jsonl"):
         path.unlink()
-    found = ruler("doctor", copy)
-    assert found.code == 2
-    assert "has 0 answers, too few to look at" in " ".join(found.stderr.split())
+    printed = ruler("doctor", copy)
+    assert printed.code == 2
+    assert "has 0 answers, too few to look at" in " ".join(printed.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -226,31 +226,31 @@ def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Pat
 def test_a_damaged_run_json_is_one_sentence(
     settings: dict[str, Any], words: str, run: Path, root: Path, tmp_path: Path
 ) -> None:
-    found = ruler("doctor", changed(run, tmp_path / "R", root, lambda r, row: r, **settings))
-    assert found.code == 2, found
-    assert words in " ".join(found.stderr.split())
+    printed = ruler("doctor", changed(run, tmp_path / "R", root, lambda r, row: r, **settings))
+    assert printed.code == 2, printed
+    assert words in " ".join(printed.stderr.split())
 
 
 def test_a_release_that_is_gone_is_asked_for(run: Path, root: Path, tmp_path: Path) -> None:
     session = {"source": str(tmp_path / "gone")}
     moved = changed(run, tmp_path / "R", root, lambda record, row: record, sessions=[session])
-    found = ruler("doctor", moved)
-    assert found.code == 2
-    assert "name its release with --dataset" in " ".join(found.stderr.split())
+    printed = ruler("doctor", moved)
+    assert printed.code == 2
+    assert "name its release with --dataset" in " ".join(printed.stderr.split())
     assert ruler("doctor", moved, "--dataset", root).code == 0
 
 
 def test_the_folder_of_an_examination_names_the_folders_below_it(tmp_path: Path) -> None:
     (tmp_path / "doctor.json").write_text("{}")
-    found = ruler("doctor", tmp_path)
-    assert found.code == 2
-    assert "name the answers of one way" in " ".join(found.stderr.split())
+    printed = ruler("doctor", tmp_path)
+    assert printed.code == 2
+    assert "name the answers of one way" in " ".join(printed.stderr.split())
 
 
 def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
-    found = ruler("doctor", tmp_path)
-    assert found.code == 2
-    assert "it has no run.json" in found.stderr
-    found = ruler("doctor", tmp_path / "nothing")
-    assert found.code == 2
-    assert "There is no folder" in found.stderr
+    printed = ruler("doctor", tmp_path)
+    assert printed.code == 2
+    assert "it has no run.json" in printed.stderr
+    printed = ruler("doctor", tmp_path / "nothing")
+    assert printed.code == 2
+    assert "There is no folder" in printed.stderr
