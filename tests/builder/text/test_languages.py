@@ -11,7 +11,6 @@ from ruler_builder.text.errata import applied, fix, identity, is_word
 from ruler_builder.text.languages import Language, read_language
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import Sources, Store, parse_choice
-from ruler_common.errors import RulerError
 from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
 from tests.nightly import mostly_nightly
@@ -85,16 +84,6 @@ def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -
     assert len(spoken.nouns) >= 60
     assert spoken.errata == ()
     assert len(read_language("en", own).nouns) == len(spoken.nouns)
-
-
-def test_an_unknown_language_is_refused(own: Sources) -> None:
-    with pytest.raises(RulerError, match="Unknown language 'xx'"):
-        read_language("xx", own)
-
-
-def test_a_language_without_a_stand_in_is_refused_with_the_remedy(own: Sources) -> None:
-    with pytest.raises(RulerError, match=r"no embedded text for 'niah-pl'.*languages en, zh"):
-        read_language("pl", own)
 
 
 # ---- Books -------------------------------------------------------------------------------------
