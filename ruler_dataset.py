@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import datasets
 
 __all__ = ["RulerError", "Unreachable", "check_files", "files_of", "load", "manifest_of"]
-_MOST_NAMED = 5  # configurations that an error lists
+MAX_NAMED = 5  # missing configurations that an error lists
 
 
 def files_of(
@@ -39,25 +39,37 @@ def files_of(
 ) -> list[str]:
     """Return the Parquet files of a configuration, relative to the release, in task order.
 
-    `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`. In
-    oneruler `all_8k` is all 26 languages, and no pair of two. With `partly` a group has the files
-    that are there. Raises RulerError for what is not there.
+    Args:
+        config: A configuration's name. In oneruler `all_8k` is all 26 languages, without the pairs
+            of two languages.
+        manifest: The release's manifest.
+        tokenizer: The tokenizer, instead of the name's suffix: `("vt_4k", …, "qwen2.5")` is
+            `vt_4k_qwen2.5`.
+        partly: Return those files of a group that the release has, instead of raising an error.
+
+    Raises RulerError if the release does not have the configuration.
     """
-    names = Names.in_manifest(manifest)
+    names = Names.from_manifest(manifest)
     tasks = names.configs(config, manifest["tokenizers"])
-    if tokenizer and tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
-        raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
-    tasks = [replace(task, tokenizer=tokenizer or task.tokenizer) for task in tasks]
+    if tokenizer:
+        if tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
+            raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
+        tasks = [replace(task, tokenizer=tokenizer) for task in tasks]
     paths = [task.path for task in tasks if task.path in manifest["files"]]
-    if len(paths) < len(tasks) and not (partly and paths):
-        lacking = [task.name for task in tasks if task.path not in paths]
-        first, more = ", ".join(lacking[:_MOST_NAMED]), len(lacking) - _MOST_NAMED
-        named = f": it lacks {first}{f' and {more} more' * (more > 0)}" if paths else ""
-        whole = tasks[0].name if len(tasks) == 1 else config
-        near = difflib.get_close_matches(whole, names.available(manifest), n=1) if not paths else []
-        named += f". Did you mean '{near[0]}'?" if near else "."
-        raise RulerError(f"This release holds no '{whole}'{named} What it holds: ruler list DIR")
-    return paths
+    if len(paths) == len(tasks) or (partly and paths):
+        return paths
+
+    name = tasks[0].name if len(tasks) == 1 else config
+    if paths:
+        missing = [task.name for task in tasks if task.path not in paths]
+        reason = f": it lacks {', '.join(missing[:MAX_NAMED])}"
+        if len(missing) > MAX_NAMED:
+            reason += f" and {len(missing) - MAX_NAMED} more"
+        reason += "."
+    else:
+        similar = difflib.get_close_matches(name, names.available(manifest), n=1)
+        reason = f". Did you mean '{similar[0]}'?" if similar else "."
+    raise RulerError(f"This release has no '{name}'{reason} What it holds: ruler list DIR")
 
 
 def load(
@@ -83,10 +95,10 @@ def load(
 
     if Path(root_or_repo).is_dir() and revision is not None:
         raise RulerError(f"'{root_or_repo}' is a folder: a revision belongs to a Hub repository.")
-    manifest, get = _open(root_or_repo, revision)
-    relative = files_of(config, manifest, tokenizer)
-    paths = [get(path) for path in relative]
-    check_files(paths, relative, manifest["files"], verify)
+    manifest, path_of = _open(root_or_repo, revision)
+    names = files_of(config, manifest, tokenizer)
+    paths = [path_of(name) for name in names]
+    check_files(paths, names, manifest["files"], verify)
     files = {SPLIT: [glob.escape(str(path)) for path in paths]}  # names, not patterns
     try:
         rows = datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
@@ -100,20 +112,20 @@ def load(
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:
     """Return the manifest of a release in a folder or on the Hub."""
-    return _open(root_or_repo, revision)[0]
+    manifest, _ = _open(root_or_repo, revision)
+    return manifest
 
 
-def _open(at: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str], Path]]:
-    """Return a release's manifest, and what gives the path of a file of it."""
-    root, repo = Path(at), str(at)
-    if root.is_dir():
+def _open(root_or_repo: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str], Path]]:
+    """Return a release's manifest, and a function that returns the local path of a file of it."""
+    root, repo = Path(root_or_repo), str(root_or_repo)
+    if root.exists():
         return read_manifest(root), root.joinpath
     if not is_repository(repo):
         raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")
-    there = hub_file(repo, MANIFEST, revision).parent
-    commit = there.name  # the cache keeps snapshots/<commit>/…: one state for all files
-    manifest = read_manifest(there)
-    return manifest, lambda path: hub_file(repo, path, commit)
+    snapshot = hub_file(repo, MANIFEST, revision).parent
+    commit = snapshot.name  # the cache keeps snapshots/<commit>/…: one state for all files
+    return read_manifest(snapshot), lambda path: hub_file(repo, path, commit)
 
 
 def check_files(
@@ -123,6 +135,8 @@ def check_files(
     for path, name in zip(paths, names, strict=True):
         if not path.is_file():
             raise RulerError(f"'{path}' is in the manifest but missing. Run: ruler verify DIR")
-        if verify and (found := sha256_of(path)) != files[name]["sha256"]:
-            raise RulerError(f"'{path}': expected sha256 {files[name]['sha256']}, found {found}.")
+        if verify:
+            digest, expected = sha256_of(path), files[name]["sha256"]
+            if digest != expected:
+                raise RulerError(f"'{path}': expected sha256 {expected}, but it has {digest}.")
         check_columns(path)

@@ -29,11 +29,14 @@ from typing import NamedTuple
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from ruler_builder.release.parquet import parquet_file, read_rows, rows_in_group
+import pyarrow.parquet as pq
+
+from ruler_builder.release.parquet import rows_in_group, rows_of, write_rows
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import parse_length
+from tests.in_process import ruler_command
 
 
 class Timed(NamedTuple):
@@ -46,7 +49,7 @@ class Timed(NamedTuple):
 
 def timed(*arguments: str) -> Timed:
     """Run a command of `ruler` and time it."""
-    command = ["/usr/bin/time", "-v", sys.executable, "-m", "ruler_release", *arguments]
+    command = ["/usr/bin/time", "-v", *ruler_command(*arguments)]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     clock = time.perf_counter() - start
@@ -62,11 +65,9 @@ def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
     seconds = 0.0
     for path, entry in read_manifest(root)["files"].items():
         group = rows_in_group(entry["max_length"])
-        rows = list(read_rows(root / path))
+        rows = list(rows_of(pq.ParquetFile(root / path)))
         start = time.process_time()
-        with parquet_file(folder / path, group, level.get(entry["task"], 9)) as file:
-            for row in rows:
-                file.add(row)
+        write_rows(folder / path, rows, group, level.get(entry["task"], 9))
         seconds += time.process_time() - start
     return seconds
 
@@ -99,7 +100,7 @@ def main() -> None:
         t, megabytes = 0.0, 0.0
         manifest = read_manifest(folder / "one")
         for path in manifest["files"]:
-            rows = read_rows(folder / "one" / path)
+            rows = rows_of(pq.ParquetFile(folder / "one" / path))
             texts = [row["input"] + row["answer_prefix"] for row in rows]
             megabytes += sum(map(len, texts)) / 1e6
             start = time.process_time()

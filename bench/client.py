@@ -19,9 +19,14 @@ import json
 import subprocess
 import sys
 
-from bench import instant_server
+from tests.model_server import VLLM, Reply, Request, answer, events, model_server
 
 CORES = 8
+PIECES = 128
+PIECE = {"index": 0, "text": " 4", "logprobs": None, "finish_reason": None}
+STREAM = events(
+    *[{"choices": [PIECE]}] * (PIECES - 1), {"choices": [{**PIECE, "finish_reason": "stop"}]}
+)
 BEGIN = """
 import json, resource, sys, tempfile
 from itertools import islice
@@ -85,6 +90,13 @@ def used(code: str, *arguments: str) -> tuple[float, float]:
     return seconds, megabytes
 
 
+def reply(request: Request) -> Reply:
+    """Answer at once: what remains is the client."""
+    if request.body.get("stream"):
+        return Reply(200, STREAM, {"Content-Type": "text/event-stream"})
+    return answer(" 42")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dataset")
@@ -102,9 +114,9 @@ def main() -> None:
     ]
     ways += [("lm-eval ids", THEIRS)] if asked.lm_eval else []
     first = None
-    with instant_server.started() as url:
+    with model_server(reply, [{**VLLM, "max_model_len": 10**8}]) as server:
         for way, code in ways:
-            same = (asked.dataset, asked.config, url, asked.tokenizer, way)
+            same = (asked.dataset, asked.config, server.url, asked.tokenizer, way)
             start, _ = used(code, *same, str(few))
             whole, megabytes = used(code, *same, str(asked.rows))
             row = (whole - start) / (asked.rows - few)

@@ -24,9 +24,8 @@ import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 from ruler_eval.gate.betting import THRESHOLD, evidence
-from ruler_eval.gate.plan import LOOK_EVERY
-from ruler_eval.run.plan import WAVE_OVER_LENGTHS
-from ruler_eval.score.intervals import noninferiority_interval, paired_mean
+from ruler_eval.gate.plan import LOOK_EVERY, WAVE_OVER_LENGTHS
+from ruler_eval.score.intervals import Stratum, noninferiority_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 100
@@ -74,7 +73,7 @@ def missed(drops: np.ndarray, verdict: Verdict, mean: float) -> tuple[bool, bool
         return bool(smaller[-1] >= THRESHOLD), bool(larger[-1] >= THRESHOLD)
     lengths = len(drops) // TASKS
     by_row = np.mean([drops[n * TASKS : (n + 1) * TASKS] for n in range(lengths)], axis=0)
-    low, high = noninferiority_interval(paired_mean(list(by_row)))
+    low, high = noninferiority_interval(paired_mean([Stratum.from_rows(rows) for rows in by_row]))
     return high < mean, low > mean
 
 

@@ -1,15 +1,16 @@
 """How often `ruler doctor` names the right fault, and how often it accuses a sound engine.
 
-    python -m bench.doctor [SEEDS] [SOUND]
+    python -m bench.doctor [ENGINES] [SOUND] [FIRST_SEED]
 
-Ten kinds of faults, each with SEEDS engines (20) of a skill from 50 to 99 %, which lose 10 points
+Ten kinds of faults, each with ENGINES engines (20) of a skill from 50 to 99 %, which lose 10 points
 where the fault strikes, 200 rows; then SOUND sound but noisy engines (200), in which up to a tenth
-of the rows are answered by a coin's flip. Exit code 1 if a kind is named in less than 95 %, or a
-sound engine is accused in more than 5 %.
+of the rows are answered by a coin's flip. Engines have the seeds from FIRST_SEED (0) on. Exit code
+1 if a kind is named in less than 95 %, or a sound engine is accused in more than 5 %.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections import Counter
@@ -19,8 +20,8 @@ import numpy as np
 
 from ruler_eval.doctor.asking import Asker
 from ruler_eval.doctor.examine import Examination
-from ruler_eval.doctor.judge import Verdict
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
 from tests.eval.doctor.sick_engine import (
     EXPECTED,
@@ -41,7 +42,7 @@ def examine(root: Path, engine: SickEngine, rows: int = 200) -> Verdict:
     asker.server = SickBackend(engine, "chat")
     with tempfile.TemporaryDirectory() as out:
         options = DoctorOptions(
-            dataset=str(root), out=Path(out), model="m", base_url="-", rows=rows, quiet=True
+            dataset=str(root), out=Path(out), model="m", base_url="-", rows=rows
         )
         return Examination(options, asker).run()
 
@@ -53,7 +54,11 @@ def named(verdict: Verdict) -> str:
 
 def main() -> None:
     """Print both tables."""
-    seeds, sound = (int(text) for text in (*sys.argv[1:], *("20", "200")[len(sys.argv) - 1 :]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("engines", nargs="?", type=int, default=20)
+    parser.add_argument("sound", nargs="?", type=int, default=200)
+    parser.add_argument("first_seed", nargs="?", type=int, default=0)
+    options = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as folder:
         root = write_release(Path(folder) / "ruler")
@@ -63,32 +68,37 @@ def main() -> None:
             for row in release.rows("niah_single_1_4k", ("index", "outputs"))
         }
         print("fault        named right   rows (median)   others named")
-        for fault, expected in EXPECTED.items():
-            found: Counter[str] = Counter()
+        for fault, expected in EXPECTED.items() if options.engines else ():
+            names: Counter[str] = Counter()
             rows = []
-            for seed in range(seeds):
-                skill = float(np.linspace(0.5, 0.99, seeds)[seed]) if seeds > 1 else 0.9
-                engine = SickEngine(values, seed=seed, skill=skill, fault=fault, near_ties=0.02)
+            for number, skill in enumerate(np.linspace(0.5, 0.99, options.engines)):
+                engine = SickEngine(
+                    values,
+                    seed=options.first_seed + number,
+                    skill=float(skill),
+                    fault=fault,
+                    near_ties=0.02,
+                )
                 verdict = examine(root, engine)
-                found[named(verdict)] += 1
+                names[named(verdict)] += 1
                 rows.append(verdict.rows)
-            share = found.pop(expected, 0) / seeds
-            good &= share >= MIN_NAMED
-            others = ", ".join(f"{name} {count}" for name, count in found.items())
-            print(f"{fault:12} {share:11.0%} {np.median(rows):15.0f}   {others}", flush=True)
+            right = names.pop(expected, 0)
+            good &= right >= MIN_NAMED * options.engines
+            others = ", ".join(f"{name} {count}" for name, count in names.items())
+            shown = f"{right} of {options.engines}"
+            print(f"{fault:12} {shown:>11} {np.median(rows):15.0f}   {others}", flush=True)
         outcomes: Counter[str] = Counter()
         accused: Counter[str] = Counter()
-        for seed in range(sound):
-            near_ties = float(np.linspace(*NEAR_TIES, sound)[seed])
+        for number, near_ties in enumerate(np.linspace(*NEAR_TIES, options.sound)):
+            seed = options.first_seed + number
             skill = float(np.random.default_rng(seed).uniform(0.5, 0.99))
-            engine = SickEngine(values, seed=seed, skill=skill, near_ties=near_ties)
+            engine = SickEngine(values, seed=seed, skill=skill, near_ties=float(near_ties))
             verdict = examine(root, engine)
             outcomes[verdict.outcome] += 1
             if verdict.outcome == "engine":
                 accused[verdict.findings[0].name] += 1
-        share = outcomes["engine"] / max(1, sound)
-        good &= share <= MAX_ACCUSED
-        print(f"\n{sound} sound engines: {dict(outcomes)}, accused {share:.1%} {dict(accused)}")
+        good &= outcomes["engine"] <= MAX_ACCUSED * options.sound
+        print(f"\n{options.sound} sound engines: {dict(outcomes)}, accused: {dict(accused)}")
     sys.exit(not good)
 
 

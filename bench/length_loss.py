@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ruler_eval.score.aggregates import length_loss
-from ruler_eval.score.intervals import interval
+from ruler_eval.score.intervals import Stratum, interval
 from ruler_eval.score.results import RowsByConfig, load, row_values
 
 TASKS = 13
@@ -100,7 +100,7 @@ def _unpaired(short: np.ndarray, long: np.ndarray) -> tuple[float, float]:
     """The difference of two independent means, from their own intervals (Zou and Donner, 2008)."""
     ends = []
     for table in (short, long):
-        bounds = interval(list(table))
+        bounds = interval([Stratum.from_rows(rows) for rows in table])
         assert bounds
         ends.append((float(table.mean()), *bounds))
     (one, low_one, high_one), (other, low_other, high_other) = ends

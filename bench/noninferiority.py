@@ -19,6 +19,7 @@ from scipy.stats import binom
 
 from ruler_eval.score.intervals import (
     PairedMean,
+    Stratum,
     noninferiority_interval,
     paired_interval,
     paired_mean,
@@ -43,7 +44,7 @@ def exact_errors(interval: Interval, rows: int, limit: float, gained: float) -> 
                 continue
             values = np.zeros(rows)
             values[:loss], values[rows - gain :] = 1.0, -1.0
-            low, high = interval(paired_mean([values]))
+            low, high = interval(paired_mean([Stratum.from_rows(values)]))
             below += both * (high < limit)
             above += both * (low > limit)
     return below, above
@@ -76,7 +77,7 @@ def simulated_errors(
     rng = np.random.default_rng(5)
     errors = np.zeros(4)
     for _ in range(RUNS):
-        found = paired_mean(draw(rng, rows, limit))
+        found = paired_mean([Stratum.from_rows(drops) for drops in draw(rng, rows, limit)])
         for place, interval in enumerate((paired_interval, noninferiority_interval)):
             low, high = interval(found)
             errors[2 * place : 2 * place + 2] += high < limit, low > limit

@@ -28,6 +28,7 @@ import ruler_eval.example
 from ruler_common.names import LENGTHS, parse_length
 from ruler_eval.example.write_example import FIRST_LINE, write_example
 from ruler_eval.frozen_release import Release
+from tests.in_process import ruler_command
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 70_200
 RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -38,7 +39,7 @@ def ruler(*arguments: object) -> tuple[float, float, int]:
     """Run the command; seconds of the processor and of the clock, and megabytes at most."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "ruler_release", *map(str, arguments)]
+    command = ruler_command(*arguments)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(command, check=True, env=environment, **quiet)
     clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -31,6 +31,7 @@ from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import LENGTHS
+from tests.in_process import ruler_command
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 BEYOND = ("256k", "512k", "1m")
@@ -115,7 +116,7 @@ def steps() -> Iterator[Step]:
 def run(*command: str | Path) -> Took:
     """Run a `ruler` command; what it and all processes that it started took."""
     begun, used, most = time.perf_counter(), cpu_of_children(), 0.0
-    process = subprocess.Popen([sys.executable, "-m", "ruler_release", *map(str, command)])
+    process = subprocess.Popen(ruler_command(*command))
 
     def watch() -> None:
         nonlocal most

@@ -10,26 +10,26 @@ python -m bench.run --tokenizer FOLDER    # also renders with a real chat templa
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
 import resource
-import subprocess
-import sys
 import tempfile
+import threading
 import time
 from dataclasses import replace
+from multiprocessing import Pipe, Process
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import datasets
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Beginning
 from ruler_eval.run.prompts import Prompter, load_tokenizer
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
+from tests.model_server import Reply, Request, answer, model_server
 
 AT_ONCE, DELAY = 200, 0.2
 """Requests at once, and seconds that the server waits before each answer."""
@@ -39,6 +39,18 @@ def clock(name: str, started: float, amount: float, unit: str, floor: float = 0)
     seconds = time.perf_counter() - started
     ratio = f", {seconds / floor:5.1f} times the floor" if floor else ""
     print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {unit}/s{ratio}")
+
+
+def serve(address: Connection) -> None:
+    """Answer each request after DELAY seconds, and send the base URL."""
+
+    def reply(_: Request) -> Reply:
+        time.sleep(DELAY)
+        return answer("x")
+
+    with model_server(reply) as server:
+        address.send(server.url)
+        threading.Event().wait()
 
 
 def main() -> None:
@@ -51,11 +63,6 @@ def main() -> None:
 
     row = small_release.niah_row(random.Random(0), 5500)  # about 128k tokens
     row = small_release.full_row(row, 0, "niah_single_1", 131072)
-    size = len(row["input"])
-    started = time.perf_counter()
-    for _ in range(rows):
-        Beginning.of(row["input"])
-    clock(f"ordering key, {size:,} characters", started, rows * size, "characters")
 
     if options.tokenizer:
         prompter = Prompter("prefill", load_tokenizer(options.tokenizer))
@@ -85,14 +92,10 @@ def main() -> None:
         many = small_release.write(
             Path(folder) / "many", rows=20 * rows, lines=40, only=("niah_single_1",)
         )
-        script = Path(small_release.__file__).with_name("failing_server.py")
-        server = subprocess.Popen(
-            [sys.executable, str(script), json.dumps({"answer": "x", "delay": DELAY})],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert server.stdout is not None
-        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        address, parent = Pipe()
+        server = Process(target=serve, args=(address,), daemon=True)  # its CPU is not the runner's
+        server.start()
+        url = parent.recv()
         model = model_options("m", base_url=url, concurrency=AT_ONCE)
         started = time.perf_counter()
         run(

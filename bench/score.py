@@ -59,7 +59,8 @@ def cases(rng: random.Random) -> dict[str, dict[str, object]]:
 def from_files_to_results(folder: Path, rng: random.Random) -> tuple[float, float]:
     """Return seconds from 78 files of the reference code to results.json, and of json.loads."""
     from ruler_common.names import LENGTHS, TASKS, parse_length
-    from ruler_eval.score.predictions import read
+    from ruler_eval.score.options import PredictionOptions
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.results import write
     from ruler_eval.score.scoring import score
 
@@ -75,7 +76,7 @@ def from_files_to_results(folder: Path, rng: random.Random) -> tuple[float, floa
                     line = {"index": index, "pred": text, "outputs": outputs, "others": {}}
                     file.write(json.dumps(line) + "\n")
     start = time.process_time()
-    write(score(read([folder])), folder / "results.json")
+    write(score(*open_predictions(PredictionOptions(folder))), folder / "results.json")
     seconds = time.process_time() - start
     start = time.process_time()
     for path in folder.glob("*/pred/*.jsonl"):

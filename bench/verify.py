@@ -16,6 +16,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from tests.in_process import ruler_command
+
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 LOOK = 0.25  # seconds between two looks at the memory
 
@@ -36,7 +38,7 @@ def memory_of(group: int) -> int:
 def ruler(*arguments: object) -> tuple[float, int]:
     """Run a command; seconds of the processor, and the most bytes of memory."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "ruler_release", *map(str, arguments)]
+    command = ruler_command(*arguments)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     ended, most = threading.Event(), [0]
     with subprocess.Popen(command, start_new_session=True, **quiet) as process:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ruler_builder.release.manifest import is_unfinished
+from ruler_builder.release.folder import is_unfinished
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release

@@ -1,6 +1,6 @@
 """The names of a release: datasets, tasks, groups, lengths, languages and configurations.
 
-    Names.of("oneruler").parse("niah_none_64k_pl").path    # data/tekken/64k/pl/niah_none.parquet
+    Names.standard("oneruler").parse("cwe_hard_8k_pl").path    # data/tekken/8k/pl/cwe_hard.parquet
 
 Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section 2.
 """
@@ -140,7 +140,7 @@ class Config:
     instruction_language: str = "en"
 
     @classmethod
-    def of(cls, dataset: str, entry: FileEntry) -> Config:
+    def from_entry(cls, dataset: str, entry: FileEntry) -> Config:
         """Return the configuration of one file of a manifest."""
         return cls(
             dataset,
@@ -191,13 +191,13 @@ class Names:
     languages: tuple[str, ...] = LANGUAGES
 
     @classmethod
-    def of(cls, dataset: str) -> Names:
+    def standard(cls, dataset: str) -> Names:
         """Return the standard names of `ruler` or `oneruler`."""
         check_name("dataset", dataset, TASKS)
         return cls(dataset, TASKS[dataset], GROUPS[dataset])
 
     @classmethod
-    def in_manifest(cls, manifest: Manifest) -> Names:
+    def from_manifest(cls, manifest: Manifest) -> Names:
         """Return the names a release was built with."""
         groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
@@ -231,18 +231,23 @@ class Names:
         single = [self.parse(file["config"]) for file in manifest["files"].values()]
         return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
 
-    def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
+    def whole_languages(
+        self, groups: Iterable[tuple[Config, list[Config]]]
+    ) -> list[tuple[str, list[Config]]]:
         """Return ONERULER's `all_8k` with its configurations, if all 26 languages are complete.
 
-        A mean over fewer languages is another number, so it has no name.
+        A mean over fewer languages is another number, so it has no name. `groups` are those of
+        `whole_groups`.
         """
-        found: dict[str, list[Config]] = {}
-        for group, members in self.whole_groups(configs) if self.dataset == "oneruler" else ():
+        if self.dataset != "oneruler":
+            return []
+        languages: dict[str, list[Config]] = {}
+        for group, members in groups:
             if group.task == "all" and group.language == group.instruction_language:
                 suffix = group.name.removeprefix(f"all_{group.length}_{group.language}")
-                found.setdefault(f"all_{group.length}{suffix}", []).extend(members)
-        whole = len(LANGUAGES) * len(self.groups.get("all", ()))
-        return [(name, members) for name, members in found.items() if len(members) == whole]
+                languages.setdefault(f"all_{group.length}{suffix}", []).extend(members)
+        complete = len(LANGUAGES) * len(self.groups.get("all", ()))
+        return [pair for pair in languages.items() if len(pair[1]) == complete]
 
     def configs(self, name: str, tokenizers: Collection[str] = ()) -> list[Config]:
         """Return the single-task configurations of a name: of a task, or of a group's tasks.

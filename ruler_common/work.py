@@ -6,15 +6,12 @@ import ctypes
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
-
-OnBytes = Callable[[int], Any]  # called with the bytes that are there so far
-
 
 _MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
 

@@ -59,7 +59,7 @@ def configurations(given: Mapping[str, Any], incomplete: str) -> list[str]:
     release = str(given.get("dataset") or given.get("source") or "")
     if release and (Path(release) / "manifest.json").is_file():
         manifest = read_manifest(Path(release))
-        return _going_on(incomplete, sorted(Names.in_manifest(manifest).available(manifest)))
+        return _going_on(incomplete, sorted(Names.from_manifest(manifest).available(manifest)))
     dataset = "oneruler" if "oneruler" in release else "ruler"
     names = (*GROUPS[dataset], *TASKS[dataset])
     return _going_on(

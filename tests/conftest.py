@@ -16,9 +16,8 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
@@ -256,24 +255,12 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
     return lambda kind: once(f"tokenizers/{kind}", lambda folder: train(kind, folder))
 
 
-class Silent:
-    """Keeps the progress of a build and shows nothing."""
-
-    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
-        """Begin the work on `files` files of `tokens` tokens."""
-        self.plan, self.made = (files, tokens, kept), 0
-
-    def finished(self, tokens: int) -> None:
-        """Count a file of `tokens` tokens as finished."""
-        self.made += tokens
-
-
 @pytest.fixture(scope="session")
 def release(once: Once) -> Path:
     """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
 
     def make(root: Path) -> None:
-        build(BuildOrder(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
+        build(BuildOptions(root, lengths=("4k",), samples=20, sources=("embedded",)))
 
     return once("release/ruler", make)
 
@@ -343,8 +330,8 @@ def suite_release(once: Once) -> Callable[[str], Path]:
             suite = root.with_name("optional.toml")
             suite.write_text(OPTIONAL, encoding="utf-8")
         sources = ("embedded",)
-        order = BuildOrder(root, lengths=lengths, samples=2, sources=sources, suite=suite)
-        build(order, Silent())
+        order = BuildOptions(root, lengths=lengths, samples=2, sources=sources, suite=suite)
+        build(order)
 
     return lambda name: once(f"{name}/ruler", make)
 
@@ -357,15 +344,15 @@ def oneruler(once: Once) -> Path:
     """
 
     def make(root: Path) -> None:
-        order = BuildOrder(
+        order = BuildOptions(
             root,
             suite="oneruler",
             lengths=("8k",),
-            languages=LanguageChoice(("en", "zh", "en-zh", "zh-en")),
+            languages=("en", "zh", "en-zh", "zh-en"),
             samples=6,
             sources=("embedded",),
         )
-        build(order, Silent())
+        build(order)
 
     return once("oneruler/oneruler", make)
 

@@ -1,21 +1,25 @@
-"""Write a release by hand: its files, and the fields of a manifest that a test does not need."""
+"""Write a release by hand, without the builder: its files and a whole manifest.
+
+write_release(root, {Config("ruler", "vt", "4k"): rows}, groups={"all": ["vt"]})
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ruler_common.files import sha256_of
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from ruler_common.rows import canary_of, features
 
 _ENTRY = {
     "most_rows": None,
-    "tokens": {"min": 0, "mean": 0.0, "max": 0},
     "fill": 1.0,
-    "unit": 0,
+    "unit": 1,
     "exhausted": 0,
     "repeats": 0,
     "counted_by": "tiktoken 0.9",
@@ -24,54 +28,56 @@ _ENTRY = {
     "rows_sha256": "",
 }
 _TOKENIZER = {"spec": "", "title": "", "library": "", "version": ""}
-_LANGUAGE = {
-    "parts": {},
-    "cwe": "",
-    "none_word": "",
-    "separator": " ",
-    "stop": ".",
-    "nouns": [],
-    "errata": [],
-}
 
 
-def whole(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest with every field, its own where it has them."""
-    found = {
+def write_release(
+    root: Path,
+    tables: Mapping[Config, Sequence[Mapping[str, Any]]],
+    entry: Mapping[str, Any] | None = None,
+    **manifest: Any,
+) -> Path:
+    """Write a release.
+
+    Args:
+        root: Its folder.
+        tables: The rows of each configuration.
+        entry: Fields of every file's entry in the manifest.
+        manifest: Fields of the manifest. Of `tasks` the names are enough; by default they are
+            those of the tables.
+    """
+    files = {config.path: _write_file(root, config, rows) for config, rows in tables.items()}
+    dataset = next(iter(tables)).dataset
+    tasks = manifest.get("tasks")
+    if not isinstance(tasks, dict):
+        budgets = {config.task: rows[0]["max_new_tokens"] for config, rows in tables.items()}
+        tasks = {
+            task: {"family": "niah", "max_new_tokens": budgets.get(task, 128)}
+            for task in tasks or budgets
+        }
+    fields = {
+        "format": 1,
+        "dataset": dataset,
         "data_version": "1.0.0",
-        "canary": canary_of(manifest.get("dataset", "ruler"), "1.0.0"),
+        "canary": canary_of(dataset, "1.0.0"),
         "builder_version": "0.1.0",
         "seed": 0,
         "reserve": 128,
-        "families": {},
+        "families": {task["family"]: {} for task in tasks.values()},
+        "groups": {},
         "sources": {},
         "words": {},
         "languages": {},
-        "tokenizers": {},
+        "tokenizers": {config.tokenizer: _TOKENIZER for config in tables},
         **manifest,
+        "tasks": tasks,
+        "files": {path: {**found, **(entry or {})} for path, found in files.items()},
     }
-    files = {path: {**_ENTRY, **entry} for path, entry in found["files"].items()}
-    tokenizers = {entry["tokenizer"]: {} for entry in files.values()} | found["tokenizers"]
-    tasks = found["tasks"]
-    described = {
-        task: {"family": "niah", **(tasks[task] if isinstance(tasks, dict) else {})}
-        for task in tasks
-    }
-    families = {task["family"]: {} for task in described.values()} | found["families"]
-    languages = found["languages"].items()
-    return found | {
-        "files": files,
-        "tasks": described,
-        "families": families,
-        "tokenizers": {name: {**_TOKENIZER, **about} for name, about in tokenizers.items()},
-        "languages": {code: {"code": code, **_LANGUAGE, **worded} for code, worded in languages},
-    }
+    (root / MANIFEST).write_text(json.dumps(fields), encoding="utf-8")
+    return root
 
 
-def write_file(
-    root: Path, config: Config, rows: Sequence[Mapping[str, Any]], **entry: Any
-) -> dict[str, Any]:
-    """Write a configuration's Parquet file into a release; its entry, with these fields."""
+def _write_file(root: Path, config: Config, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Write a configuration's Parquet file into a release; its entry of the manifest."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -82,7 +88,10 @@ def write_file(
     rows = [{**canary, **row} for row in rows]
     table = pa.Table.from_pylist(rows, schema=features().arrow_schema)
     pq.write_table(table, path, row_group_size=50)
+    lengths = [row["length"] for row in rows]
     return {
+        **_ENTRY,
+        "tokens": {"min": min(lengths), "mean": sum(lengths) / len(rows), "max": max(lengths)},
         "config": config.name,
         "task": config.task,
         "tokenizer": config.tokenizer,
@@ -94,5 +103,4 @@ def write_file(
         "bytes": path.stat().st_size,
         "sha256": sha256_of(path),
         "rows_sha256": digest.hexdigest(),
-        **entry,
     }

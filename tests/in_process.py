@@ -1,7 +1,10 @@
-"""Run `ruler` in this process: what a process of its own would print and return, without its start.
+"""Run `ruler`, in this process or as a process.
 
-That it does the same as a real process is shown where commands are run as users write them: the
-README's, the wheel's, the card's.
+    done = ruler("list", root)                     # what a process would print and return
+    subprocess.run(ruler_command("list", root))    # a process, where a signal or a start matters
+
+That both do the same is shown where commands are run as users write them: the README's, the
+wheel's, the card's.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ import ruler_release.app
 class Printed(NamedTuple):
     """How a command ended, and what it printed."""
 
-    code: Any
     stdout: str
     stderr: str
+    code: Any
 
 
 @contextlib.contextmanager
@@ -54,4 +57,9 @@ def ruler(*arguments: object, cwd: Path | None = None) -> Printed:
             ruler_release.app.main()
         except SystemExit as end:
             code = end.code or 0
-    return Printed(code, out.getvalue(), err.getvalue())
+    return Printed(out.getvalue(), err.getvalue(), code)
+
+
+def ruler_command(*arguments: object) -> list[str]:
+    """Return the command line of `ruler ARGUMENTS` as a process."""
+    return [sys.executable, "-m", "ruler_release", *map(str, arguments)]

@@ -15,7 +15,7 @@ import yaml
 from ruler_eval.run.records import read_lines
 from tests.documents import blocks
 from tests.eval.run import small_release
-from tests.test_readme import serving
+from tests.model_server import answer_from_prompt, model_server
 
 PAGE = "docs/many_machines.md"
 
@@ -91,9 +91,9 @@ def test_one_client_runs_against_the_address_that_vllm_serves(
 ) -> None:
     script = blocks(PAGE, "Behind one address", "bash")[0]
     script = script.replace("all_4k", "all_4k --skip-missing").replace('--tokenizer "$MODEL"', "")
-    with serving() as url:
+    with model_server(answer_from_prompt) as server:
         shell(
-            script.replace("http://localhost:8000/v1", url),
+            script.replace("http://localhost:8000/v1", server.url),
             {"vllm": 'echo "$@" > served; exec sleep 300', "curl": ""},
             MODEL="m",
         )

@@ -162,23 +162,6 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
 
 
 @pytest.mark.nightly
-def test_the_tests_of_families_hold_for_a_family_added_by_the_recipe(extended: Path) -> None:
-    places = {str((extended / path).parent) for path in PACKAGES.values()}
-    tests = ("tests/builder/tasks/test_registry.py", "tests/builder/tasks/test_tasks.py")
-    chosen = ("-k", "frozen or hash_seed or registry")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-q", *tests, *chosen],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
-        capture_output=True,
-        text=True,
-        cwd=extended,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert NAME in run(extended, "build --help")
-
-
-@pytest.mark.nightly
 def test_rows_that_are_not_what_the_manifest_says_are_named(extended: Path) -> None:
     run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
     path = extended / "work/other/manifest.json"

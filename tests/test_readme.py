@@ -7,8 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +15,9 @@ import pytest
 from tests import documents
 from tests.conftest import Once
 from tests.documents import ROOT, blocks, sections
+from tests.model_server import answer_from_prompt, model_server
 
 FIRST_LOOK = "examples/first_look.ipynb"
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """An OpenAI-compatible server on loopback that answers as the oracle does; its base URL."""
-    script = ROOT / "tests/eval/run/failing_server.py"
-    process = subprocess.Popen(
-        [sys.executable, str(script), "{}"], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
-    try:
-        assert process.stdout is not None
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="session")
@@ -170,11 +154,13 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
     (inspect,) = blocks("docs/other_tools.md", "Inspect", "bash")
     inspect = inspect.replace("all_4k", "vt_4k")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
+    with model_server(
+        answer_from_prompt
+    ) as server:  # a server in vLLM's place: tests/vllm has a real one
         shown = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", inspect],
             cwd=beside,
-            env={**os.environ, "PATH": path, "MODEL": "m", "VLLM_BASE_URL": url},
+            env={**os.environ, "PATH": path, "MODEL": "m", "VLLM_BASE_URL": server.url},
             check=True,
             capture_output=True,
             text=True,

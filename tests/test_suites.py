@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES, usual_of
-from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
     SUITE_DIGESTS,
@@ -22,13 +21,13 @@ from ruler_common.manifest import (
     read_manifest,
     suite_digest,
 )
-from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.page.score_section import curves
 from ruler_eval.report.page.task_section import complexity
-from tests.conftest import SUITE_LENGTHS, Silent
-from tests.eval.scoring_helpers import ruler
+from ruler_release.api import verify
+from tests.conftest import SUITE_LENGTHS
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 DIGESTS = {
@@ -125,26 +124,10 @@ def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(
     assert "\n\n\n\nMemorize and track" in heads[0]
 
 
-def test_cwe_of_2024_has_no_space_before_the_examples_answer(
-    suite_release: Callable[[str], Path],
-) -> None:
-    for row in Release.open(str(suite_release("ruler_2024"))).rows("cwe_4k", ("input",)):
-        assert "that appear most often in the list are:1. " in row["input"]
-
-
-def test_decimal_lengths_are_named_by_their_tokens(suite_release: Callable[[str], Path]) -> None:
-    manifest = read_manifest(suite_release("ruler_decimal"))
-    assert {entry["max_length"] for entry in manifest["files"].values()} == {4000}
-    assert "vt_4000" in {entry["config"] for entry in manifest["files"].values()}
-    assert read_suite("ruler_decimal").lengths[-1] == "128000"
-    assert [length_name(tokens) for tokens in (128_000, 131_072, 0)] == ["128000", "128k", "0k"]
-    assert parse_length("128000") != parse_length("128k")
-
-
 def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path: Path) -> None:
-    order = BuildOrder(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
+    order = BuildOptions(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
     with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
-        build(order, Silent())
+        build(order)
 
 
 def test_thresholds_are_for_the_papers_tasks_at_its_lengths(
@@ -217,20 +200,3 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     (dashed,) = [record for chart in charts for record in chart.records if record["is_dashed"]]
     assert (dashed["task"], dashed["length"]) == ("qa_1_no_documents", "0K")
     assert curves(page)[0].title == "Score at 4K by category"  # 0k is not a window
-
-
-def test_the_cards_say_what_is_other_than_in_ruler(
-    suite_release: Callable[[str], Path], release: Path
-) -> None:
-    cards = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
-    text = {name: (root / "README.md").read_text(encoding="utf-8") for name, root in cards.items()}
-    assert [name for name in text if "`0k` is the control" in text[name]] == [
-        "ruler_2024",
-        "ruler_complexity",
-    ]
-    assert [name for name in text if "`4000` is 4,000" in text[name]] == ["ruler_decimal"]
-    assert [name for name in text if "- `layout`: `2025`" in text[name]] == ["ruler_2024"]
-    assert [name for name in text if "- `no_documents`:" in text[name]] == ["ruler_complexity"]
-    names = (cards["ruler_2024"] / "eval.yaml").read_text(encoding="utf-8")
-    assert "all_4k" in names
-    assert "0k\n" not in names

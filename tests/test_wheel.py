@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hub.client import environment
-from tests.hub.stand_in import StandIn
 from tests.project import PACKAGES, ROOT
 
 TOPS = {path.partition("/")[0] for path in PACKAGES.values()}
@@ -62,54 +59,3 @@ def test_the_wheel_holds_every_file_of_the_checkout(wheel: Path) -> None:
     assert {
         f"{name}/py.typed" for name in ("ruler_common", "ruler_builder", "ruler_eval")
     } <= packages
-
-
-@pytest.mark.nightly
-def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push_beside_a_users_own_packages(
-    wheel: Path, tmp_path: Path
-) -> None:
-    venv, far = tmp_path / "venv", tmp_path / "far"
-    for name in ("eval", "builder"):  # a user's own packages, beside which everything runs
-        (far / name).mkdir(parents=True)
-        (far / name / "__init__.py").touch()
-    (far / "eval/score_mine.py").write_text("score = 100.0\n")
-    run(sys.executable, "-m", "venv", "--without-pip", venv, cwd=tmp_path)
-    python = venv / "bin/python"
-    (site,) = venv.glob("lib/python*/site-packages")
-    # The dependencies are those of this environment; its own .pth files, and with them an editable
-    # installation of the project, are not read.
-    others = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "dependencies.pth").write_text("".join(f"{path}\n" for path in others))
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
-    run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=far)
-    hub = StandIn()
-    env = environment(hub.url, tmp_path / "home", RULER_MIRROR=None, PYTHONPATH=None)
-    code = "import builder, eval.score_mine, ruler_eval, ruler_builder as b; print(b.__file__)"
-    where = run(python, "-c", code, cwd=far, env=env)
-    assert Path(where.strip()).is_relative_to(site)
-    ruler = venv / "bin/ruler"
-    shown = run(ruler, "quickstart", cwd=far, env={**env, "HF_HUB_OFFLINE": "1"})
-    assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in shown
-    assert (far / "runs/quickstart/results.json").is_file()
-    shown = run(ruler, "push", "ruler-quickstart", "--repo", "org/ruler", cwd=far, env=env)
-    assert "Verified: 13 files." in shown
-    shown = run(ruler, "push", "--metric", "--repo", "org/ruler_score", cwd=far, env=env)
-    assert "Tagged" in shown
-    assert len(hub.repos) == 2
-    hub.close()
-
-
-@pytest.mark.nightly
-def test_the_files_are_found_where_an_installer_moved_them(wheel: Path, tmp_path: Path) -> None:
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    target = tmp_path / "target"
-    run(*pip, "install", "--no-deps", "--no-index", "--target", target, wheel, cwd=tmp_path)
-    code = "from ruler_builder import project_files as p; print(p.project_file('CITATION.cff'))"
-    env = {**os.environ, "PYTHONPATH": str(target)}
-    found = Path(run(sys.executable, "-c", code, cwd=tmp_path, env=env).strip())
-    assert found == target / SHARE / "CITATION.cff"
-    shutil.rmtree(target / SHARE)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True
-    )
-    assert "has no CITATION.cff: install it again" in done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_builder.suites import suite_names
+from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
 ENGINES = ("processes", "ray")
@@ -136,6 +137,8 @@ class BuildOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.address and self.engine != "ray":
+            raise RulerError("--address is that of a Ray cluster: add --engine ray.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,7 @@
-"""One answer to one row, as any prediction file holds it."""
+"""One answer to one row, and the configuration that the row is of.
+
+read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of, parse_length
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
@@ -101,3 +107,71 @@ class Prediction:
     def failed(self) -> bool:
         """Whether there is no answer to score: an error, or a prompt that did not fit."""
         return self.error is not None or self.finish_reason in FAILED
+
+
+# ---- Configurations ---------------------------------------------------------------------------
+
+ABLATION = "niah_single_nonone"
+"""The task of ONERULER's Figure 14, which belongs to none of its groups."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredConfig:
+    """The configuration of scored rows."""
+
+    dataset: str
+    task: str
+    length: str  # a name (`4k`) or a number of tokens (`10000`)
+    max_length: int  # tokens
+    tokenizer: str | None  # the one that the rows were fitted with; None if unknown
+    language: str  # of the text
+    instruction_language: str
+
+    @property
+    def languages(self) -> str:
+        """`pl`, or `en-ko` if the languages of text and instruction differ."""
+        return languages_of(vars(self))
+
+
+def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
+    """Read a configuration name, whose length may also be a number of tokens.
+
+    Args:
+        names: the names of the data set.
+        name: the configuration name.
+        of_release: whether the rows are those of a release. In files of other tools a name without
+            a tokenizer does not mean the default tokenizer: it is unknown.
+
+    Raises:
+        RulerError: for a name that is not a configuration.
+    """
+    tasks = "|".join(map(re.escape, names.tasks))
+    match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
+    if match and names.dataset == "ruler" and is_length(match["tokens"], names.dataset):
+        match = None  # a length such as 4096, which has a name (4k)
+    config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
+    facts = {**vars(config), "max_length": config.max_length}
+    if match:
+        facts |= {"length": match["tokens"], "max_length": int(match["tokens"])}
+    if not of_release and config.tokenizer == DEFAULT_TOKENIZER:
+        facts["tokenizer"] = None
+    return ScoredConfig(**facts)
+
+
+def dataset_of(name: str) -> str:
+    """Return the data set of a configuration name, "ruler" or "oneruler".
+
+    The names of ONERULER have a language: `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are
+    ONERULER's, `vt_4k_qwen2.5` is RULER's.
+    """
+    match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
+    tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}
+    return "oneruler" if match and match[1] in tasks else "ruler"
+
+
+def is_length(name: str, dataset: str) -> bool:
+    """Return whether a text is a name of a length."""
+    try:
+        return parse_length(name, dataset) >= 0
+    except RulerError:
+        return False

@@ -17,7 +17,7 @@ rules = importlib.import_module(type(metric).__module__)
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:
-    """Score one row; references are given one a line, and a language marks ONERULER."""
+    """Score one row; references are given one per line; a language means ONERULER."""
     outputs = [line for line in references.splitlines() if line]
     try:
         result: dict[str, Any] = rules.compute(
@@ -44,7 +44,7 @@ page = gr.Interface(
     fn=score,
     inputs=[
         gr.Textbox(label="prediction", lines=3),
-        gr.Textbox(label="references, one a line", lines=3),
+        gr.Textbox(label="references, one per line", lines=3),
         gr.Dropdown(list(tasks), label="task"),
         gr.Dropdown(["", *rules.ANSWER_TAGS], label="language (ONERULER only)"),
     ],

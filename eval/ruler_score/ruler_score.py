@@ -87,7 +87,7 @@ for long-context predictions, 0 to 100, with a strict variant.
 """
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions: list of strings, one a row; reasoning (<think>…</think>) is removed and counted.
+    predictions: list of strings, one per row; reasoning (<think>…</think>) is removed and counted.
     references: list of lists of strings, the `outputs` of the rows.
     tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
     languages: ISO 639-1 code of each row's instruction; needed for ONERULER, None for RULER.
@@ -185,7 +185,7 @@ def _column(name: str, values: Sequence[str | None] | None, rows: int) -> list[s
         raise ValueError(f"{name} is a string; give a list with one item a row.")
     column: list[str | None] = [None] * rows if values is None else list(values)
     if len(column) != rows:
-        raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one a row.")
+        raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one per row.")
     for row, value in enumerate(column):  # the missing value of a pandas column is a nan
         if not (value is None or isinstance(value, str)):
             raise ValueError(f"{name}[{row}] is {value!r}: give a string, or None.")

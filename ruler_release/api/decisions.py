@@ -74,6 +74,8 @@ def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
         **_given(options),
         "progress": options.progress,
     }
+    if options.dataset is not None and options.data_revision is None:
+        run["data_revision"] = None  # the base's is of another repository
     template = base["run"].get("chat_template")
     if template and options.chat_template is None:
         raise RulerError(

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ruler_builder.options import BuildOptions, VerifyOptions
-from ruler_common.options import Place, paths, several
+from ruler_common.options import Place
 from ruler_release.api.calls import takes
 
 if TYPE_CHECKING:
     import datasets
 
     from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildOrder
     from ruler_builder.verify.verify import VerifyReport
 
 
@@ -31,48 +29,9 @@ def build(options: BuildOptions) -> Built:
     files are new. Raises RulerError. With several workers a script needs
     `if __name__ == "__main__":` around its calls.
     """
-    return build_release(options)
+    from ruler_builder.release.build import build
 
-
-def build_release(options: BuildOptions) -> Built:
-    """Build what the options ask for and the release does not have yet."""
-    from ruler_builder.release.build import build as build_order
-    from ruler_common.terminal import files_bar
-
-    with files_bar("Building", options.progress) as bar:
-        return build_order(build_order_of(options), bar)
-
-
-def build_order_of(options: BuildOptions) -> BuildOrder:
-    """Return the order that the options make. Raises RulerError for a folder of a language."""
-    from ruler_builder.release.plan import BuildOrder
-    from ruler_builder.text.language_choice import LanguageChoice
-    from ruler_builder.text.language_folder import language_folders, restrictions
-
-    custom_sources = language_folders(paths(options.language_folders))
-    return BuildOrder(
-        Path(options.root),
-        suite=options.suite,
-        tokenizers=several(options.tokenizers),
-        lengths=several(options.lengths),
-        tasks=several(options.tasks),
-        languages=LanguageChoice(
-            several(options.languages),
-            options.instruction_language,
-            options.skip_restricted,
-            restrictions(custom_sources),
-        ),
-        samples=options.samples,
-        seed=options.seed,
-        reserve=options.reserve,
-        workers=options.workers,
-        mirror=Path(options.mirror) if options.mirror else None,
-        sources=several(options.sources),
-        skip_impossible=options.skip_impossible,
-        engine=options.engine,
-        address=options.address,
-        custom_sources=custom_sources,
-    )
+    return build(options)
 
 
 @takes(VerifyOptions)
@@ -83,24 +42,9 @@ def verify(options: VerifyOptions) -> VerifyReport:
     one of the frozen ones or was built again and is the same. Raises RulerError if there is no
     release, its manifest is damaged, or a given tokenizer differs.
     """
-    return verify_release(options)
+    from ruler_builder.verify.verify import verify
 
-
-def verify_release(options: VerifyOptions) -> VerifyReport:
-    """Verify what the options name."""
-    from ruler_builder.verify.verify import verify as verify_folder
-    from ruler_common.terminal import files_bar
-
-    with files_bar("Verifying", options.progress) as bar:
-        return verify_folder(
-            Path(options.root),
-            options.workers,
-            Path(options.mirror) if options.mirror else None,
-            several(options.tokenizers),
-            options.audit,
-            language_folders=paths(options.language_folders),
-            bar=bar,
-        )
+    return verify(options)
 
 
 def load(

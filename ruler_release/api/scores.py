@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Place, paths, several
 from ruler_eval.report.options import ReportOptions
-from ruler_eval.score.options import PredictionOptions, ScoreOptions
+from ruler_eval.score.options import ScoreOptions
 from ruler_release.api.calls import takes
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
     from ruler_eval.analysis.seeds import SeedComparison
-    from ruler_eval.score.predictions import PredictionSource
-    from ruler_eval.score.results import Results
+    from ruler_eval.score.results import Compat, CutRule, Results
 
 
 @takes(ScoreOptions)
@@ -38,14 +37,17 @@ def score_files(options: ScoreOptions) -> Results:
     from ruler_common.terminal import announce, steps
     from ruler_eval.score import scoring
     from ruler_eval.score.aggregates import parse_baseline
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.results import write
     from ruler_eval.score.row_score import ScoringRules
 
-    rules = ScoringRules.parse(options.compat, options.cut, options.partial)
+    rules = ScoringRules(
+        cast("Compat | None", options.compat), cast("CutRule", options.cut), options.partial
+    )
     baseline = parse_baseline(options.threshold)
     if options.progress:
         announce("Reading the predictions")
-    predictions, release = prediction_source(options).open(paths(options.files))
+    predictions, release = open_predictions(options)
     dataset = release.dataset if release else predictions.names.dataset
     claimed = None if options.claimed is None else parse_length(options.claimed.lower(), dataset)
     bar = functools.partial(steps, label="Scoring", quiet=not options.progress)
@@ -60,22 +62,6 @@ def results_path(options: ScoreOptions) -> Path | None:
     from ruler_eval.score.predictions import results_place
 
     return Path(options.out) if options.out else results_place(paths(options.files))
-
-
-def prediction_source(options: PredictionOptions) -> PredictionSource:
-    """Return what opens the predictions that the options name."""
-    from ruler_eval.score.predictions import PredictionSource
-
-    return PredictionSource(
-        dataset=None if options.dataset is None else str(options.dataset),
-        revision=options.revision,
-        length=options.length,
-        tokenizer=options.tokenizer,
-        config=options.config,
-        references=Path(options.references) if options.references else None,
-        name=options.name,
-        columns=options.columns,
-    )
 
 
 def compare(

@@ -10,7 +10,7 @@ from ruler_common.options import Option
 from ruler_common.terminal import command_line
 from ruler_common.text import number_of
 from ruler_eval.run.options import RunOptions
-from ruler_release.commands.run import next_step, run_and_show
+from ruler_release.commands.run import run_and_show
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,13 @@ def read(options: BatchReadCommand) -> None:
     from ruler_eval.run.backends.batch import options_to_read
 
     summary = run_and_show(options_to_read(options.run, options.answers))
-    print(next_step(summary, options.run))
+    if summary.missing:
+        print("Next: write the missing rows again with the same `ruler batch write`")
+    elif summary.total["error"]:
+        print(
+            "Next: write the failed rows again with the same `ruler batch write` and --retry-failed"
+        )
+    else:
+        print(f"Next: {command_line('ruler', 'score', options.run)}")
     if summary.total["error"] or summary.missing:
         raise SystemExit(1)

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
-from ruler_common.files import check_writable
 from ruler_common.options import Option
 
 if TYPE_CHECKING:
-    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.release.plan import BuildPlan
 
 _MANY_ROWS = 10_000
 
@@ -32,24 +31,23 @@ def build(options: BuildCommand) -> None:
 
     Example: ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k
     """
-    from ruler_builder.release.plan import size_of
-    from ruler_release.api.releases import build_order_of, build_release
+    from ruler_builder.release.build import build
     from ruler_release.tables import release_tables
 
-    check_writable(Path(options.root))
-    size = size_of(build_order_of(options))
-    release_tables.show_size(size)
-    if options.lengths == "all" and not options.yes and size.rows > _MANY_ROWS:
-        _ask(size)
-    built = build_release(replace(options, progress=True))
+    def confirm(plan: BuildPlan) -> None:
+        release_tables.show_size(plan)
+        if options.lengths == "all" and not options.yes and plan.rows > _MANY_ROWS:
+            _ask(plan.rows)
+
+    built = build(replace(options, progress=True), confirm)
     release_tables.show_built(Path(options.root), built)
 
 
-def _ask(size: BuildSize) -> None:
+def _ask(rows: int) -> None:
     """Let a user at a terminal decide; without a terminal raise RulerError."""
     if not sys.stdin.isatty():
         raise RulerError(
-            f"Without --lengths this makes {size.rows:,} rows: name lengths, such as "
+            f"Without --lengths this makes {rows:,} rows: name lengths, such as "
             "--lengths 4k,8k, or add --yes."
         )
     if input("Make them all? [y/N]: ").strip().lower() not in ("y", "yes"):
@@ -93,10 +91,10 @@ def verify(options: VerifyCommand) -> None:
 
     Example: ruler verify ruler
     """
-    from ruler_release.api.releases import verify_release
+    from ruler_builder.verify.verify import verify
     from ruler_release.tables import release_tables
 
-    report = verify_release(replace(options, progress=True))
+    report = verify(replace(options, progress=True))
     release_tables.show_report(Path(options.root), report, options.json)
     if not report.ok:
         raise SystemExit(1)

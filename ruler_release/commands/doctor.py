@@ -45,6 +45,10 @@ class DoctorCommand(DoctorOptions):
 
     def __post_init__(self) -> None:
         if self.run is not None:
+            if self.base_url or self.model:
+                raise RulerError(
+                    "Give RUN, which is only looked at, or --base-url and --model, not both."
+                )
             return
         super().__post_init__()
         if self.quick and self.thorough:
@@ -60,16 +64,16 @@ def doctor(options: DoctorCommand) -> None:
 
     Example: ruler doctor --base-url http://localhost:8000/v1 -m org/model --lengths 4k,32k
     """
-    from ruler_eval.doctor import terminal
-    from ruler_eval.doctor.examine import Examination, verdict_json
-    from ruler_eval.doctor.observe import observe
+    from ruler_eval.doctor.examine import Examination
+    from ruler_eval.doctor.observe import observation_text, observe
+    from ruler_eval.doctor.verdict import look_line, verdict_text
 
     check_file(options.json, "doctor.json", "--json")
     if options.run is not None:
-        seen = observe(options.run, options.dataset or None)
-        print(plain(terminal.observation_text(seen)))
-        write_json(options.json, seen.as_json())
-        raise SystemExit(1 if seen.patterns else 0)
+        observation = observe(options.run, options.dataset or None)
+        print(plain(observation_text(observation)))
+        write_json(options.json, observation.as_json())
+        raise SystemExit(1 if observation.patterns else 0)
     level = "usual"
     if options.quick:
         level = "quick"
@@ -81,10 +85,10 @@ def doctor(options: DoctorCommand) -> None:
     if options.dry_run:
         examination.asker.close()
         return
-    planned = len(examination.plan.keys)
+    planned = len(examination.plan.rows)
     verdict = examination.run(
-        lambda look, asked: print(plain(terminal.look_line(look, asked, planned)), file=sys.stderr)
+        lambda look, asked: print(plain(look_line(look, asked, planned)), file=sys.stderr)
     )
-    print(plain(terminal.verdict_text(verdict)))
-    write_json(options.json, verdict_json(verdict))
+    print(plain(verdict_text(verdict)))
+    write_json(options.json, verdict.to_json())
     raise SystemExit(verdict.exit_code)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.options import Option, Place, options_of
-from ruler_common.terminal import announce, command_line, err, note, sentences
+from ruler_common.terminal import announce, command_line, note, sentences
 from ruler_common.text import plain
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
@@ -42,9 +42,9 @@ def run(options: RunCommand) -> None:
     Example: ruler run -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
     """
     if options.dry_run:
-        from ruler_eval.run import runner
+        from ruler_eval.run.runner import estimate_run
 
-        for line in runner.estimate(options).lines(options.price):
+        for line in estimate_run(options).lines(options.price):
             print(sentences(line))
         return
     summary = run_and_show(options)
@@ -71,16 +71,16 @@ def run_and_show(options: RunOptions) -> RunSummary:
 
 def next_step(summary: RunSummary, folder: Place) -> str:
     """Return what to do after a run, as a command to copy."""
-    rows, score = summary.total.total(), command_line("ruler", "score", folder)
+    score = command_line("ruler", "score", folder)
     if summary.total["error"]:
         again = command_line("ruler", *sys.argv[1:])
         if "--retry-failed" not in sys.argv:
             again += " --retry-failed"
         return f"Next, run the failed rows again: {again}"
-    if rows and summary.total["does_not_fit"] == rows:
+    if set(summary.total) == {"does_not_fit"}:
         return (
-            "Next: run shorter rows; no row fits the model's context length. If the model's length "
-            "was not found out rightly, give it with --max-model-len."
+            "Next: run shorter rows; no row fits the model's context length. If that length is "
+            "wrong, give it with --max-model-len."
         )
     if summary.missing:
         return f"Next: run the other shards, then {score}"
@@ -184,8 +184,8 @@ def decide(options: DecideCommand) -> None:
 
     lines: list[str] = []
     if options.backend is None and options.other is not None:
-        with err.console.status("Looking at the rows of both models") as line:
-            found = decide_stored(options, lambda look: line.update(decision_text.look_line(look)))
+        announce("Looking at the rows of both models")
+        found = decide_stored(options, on_look=lambda look: None)
     else:
         decided = decide_run(
             replace(options, progress=True), lambda look: note(decision_text.look_line(look))

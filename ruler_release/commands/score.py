@@ -12,7 +12,7 @@ from ruler_common.files import write_whole
 from ruler_common.options import Option, paths
 from ruler_common.terminal import announce
 from ruler_common.text import plain
-from ruler_eval.score.options import PredictionOptions, ScoreOptions
+from ruler_eval.score.options import CUTS, PredictionOptions, ScoreOptions
 from ruler_release.commands.common import check_file
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def score(options: ScoreCommand) -> None:
 def show_scores(results: Results, options: ScoreCommand) -> None:
     """Print the tables of a scored run."""
     from ruler_eval.report import terminal
-    from ruler_eval.report.published_beside import beside_published
+    from ruler_eval.report.published import published_models
     from ruler_eval.score.aggregates import parse_baseline
 
     print(plain(terminal.scores(results, options.markdown, options.all)))
     if options.beside is not None:
         baseline = parse_baseline(options.threshold)
-        found = beside_published(results, baseline, options.markdown, options.all)
-        print(f"\n{plain(found)}")
+        tables = published_models(results, baseline, options.markdown, options.all)
+        print(f"\n{plain(tables)}")
 
 
 def check_average(results: Results, fail_under: float | None) -> None:
@@ -107,6 +107,14 @@ def check_average(results: Results, fail_under: float | None) -> None:
 class ErrorsCommand(PredictionOptions):
     """The flags of `ruler errors`."""
 
+    cut: Annotated[
+        str | None,
+        Option(
+            "What a truncated answer counts, of files without the results of `ruler score`: "
+            "protocol, wrong or score. A scored run is sorted by its own rules.",
+            choices=CUTS,
+        ),
+    ] = None
     strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
     out: Annotated[
         Path | None,
@@ -122,14 +130,14 @@ def errors(options: ErrorsCommand) -> None:
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
-    from ruler_eval.score.row_score import ScoringRules
-    from ruler_release.api.scores import prediction_source
+    from ruler_eval.score.predictions import open_predictions
+    from ruler_eval.score.row_score import rules_of_run
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
-    source = prediction_source(options)
-    predictions, release = source.open(paths(options.files), keep_prompts=True)
-    found = collect(predictions, release, ScoringRules.parse(cut=options.cut), options.strict)
+    rules = rules_of_run(paths(options.files), options.cut)
+    predictions, release = open_predictions(options, keep_prompts=True)
+    found = collect(predictions, release, rules, options.strict)
     if options.out is not None:
         write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
     print(plain(analysis_tables.errors(found, options.markdown)))

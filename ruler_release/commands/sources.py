@@ -67,7 +67,6 @@ def fetch(options: FetchSourcesCommand) -> None:
     """
     from ruler_builder.text.sources import Store, named_sources
     from ruler_builder.tokens.tokenizers import named, pinned_files
-    from ruler_common import terminal
 
     store = Store(options.mirror)
     tokenizers_asked = [name for name in options.names if name in named()]
@@ -77,8 +76,7 @@ def fetch(options: FetchSourcesCommand) -> None:
         found = named_sources(sources_asked)
         files += [(name, source.canonical.file) for name, source in found.items()]
     for name, file in files:
-        with terminal.bytes_bar(name, file.bytes) as advance:
-            path = store.get(file, advance)
+        path = store.get(file, progress=True)
         print(plain(f"{name}: {path}"))
 
 
@@ -101,7 +99,7 @@ def tokenizers(options: TokenizersCommand) -> None:
 
     Example: ruler tokenizers --for Qwen/Qwen3-8B
     """
-    from ruler_builder.release.model_tokenizer import find_model_tokenizer
+    from ruler_builder.tokens.model_tokenizer import find_model_tokenizer
     from ruler_builder.tokens.tokenizers import named
     from ruler_release.tables import source_tables
 

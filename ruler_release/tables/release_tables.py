@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ruler_builder.release.card_tables import lengths
-from ruler_common.frozen import sentence_of
+from ruler_builder.release.card_tables import length_sums
+from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
-from ruler_common.terminal import MANY, command_line, err, out, print_table, sentences
+from ruler_common.terminal import MANY, command_line, note, print_table, sentences, show
 from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.release.plan import BuildPlan
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
@@ -35,54 +35,55 @@ def show_files(manifest: Manifest) -> None:
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
     rows = []
-    for one in lengths(manifest):
-        min_fill = f"{100 * one.all.min_fill:.2f} %"
-        sums = (one.all.files, one.all.rows, min_fill, one.all.exhausted, one.all.bytes)
-        rows.append((one.tokenizer, one.length, *sums))
+    for (tokenizer, length), sums in length_sums(manifest).items():
+        total = sums.all
+        min_fill = f"{100 * total.min_fill:.2f} %"
+        figures = (total.files, total.rows, min_fill, total.exhausted, total.bytes)
+        rows.append((tokenizer, length, *figures))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
 
 
-def show_size(size: BuildSize) -> None:
+def show_size(plan: BuildPlan) -> None:
     """Print to stderr what a build is about to make, unless it is small."""
-    if size.rows < _WORTH_A_WORD:
+    if plan.rows < _WORTH_A_WORD:
         return
-    minutes = size.cpu_seconds / 60
+    minutes = plan.cpu_seconds / 60
     time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
-    space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
-    files = number_of(size.files, "file")
+    space = f"{plan.bytes / 1e9:.1f} GB" if plan.bytes >= 1e9 else f"{plan.bytes / 1e6:.0f} MB"
+    files = number_of(len(plan.missing), "file")
     text = (
-        f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
+        f"To make: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
+        f"{space} and {time} of CPU time, several times that without the extra `fast`."
     )
-    text += f"{space} and {time} of CPU time, several times that without the extra `fast`."
-    err.print(sentences(text), highlight=False)
+    note(sentences(text))
 
 
 def show_built(root: Path, built: Built) -> None:
     """Print what a build made, and what it could not make."""
     for name, why in built.left_out.items():
-        out.print(f"Left out {name}: {why}", highlight=False)
+        show(f"Left out {name}: {why}")
     if not built.manifest["files"]:
-        out.print("There is no file to build here.")
+        show("There is no file to build here.")
         return
     if not built.new:
-        out.print(f"'{root}' already holds all of this: nothing to do.")
+        show(f"'{root}' already holds all of this: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
-    show = _show_lengths if len(files) > MANY else show_files
-    show({**built.manifest, "files": files})
+    show_table = _show_lengths if len(files) > MANY else show_files
+    show_table({**built.manifest, "files": files})
     own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
     if own:
-        out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
-    out.print(sentences(sentence_of(built.manifest)), highlight=False)
+        show(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
+    show(sentences(frozen_sentence(built.manifest)))
     made = f"{number_of(len(built.new), 'file')} made in '{root}'"
-    out.print(f"{made}. Next: {command_line('ruler', 'verify', root)}")
+    show(f"{made}. Next: {command_line('ruler', 'verify', root)}")
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     """Print a line for each file, its problems, and the verdict."""
     finished = (root / MANIFEST).is_file()
-    frozen = sentence_of(read_manifest(root)) if finished else None
+    frozen = frozen_sentence(read_manifest(root)) if finished else None
     if as_json:
         found: dict[str, Any] = {"ok": report.ok, "unfinished": report.unfinished, "frozen": frozen}
         files = {path: _as_json(file) for path, file in report.files.items()}
@@ -91,27 +92,27 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for why, paths in report.not_rebuilt.items():
-        err.print(f"Not checked fully: {number_of(len(paths), 'file')}, {why}", highlight=False)
-    for note in report.notes:
-        err.print(note, highlight=False)
+        note(f"Not checked fully: {number_of(len(paths), 'file')}, {why}")
+    for text in report.notes:
+        note(text)
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
             continue
         verdict = number_of(file.count, "problem") if file.count else "sound"
-        out.print(f"{file.config}: {number_of(file.rows, 'row')}, {verdict}", highlight=False)
+        show(f"{file.config}: {number_of(file.rows, 'row')}, {verdict}")
         for index, what in file.problems:
             where = f"row {index}" if index >= 0 else "file"
-            out.print(f"    {file.config} {where}: {what}", highlight=False)
+            show(f"    {file.config} {where}: {what}")
     if report.unfinished:
-        out.print("Incomplete: its build was stopped. Run the same `ruler build` again.")
+        show("Incomplete: its build was stopped. Run the same `ruler build` again.")
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         held = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"
-        out.print(sentences(f"Nothing is wrong: {held}. {report.sentence}"))
-        out.print(sentences(str(frozen)), highlight=False)
+        show(sentences(f"Nothing is wrong: {held}. {report.sentence}"))
+        show(sentences(str(frozen)))
     else:
         count = sum(file.count for file in report.files.values())
-        out.print(f"{number_of(count, 'problem')}.")
+        show(f"{number_of(count, 'problem')}.")
 
 
 def _as_json(file: FileReport) -> dict[str, Any]:

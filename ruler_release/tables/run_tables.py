@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ruler_common.terminal import narrow_table, out, sentences
+from ruler_common.terminal import sentences, show, table
 from ruler_common.text import number_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ COLUMNS = {
 def show_summary(summary: RunSummary) -> None:
     """Show the summary in words, then the rows by state."""
     for line in summary.lines():
-        out.print(sentences(line), highlight=False)
+        show(sentences(line))
     show_states(summary)
 
 
@@ -46,10 +46,10 @@ def show_states(summary: RunSummary) -> None:
     if ended:
         every = "The rows so far" if summary.missing else "All rows"
         configs = number_of(ended, "other configuration" if counts else "configuration")
-        out.print(f"{every} of {configs} were answered to the end.", highlight=False)
+        show(f"{every} of {configs} were answered to the end.")
     if not_begun:
         configs = number_of(not_begun, "configuration")
-        out.print(f"No row of {configs} was answered yet.", highlight=False)
+        show(f"No row of {configs} was answered yet.")
 
 
 def show_counts(counts: dict[str, dict[str, int]]) -> None:
@@ -62,4 +62,4 @@ def show_counts(counts: dict[str, dict[str, int]]) -> None:
         for config, states in counts.items()
     ]
     heads = [COLUMNS[column] for column in columns]
-    out.print(narrow_table(["configuration", *heads], rows), highlight=False)
+    show(table(["configuration", *heads], rows))

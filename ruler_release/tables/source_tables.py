@@ -5,10 +5,10 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from ruler_builder.release.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_builder.text.sources import Source, State, restricted
+from ruler_builder.tokens.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_common.names import DEFAULT_TOKENIZER
-from ruler_common.terminal import COLUMNS, out, print_table, sentences
+from ruler_common.terminal import COLUMNS, print_table, sentences, show
 
 
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
@@ -35,7 +35,7 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
         next((one for one, _ in files if one.name.startswith("book-")), files[0][0])
         for files in languages.values()
     ]
-    out.print()
+    show()
     columns = ("oneruler", "state", "bytes", "free everywhere")
     titles = [_below(book.canonical.title) for book in books]
     print_table("", *columns, rows=by_language, below=titles)
@@ -55,15 +55,15 @@ def _state(files: list[tuple[Source, State]]) -> str:
 
 def show_rights() -> None:
     """Print what is known about books that may not be free everywhere."""
-    out.print("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
+    show("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
     for code, status in restricted().items():
-        out.print(f"  {code}  {status}", highlight=False)
-    out.print()
+        show(f"  {code}  {status}")
+    show()
 
 
 def show_remedy() -> None:
     """Print what to do about missing sources."""
-    out.print(
+    show(
         sentences(
             "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the "
             "project's own texts: --sources embedded."
@@ -78,8 +78,8 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
         for name, entry in named.items()
     ]
     print_table("", "name", "counted by", "of models named", rows=rows)
-    out.print("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
-    out.print("Which frozen rows are exact for a model: ruler tokenizers --for MODEL")
+    show("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
+    show("Which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 
 
 def show_model_tokenizer(found: ModelTokenizer) -> None:
@@ -89,7 +89,7 @@ def show_model_tokenizer(found: ModelTokenizer) -> None:
             f"No frozen rows were fitted with the tokenizer of '{found.model}'. To build rows that "
             f"are exact for it: ruler build custom --tokenizer NAME={found.spec} --lengths 4k"
         )
-        out.print(sentences(text), highlight=False)
+        show(sentences(text))
         return
     suffix = "" if found.name == DEFAULT_TOKENIZER else f"_{found.name}"
     rows = f"frozen rows such as all_8k{suffix} ({' and '.join(frozen_datasets(found.name))})"
@@ -103,4 +103,4 @@ def show_model_tokenizer(found: ModelTokenizer) -> None:
             f"By its name, '{found.model}' has the tokenizer {found.name}, so {rows} should fit "
             f"it. Its files were not compared: {found.reason}"
         )
-    out.print(sentences(text), highlight=False)
+    show(sentences(text))

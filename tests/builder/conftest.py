@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
-from tests.conftest import Once, Silent
+from tests.conftest import Once
 
 EVERY_LANGUAGES_TASKS = (
     "niah_none",
@@ -38,21 +36,6 @@ def folder(tmp_path: Path, cache: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def audited(mirror: Path, once: Once) -> dict[str, Any]:
-    """What is found in ONERULER's published files, by published_audit.py."""
-    from ruler_builder.text.sources import Sources, Store
-    from ruler_builder.tokens.tokenizers import load_counter
-    from tests.builder.text.published_audit import audit
-
-    def make(path: Path) -> None:
-        store = Store(mirror)
-        found = audit(Sources(store), load_counter("tekken", store))
-        path.write_text(json.dumps(found), encoding="utf-8")
-
-    return json.loads(once("audit.json", make).read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="session")
 def every_language(mirror: Path, once: Once) -> Path:
     """ONERULER from the published files: 26 languages and four pairs, 2 rows a file at 8k.
 
@@ -60,17 +43,17 @@ def every_language(mirror: Path, once: Once) -> Path:
     """
 
     def make(root: Path) -> None:
-        order = BuildOrder(
+        order = BuildOptions(
             root,
             suite="oneruler",
             tokenizers=("cl100k_base",),
             lengths=("8k",),
             tasks=EVERY_LANGUAGES_TASKS,
-            languages=LanguageChoice(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
+            languages=("all", "en-ko", "ko-en", "pl-en", "zh-sw"),
             samples=2,
             mirror=mirror,
         )
-        build(order, Silent())
+        build(order)
 
     return once("every_language/oneruler", make)
 

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from freeze import freeze
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.card import render
-from ruler_builder.release.plan import BuildOrder
+from ruler_builder.release.card import collect_facts, render
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
-from ruler_common.frozen import compare, read_frozen, unexplained
+from ruler_common.frozen import frozen_sentence, read_frozen, unexplained
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
-from tests.conftest import Silent
 
 ROOT = Path(__file__).parents[2]
 Edit = Callable[[Manifest], object]
@@ -117,23 +116,23 @@ def test_a_release_is_compared_configuration_by_configuration(
 ) -> None:
     frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
     manifest = read_manifest(whole())
-    assert compare(manifest, frozen) == (
+    assert frozen_sentence(manifest, frozen) == (
         "These are the frozen rows of data version 1.0.0, but for 12 configurations that are not "
         "frozen."
     )
     only("vt")(manifest)
-    assert compare(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
+    assert frozen_sentence(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
     other_rows(manifest)
     first = "Custom rows, not the frozen ones of data version 1.0.0: vt_4k differ"
-    assert compare(manifest, frozen) == f"{first}s: a change of the builder."
+    assert frozen_sentence(manifest, frozen) == f"{first}s: a change of the builder."
     manifest["seed"], manifest["reserve"] = 3, 0
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows"] = 20
     manifest["sources"]["essays"]["sha256"] = "1" * 64
-    assert compare(manifest, frozen) == (
+    assert frozen_sentence(manifest, frozen) == (
         f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
         "20 rows a file, not 500."
     )
-    assert compare(read_manifest(whole("cwe", only("cwe"))), frozen) == (
+    assert frozen_sentence(read_manifest(whole("cwe", only("cwe"))), frozen) == (
         "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
 
@@ -162,12 +161,14 @@ def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ruler"
-    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True)
     assert "Data version 1.0.0: 1 configurations are frozen in" in done.stdout
     monkeypatch.setattr("ruler_common.frozen.FROZEN", tmp_path)
-    assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(root))
+    assert "These are the frozen rows of data version 1.0.0." in render(
+        collect_facts(read_manifest(root))
+    )
     planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
     done = subprocess.run([*script, "--replace"], capture_output=True, text=True)
     assert done.returncode == 2

@@ -32,7 +32,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 @given(configs())
 def test_every_configuration_name_is_read_back(config: Config) -> None:
-    assert Names.of(config.dataset).parse(config.name) == config
+    assert Names.standard(config.dataset).parse(config.name) == config
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_every_configuration_name_is_read_back(config: Config) -> None:
     ],
 )
 def test_a_configuration_is_one_file(dataset: str, name: str, path: str) -> None:
-    assert Names.of(dataset).parse(name).path == path
+    assert Names.standard(dataset).parse(name).path == path
 
 
 @pytest.mark.parametrize("tokens", [1024, 4096, 131072, 1048576, 2097152])
@@ -65,12 +65,12 @@ def test_ruler_counts_in_binary_thousands(tokens: int) -> None:
 def test_a_length_is_the_same_in_upper_and_in_lower_case(
     dataset: str, name: str, read: str
 ) -> None:
-    names = Names.of(dataset)
+    names = Names.standard(dataset)
     assert names.parse(name) == names.parse(read)
     assert names.configs(name) == names.configs(read)
     assert parse_length("4K") == parse_length("4k") == 4096
     assert parse_length("0K") == 0
-    assert len(Names.of("oneruler").configs("all_8K")) == 26 * 7
+    assert len(Names.standard("oneruler").configs("all_8K")) == 26 * 7
 
 
 def test_oneruler_counts_in_decimal_thousands() -> None:
@@ -91,10 +91,5 @@ def test_oneruler_counts_in_decimal_thousands() -> None:
 )
 def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -> None:
     with pytest.raises(RulerError) as error:
-        Names.of("ruler").parse(name)
+        Names.standard("ruler").parse(name)
     assert said in str(error.value)
-
-
-def test_an_unknown_language_is_refused() -> None:
-    with pytest.raises(RulerError, match="Unknown language 'xx'"):
-        Names.of("oneruler").parse("niah_none_8k_xx")

@@ -31,7 +31,3 @@ def test_another_task_length_or_version_has_another_order() -> None:
     given += [("1.0.0", "vt", "5000"), ("1.0.0", "vt", "6000")]
     orders = {tuple(row_order(v, "ruler", task, length, 50)) for v, task, length in given}
     assert len(orders) == len(given)
-
-
-def test_no_rows_have_an_order_too() -> None:
-    assert row_order("1.0.0", "ruler", "vt", "4k", 0) == []

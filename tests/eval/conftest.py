@@ -10,7 +10,8 @@ import pytest
 from ruler_common.frozen import FrozenRows
 from ruler_eval.frozen_release import Release
 from tests.conftest import Once
-from tests.eval.scoring_helpers import right, ruler, write_answers
+from tests.eval.scoring_helpers import right, write_answers
+from tests.in_process import ruler
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What the tests of scoring share: the command in this process, and lines of prediction files."""
+"""What the tests of scoring share: lines of prediction files, results, a release of ONERULER."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import itertools
 import json
 import re
 
-from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config, Names, languages_of
 from ruler_eval.score import aggregates
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
-from tests import in_process
-from tests.hand_written import whole, write_file
+from tests.hand_written import write_release
 
 
-def ruler(*arguments: object):
-    """Run `ruler ARGUMENTS` in this process; stdout, stderr, exit code."""
-    done = in_process.ruler(*arguments)
-    return done.stdout, done.stderr, done.code
+def read(*files, **options):
+    """The predictions in files or folders, read with these options of the command."""
+    source = PredictionOptions([*files], **options)
+    return open_predictions(source)[0]
 
 
 def record(config, index, prediction="", **fields):
@@ -75,7 +75,9 @@ def whole_results(found):
         "mode": None,
         "run": {},
         "predictions": {},
-        "summary": aggregates.summary(cells, rows_by_config(results), Names.of(dataset["name"])),
+        "summary": aggregates.summary(
+            cells, rows_by_config(results), Names.standard(dataset["name"])
+        ),
         "notes": [],
         **found,
         "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
@@ -147,7 +149,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
     from ruler_score.oneruler_rules import NONE_WORDS
 
-    files = {}
+    tables = {}
     for task, pair, length in itertools.product(tasks, languages, lengths):
         text, instruction = (pair.split("-") * 2)[:2]
         config = Config(
@@ -159,28 +161,10 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
             instruction_language=instruction,
         )
         none = NONE_WORDS[instruction][0]
-        table = [_oneruler_row(config, index, none) for index in range(rows)]
-        tokens = {"min": 500, "mean": 500.0, "max": 500}
-        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1, repeats=1)
-    names = Names.of("oneruler")
-    manifest = {
-        "format": 1,
-        "dataset": "oneruler",
-        "data_version": "1.0.0",
-        "builder_version": "0.1.0",
-        "seed": 0,
-        "reserve": 128,
-        "families": {"own": {}},
-        "sources": {},
-        "words": {},
-        "languages": {},
-        "tokenizers": {"cl100k": {"spec": "", "title": "", "library": "", "version": ""}},
-        "tasks": {task: {"family": "own"} for task in names.tasks},
-        "groups": {name: list(tasks) for name, tasks in names.groups.items()},
-        "files": files,
-    }
-    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
-    return root
+        tables[config] = [_oneruler_row(config, index, none) for index in range(rows)]
+    names = Names.standard("oneruler")
+    groups = {name: list(group) for name, group in names.groups.items()}
+    return write_release(root, tables, {"repeats": 1}, tasks=names.tasks, groups=groups)
 
 
 def _oneruler_row(config, index, none):

@@ -11,8 +11,9 @@ from ruler_common.manifest import read_manifest
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
 from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
-from ruler_eval.run.checked_run import rows_asked_for
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from ruler_eval.run.plan import chosen_configs
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def manifest(dataset, *configs):
@@ -24,7 +25,7 @@ def manifest(dataset, *configs):
         pair = (languages.split("-") * 2)[:2] if languages else ("en", "en")
         file = {"config": name, "task": task, "length": length, "tokenizer": tokenizer}
         file |= {"language": pair[0], "instruction_language": pair[1]}
-        files[Config.of(dataset, file).path] = file
+        files[Config.from_entry(dataset, file).path] = file
     return {
         **{"dataset": dataset, "tasks": TASKS[dataset], "groups": GROUPS[dataset], "files": files},
         "tokenizers": {file["tokenizer"]: {} for file in files.values()},
@@ -81,7 +82,7 @@ def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
     for name in ("all_8k_cl100k", "niah_none_8k_cl100k"):
         with pytest.raises(RulerError, match=rf"no '{name}': it lacks niah_.*_cs_.* more\. What"):
             chosen_files([name], ONERULER)
-    with pytest.raises(RulerError, match=r"holds no 'all_8k'\. What"):  # under tekken
+    with pytest.raises(RulerError, match=r"has no 'all_8k'\. What"):  # under tekken
         chosen_files(["all_8k"], ONERULER, skip_missing=True)
 
 
@@ -123,16 +124,18 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     there = {(row["task"], row["language"], row["instruction_language"]) for row in loaded}
     manifest = read_manifest(many)
     run = [
-        Names.of("oneruler").parse(config)
-        for config in rows_asked_for([f"{name}_cl100k"], manifest)
+        Names.standard("oneruler").parse(config)
+        for config in chosen_configs([f"{name}_cl100k"], manifest)
     ]
     assert {(one.task, one.language, one.instruction_language) for one in run} == there
     assert len(run) == len(there) == loaded.num_rows
 
 
 def test_all_8k_is_what_the_card_lists_under_that_name(many):
-    files, names = read_manifest(many)["files"].values(), Names.of("oneruler")
-    (listed,) = names.whole_languages(Config.of("oneruler", file) for file in files)
+    files, names = read_manifest(many)["files"].values(), Names.standard("oneruler")
+    (listed,) = names.whole_languages(
+        names.whole_groups(Config.from_entry("oneruler", file) for file in files)
+    )
     assert listed[0] == "all_8k_cl100k"
     assert {*listed[1]} == {*names.configs("all_8k_cl100k", ["cl100k"])}
     assert len(listed[1]) == 26 * 7
@@ -148,7 +151,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     arguments = ["--dataset", lacking, "--backend", "oracle", "--configs", "all_4k"]
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
     assert code == 2
-    assert "holds no 'all_4k': it lacks vt_4k." in error
+    assert "has no 'all_4k': it lacks vt_4k." in error
     assert "ruler list DIR; --skip-missing runs the tasks that it has" in error
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     assert code == 0, error
@@ -158,7 +161,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
 
 @pytest.mark.parametrize("name", ["niah_single_1_4k", "all_16k"])
 def test_skip_missing_needs_something_that_is_there(name):
-    with pytest.raises(RulerError, match=f"holds no '{name}'. What it holds"):
+    with pytest.raises(RulerError, match=f"has no '{name}'. What it holds"):
         chosen_files([name], RULER, skip_missing=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,8 @@ from ruler_common.names import Config
 from ruler_eval.tasks import FAMILIES, family_of, scoring_task
 from ruler_score.ruler_score import ONERULER_TASKS, RULER_TASKS
 from tests.eval.run.small_release import full_row
-from tests.eval.scoring_helpers import ruler
-from tests.hand_written import whole, write_file
+from tests.hand_written import write_release
+from tests.in_process import ruler
 
 ROWS = 4
 BENCHMARKS = {"ruler": RULER_TASKS, "oneruler": ONERULER_TASKS}
@@ -43,15 +42,12 @@ def row(index: int, sentences: int, task: str) -> dict[str, Any]:
 def release(tmp_path: Path) -> Path:
     """Two tasks of a family that no table has."""
     tasks = {"copy_few": 6, "copy_many": 60}
-    files = {}
-    for task, sentences in tasks.items():
-        config = Config("ruler", task, "4k")
-        rows = [row(index, sentences, task) for index in range(ROWS)]
-        files[config.path] = write_file(tmp_path / "toy", config, rows)
+    tables = {
+        Config("ruler", task, "4k"): [row(index, sentences, task) for index in range(ROWS)]
+        for task, sentences in tasks.items()
+    }
     described = {t: {"family": "copied_sentence", "sentences": n} for t, n in tasks.items()}
-    manifest = {"format": 1, "dataset": "ruler", "groups": {}, "tasks": described, "files": files}
-    (tmp_path / "toy/manifest.json").write_text(json.dumps(whole(manifest)), encoding="utf-8")
-    return tmp_path / "toy"
+    return write_release(tmp_path / "toy", tables, tasks=described)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ is seen by an audit hook; what a library writes by itself is seen by listing the
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
 import sys
@@ -20,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ruler_release.app
 from ruler_common.text import plain
-from tests import in_process
+from tests.in_process import ruler
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = (
@@ -116,36 +113,21 @@ class Sandbox:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
 
-    def options(self, command: str) -> list[tuple[str, bool]]:
-        """The options of a command, each with whether it takes a value."""
-        found = getattr(in_process.command(), "commands", {}).get(command)
-        return [
-            (parameter.opts[0], not parameter.is_flag)
-            for parameter in (found.params if found else ())
-            if parameter.opts[0].startswith("--")
-        ]
-
     def run(self, *arguments: object) -> Done:
         """Run `ruler ARGUMENTS` in the folder, by the program's own entry point."""
         global _seen
         before = self._around() if self._known is None else self._known
-        out, err = io.StringIO(), io.StringIO()
-        code: object = 0
-        with in_process.as_program(arguments, self.folder):
-            _seen = []
-            try:
-                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                    ruler_release.app.main()
-            except SystemExit as end:
-                code = end.code or 0
-            finally:
-                seen, _seen = _seen or [], None
+        _seen = []
+        try:
+            done = ruler(*arguments, cwd=self.folder)
+        finally:
+            seen, _seen = _seen, None
         wrote = [path for path in seen if not path.startswith(self.free)]
         wrote = [path for path in wrote if not _was_temporary(path)]
         outside = [path for path in wrote if "__pycache__" not in path]
         self._known = self._around()
         outside += [name for name, _ in before ^ self._known]
-        return Done(code=code, stdout=out.getvalue(), stderr=err.getvalue(), outside=outside)
+        return Done(**done._asdict(), outside=outside)
 
     def _around(self) -> Listing:
         """Every file around the case, with the time of its last change."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.sandbox import Sandbox
+from tests.in_process import ruler_command
 from tests.nightly import mostly_nightly
 
 CODE = """from pathlib import Path
@@ -65,7 +66,7 @@ def folder(sandbox: Sandbox, made: Callable[[str], Path]) -> Path:
 def said_yes(sandbox: Sandbox, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, whose every question is answered with yes."""
     return subprocess.run(
-        [sys.executable, "-m", "ruler_release", *arguments],
+        ruler_command(*arguments),
         cwd=sandbox.folder,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "none"},
         input="y\n" * 100,

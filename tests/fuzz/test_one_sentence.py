@@ -13,6 +13,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors
 from tests.fuzz.sandbox import Done, Sandbox
+from tests.in_process import ruler_command
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"
 OPENAI = f"{RUN} --backend openai --model m"
@@ -155,7 +156,7 @@ def test_a_token_that_is_not_there_is_no_refusal_of_the_hub() -> None:
 def test_an_ascii_terminal_is_no_reason_to_fail(command: str, tmp_path: Path) -> None:
     more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "ruler_release", *command.split()],
+        ruler_command(*command.split()),
         env={**os.environ, **more},
         cwd=tmp_path,
         capture_output=True,

@@ -1,5 +1,5 @@
-"""Fixtures of the commands' tests: a hand-written release, and servers that fail."""
+"""Fixtures of the commands' tests: a hand-written release."""
 
-from tests.eval.run.conftest import serve, small
+from tests.eval.run.conftest import small
 
-__all__ = ["serve", "small"]
+__all__ = ["small"]

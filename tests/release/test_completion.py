@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ruler_release.completion import NAMES
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_command
 
 
 def completed(*words: str) -> list[str]:
@@ -18,7 +17,7 @@ def completed(*words: str) -> list[str]:
     asked = {"_RULER_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("ruler", *words))}
     asked["COMP_CWORD"] = str(len(words))
     done = subprocess.run(
-        [sys.executable, "-m", "ruler_release"],
+        ruler_command(),
         env={**os.environ, **asked},
         capture_output=True,
         text=True,

@@ -69,16 +69,17 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
     backend: Any = None
     close: Callable[[], None] | None = None
 
-    def once(options: Any, release: Any, window: int | None = None) -> Any:
+    def once(options: Any, release: Any, files: Any = None) -> Any:
         nonlocal kept_for, backend, close
         if options.backend not in ("hf", "vllm"):
-            return start(options, release, window)
-        asked = options_of_the_model(options), window
+            return start(options, release, files)
+        longest = max((file["max_length"] for file in (files or {}).values()), default=None)
+        asked = options_of_the_model(options), longest
         if kept_for != asked:
             if close:
                 close()
             kept_for = close = backend = None
-            backend = start(options, release, window)
+            backend = start(options, release, files)
             kept_for, close = asked, backend.close
             backend.close = lambda: None
         return backend

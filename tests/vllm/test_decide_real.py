@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 
 from ruler_eval.run.records import read_lines
 from ruler_release import api
+from tests.in_process import ruler_command
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
@@ -127,7 +127,7 @@ def test_it_stops_by_itself_with_the_right_verdict(
 def test_killed_in_the_middle_and_resumed_it_says_the_same(base: Path, changed: Any) -> None:
     model, out = changed("8 bits"), base.parent / "run-killed"
     whole = decided(base, model, base.parent / "run-8 bits")
-    command = [sys.executable, "-m", "ruler_release", "decide", str(base), "--model", str(model)]
+    command = ruler_command("decide", base, "--model", model)
     command += ["--max-drop", str(MAX_DROP), "--backend", "hf", "--out", str(out)]
     command += ["--engine-arg", "dtype=float32"]
     process = subprocess.Popen(command, start_new_session=True)

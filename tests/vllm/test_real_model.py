@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,11 +23,12 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Part, plan_rows, read_rows
+from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
+from tests.in_process import ruler_command
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -55,34 +55,30 @@ def model() -> Path:
 @pytest.fixture(scope="module")
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
+    from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_builder.release.plan import BuildOrder
-    from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
-    order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
+    order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
     for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        with terminal.files_bar("Building") as bar:
-            build(one, bar)
+        build(one)
     return root
 
 
 @pytest.mark.nightly
 def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
     """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
+    from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
-    from ruler_builder.release.plan import BuildOrder
-    from ruler_common import terminal
 
     folder = Path(ruler_eval.example.__file__).parent
     recorded = json.loads((folder / "run/run.json").read_text(encoding="utf-8"))["rows"]
     tasks = ("niah_single_1", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
-    order = BuildOrder(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    with terminal.files_bar("Building") as bar:
-        build(replace(order, tasks=tasks) if tasks else order, bar)
+    order = BuildOptions(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
+    build(replace(order, tasks=tasks) if tasks else order)
     made = Release.open(str(tmp_path))
     assert {name: made.rows_sha256(name) for name in made.configs} == {
         name: digest for name, digest in recorded.items() if name in made.configs or not tasks
@@ -161,11 +157,12 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 @pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
-    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.options import PredictionOptions
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.row_score import ScoringRules
     from ruler_eval.score.scoring import score
 
-    predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])
+    predictions, release = open_predictions(PredictionOptions(long_run[0], dataset=order.dataset))
     cell = score(predictions, release, ScoringRules())["configurations"][LONG]
     assert cell["n"] == ROWS
     assert cell["score"] >= 80
@@ -177,9 +174,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
-    part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    release = Release.open(order.dataset)
-    rows = read_rows(release, plan_rows(release, [part], order)[0])
+    rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:
@@ -201,7 +196,7 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
 ) -> None:
     out = order.out.with_name("killed")
-    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
+    command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
     command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
+from tests.in_process import ruler_command
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("kept")]
@@ -120,7 +120,7 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
     flags += ["--model", order.model, "--out", str(order.out)]
     for name, value in order.arguments.items():
         flags += ["--engine-arg", f"{name}={json.dumps(value).strip(chr(34))}"]
-    command = [sys.executable, "-m", "ruler_release", "run", *flags]
+    command = ruler_command("run", *flags)
     process = subprocess.Popen(command, env=os.environ, start_new_session=True)
     path = order.out / "niah_single_1_4k.jsonl"
     while len(list(read_lines(path))) < 2:
@@ -176,7 +176,7 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(
     order: Any,
 ) -> None:
     """As users have it: the engine in a process of its own, whose messages say why."""
-    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
+    command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.model]
     command += ["--out", str(order.out)]
     memory = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_CPU_KVCACHE_SPACE": "100000"}

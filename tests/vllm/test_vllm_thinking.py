@@ -17,33 +17,18 @@ import pytest
 
 from ruler_eval.run.records import Record, read_lines
 from ruler_eval.run.runner import run
-from tests.eval.run.tiny_model import CHAT_TEMPLATE
+from tests.eval.run.tiny_model import make_thinker
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
-OPENS = (
-    "{% if add_generation_prompt %}"
-    "{{ '<think>\\n' if enable_thinking else '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
-)
 ROOM, ENDS = 64, 20
 """Tokens that a row may reason, and after which vLLM ends it."""
 
 
 @pytest.fixture(scope="module")
 def thinker(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model with a template and a vocabulary as Qwen3 has them."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    folder = tmp_path_factory.mktemp("thinker")
-    tokenizer = AutoTokenizer.from_pretrained(tiny)
-    tokenizer.add_tokens(["<think>", "</think>"])
-    tokenizer.chat_template = CHAT_TEMPLATE + OPENS
-    tokenizer.save_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(tiny)
-    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-    model.save_pretrained(folder)
-    return folder
+    return make_thinker(tiny, tmp_path_factory.mktemp("thinker"))
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +100,23 @@ def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_
     kept = json.loads((order.folder / "run.json").read_text())
     assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
     assert kept["thinking_token_budget"] is True
+
+
+def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(
+    order: Any, thinker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a parser of reasoning vLLM does not end it, which the run says at its start."""
+    asked = replace(order, model=str(thinker), mode="chat", thinking=str(ROOM), temperature=0)
+    summary = run(replace(asked, limit=1, progress=True))
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--thinking {ROOM} only leaves room: add --engine-arg reasoning_parser=NAME." in said
+    assert "Warning: the model reasons with temperature 0" in said
+    assert summary.unfinished.total() == 2
+    for path in order.folder.glob("*.jsonl"):
+        for record in read_lines(path):
+            assert record["thinking"]
+            assert (record["prediction"], record["finish_reason"]) == ("", "length")
+            assert record["thinking_ended"] is False
+            assert record["usage"]
+            assert record["usage"]["completion_tokens"] > ROOM
+    assert json.loads((order.folder / "run.json").read_text())["thinking_token_budget"] is False

@@ -1,10 +1,13 @@
 """Write the dataset card of a release, README.md, from its manifest.
 
-    render(manifest)                               # the card
-    render(manifest, first_row(root, manifest))    # with a row of the release in it
+    facts = collect_facts(manifest)
+    render(facts)                               # the card
+    render(facts, first_row(root, facts))       # with a row of the release in it
 
-The templates are dataset_cards/ruler.md and oneruler.md, which share _parts.md. The facts come from
-the manifest, text/errata.toml, CHANGELOG.md and CITATION.cff; card_tables.py makes the tables.
+dataset_cards/_card.md is the text of both data sets' cards; ruler.md and oneruler.md fill in its
+blocks. Each function below makes the variables of one part of that text, from the manifest,
+text/errata.toml, CHANGELOG.md and CITATION.cff. A release of ONERULER has thousands of files, so
+the card shows sums; manifest.json has every file.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,23 +26,22 @@ import jinja2
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.project_files import project_file
-from ruler_builder.release import card_tables
+from ruler_builder.release.card_tables import figures, markdown_table
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
-from ruler_common import frozen as frozen_rows
 from ruler_common.errors import RulerError
 from ruler_common.files import open_parquet, read_toml
+from ruler_common.frozen import frozen_sentence, frozen_versions, read_frozen, why_custom
 from ruler_common.languages import release_languages
-from ruler_common.manifest import Manifest, SourceEntry
+from ruler_common.manifest import Manifest, SourceEntry, is_standard
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     LANGUAGES,
     SPLIT,
     Config,
     Names,
-    in_tokens,
     languages_of,
 )
 from ruler_common.rows import COLUMNS
@@ -49,101 +52,12 @@ KINDS = ("niah", "cwe", "book", "words")
 # The example row shows a text of more than _LONG characters shortened: its first _HEAD characters,
 # the first needle with _NEAR characters on either side, and the last _TAIL characters.
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60
-_SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
 
 
-# ---- The card ------------------------------------------------------------------------------------
+# ---- What the card, eval.yaml and croissant.json share -------------------------------------------
 
 
-def render(
-    manifest: Manifest, row: Mapping[str, Any] | None = None, repo: str | None = None
-) -> str:
-    """Return the text of a release's card.
-
-    Args:
-        manifest: The release's manifest.
-        row: A row to show as an example; a long text is shortened.
-        repo: The dataset on the Hub, ORG/NAME, that the examples load; by default the placeholder
-            `ORG` and the name of the benchmark.
-    """
-    repo = repo or f"ORG/{manifest['dataset']}"
-    configs = configurations(manifest)
-    entries = list(manifest["files"].values())
-    facts = release_languages(manifest)
-    families = _tasks_by_family(manifest)
-    sources = used_sources(manifest)
-    books = {
-        name.removeprefix("book-"): source["book"]
-        for name, source in sources.items()
-        if "book" in source
-    }
-    total = card_tables.add_up(entries, manifest["reserve"])
-    length_sums = card_tables.lengths(manifest)
-    changes = changelog()
-    return (
-        templates()
-        .get_template(f"{manifest['dataset']}.md")
-        .render(
-            manifest=manifest,
-            repo=repo,
-            metric=f"{repo.partition('/')[0]}/ruler_score",
-            title_of_rows="custom rows"
-            if frozen_rows.why_release_is_custom(manifest)
-            else "frozen",
-            frozen_sentence=frozen_rows.sentence_of(manifest),
-            total=total,
-            size=_size_category(total.rows),
-            # configurations
-            configs=configs,
-            example=_example(configs).name,
-            row=json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
-            groups=_groups(manifest, configs),
-            columns=COLUMNS,
-            column_meanings=column_meanings(),
-            default_tokenizer=DEFAULT_TOKENIZER,
-            tokenizers=card_tables.tokenizers(manifest),
-            lengths=list(dict.fromkeys(row.length for row in length_sums)),
-            has_0k=any(entry["max_length"] == 0 for entry in entries),
-            has_decimal_length=any(in_tokens(entry["length"]) for entry in entries),
-            # tasks
-            task_tables={
-                family: card_tables.task_table(tasks, usual_of(family))
-                for family, tasks in families.items()
-            },
-            families=families,
-            optional={family: usual_of(family) for family in families},
-            changed_tasks=_changed_tasks(manifest, families),
-            fence=_fence(manifest["families"]),
-            # tables
-            length_table=card_tables.length_table(length_sums),
-            fill_tables=card_tables.fill_tables(manifest, length_sums),
-            repeat_tables=card_tables.repeat_tables(manifest, length_sums),
-            exhausted_tables=card_tables.exhausted_tables(manifest, length_sums),
-            # sources and languages
-            sources=sources,
-            embedded=[name for name, source in sources.items() if source["variant"] == EMBEDDED],
-            licences=licences(manifest),
-            kinds=KINDS,
-            languages=languages(manifest),
-            pairs=sorted({name for name in map(languages_of, entries) if "-" in name}),
-            none_facts={code: about.none for code, about in facts.items()},
-            custom_languages={code: about for code, about in facts.items() if about.is_custom},
-            books=books,
-            restricted=[code for code, book in books.items() if book["restricted"]],
-            corrected=_corrected(manifest, sources),
-            wording=[
-                error for error in errata.wording() if _reads(error.file, error.language, sources)
-            ],
-            # versions
-            data_versions=data_versions(manifest, changes),
-            changes=changes,
-            citations=citations(manifest),
-        )
-    )
-
-
-@dataclass(frozen=True)
-class ListedConfig:
+class ListedConfig(NamedTuple):
     """A configuration that the card lists: one of a task, or of a group of tasks."""
 
     task: str  # or the name of the group
@@ -151,57 +65,127 @@ class ListedConfig:
     paths: list[str]
 
 
-def configurations(manifest: Manifest) -> list[ListedConfig]:
-    """Return every configuration of a release.
+@dataclass(frozen=True, kw_only=True)
+class ReleaseFacts:
+    """What the entries of a manifest's files say together."""
 
-    Tasks come first, then groups, then ONERULER's groups of all languages.
-    """
-    names = Names.in_manifest(manifest)
-    order = {name: index for index, name in enumerate((*names.tasks, *names.groups))}
-    configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
-    configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
-    listed = [ListedConfig(config.task, config.name, [config.path]) for config in configs]
-    groups = [(group.task, group.name, members) for group, members in names.whole_groups(configs)]
-    groups.sort(key=lambda group: order[group[0]])
-    for name, members in names.whole_languages(configs):
-        groups.append(("all", name, members))
-    for task, name, members in groups:
-        listed.append(ListedConfig(task, name, [member.path for member in members]))
-    return listed
+    manifest: Manifest
+    configs: list[ListedConfig]  # of tasks, then of groups, then of ONERULER's languages together
+    example: ListedConfig  # one of a task: the first in English, else the first
+    tasks: set[str]  # that have files
+    tokenizers: list[str]
+    languages: list[str]  # of the texts and of the instructions
+    sources: dict[str, SourceEntry]  # that the files were built from
+    why_custom: str  # why these are not the frozen rows; "" if they are
+    licences: list[str]  # of these sources
+    citation_file: dict[str, Any]  # CITATION.cff: the project's authors, version, date; the papers
+    citations: str  # the papers and this release, in BibTeX
 
 
-def files_of_config(paths: Sequence[str]) -> str:
-    """Return the YAML that lists a configuration's files in the card's metadata.
+def collect_facts(manifest: Manifest) -> ReleaseFacts:
+    """Return the facts of a release, read from the entries of its files."""
+    names = Names.from_manifest(manifest)
+    order = [*names.tasks, *names.groups]
+    configs: list[Config] = []
+    tasks: set[str] = set()
+    tokenizers: set[str] = set()
+    languages: set[str] = set()
+    sources: dict[str, SourceEntry] = {}
+    licences: set[str] = set()
+    for entry in manifest["files"].values():
+        config = Config.from_entry(manifest["dataset"], entry)
+        configs.append(config)
+        tasks.add(config.task)
+        tokenizers.add(config.tokenizer)
+        languages |= {config.language, config.instruction_language}
+        for name in sources_of(manifest, config):
+            if name in manifest["sources"]:
+                sources[name] = manifest["sources"][name]
+                licences.add(sources[name]["licence"])
+    configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order.index(c.task)))
+    example = next((config for config in configs if config.languages == "en"), configs[0])
+    listed = []
+    for config in configs:
+        listed.append(ListedConfig(config.task, config.name, [config.path]))
+    citation_file = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
+    bibtex = templates().get_template("citations.bib")
+    groups = names.whole_groups(configs)
+    for group, members in sorted(groups, key=lambda group: order.index(group[0].task)):
+        listed.append(ListedConfig(group.task, group.name, [member.path for member in members]))
+    for name, members in names.whole_languages(groups):
+        listed.append(ListedConfig("all", name, [member.path for member in members]))
+    return ReleaseFacts(
+        manifest=manifest,
+        configs=listed,
+        example=listed[configs.index(example)],
+        tasks=tasks,
+        tokenizers=sorted(tokenizers),
+        languages=sorted(languages),
+        sources=dict(sorted(sources.items())),
+        why_custom=why_custom(manifest),
+        licences=sorted(licences),
+        citation_file=citation_file,
+        citations=bibtex.render(cff=citation_file, manifest=manifest).strip(),
+    )
 
-    Every file is named, without globs. A group names the common folder of its files only once, as
-    `data_dir`, which makes the metadata of a full release a seventh shorter.
-    """
-    if len(paths) == 1:
-        return f"data_files: [{{split: {SPLIT}, path: {paths[0]}}}]"
-    folder = posixpath.commonpath(paths)
-    names = ", ".join(posixpath.relpath(path, folder) for path in paths)
-    return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
 
-
-def _example(configs: list[ListedConfig]) -> ListedConfig:
-    """Return the configuration for the card's example: the first in English, else the first."""
-    tasks = [config for config in configs if len(config.paths) == 1]
-    return next((config for config in tasks if "/en/" in config.paths[0]), tasks[0])
-
-
-def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
+def first_row(root: Path, facts: ReleaseFacts) -> dict[str, Any] | None:
     """Return the row for the card's example; None if its file cannot be read."""
     import pyarrow as pa
 
-    (path,) = _example(configurations(manifest)).paths
-    if not (root / path).is_file():
+    path = root / facts.example.paths[0]
+    if not path.is_file():
         return None
     try:
-        with open_parquet(root / path) as file:
+        with open_parquet(path) as file:
             row: dict[str, Any] = next(file.iter_batches(batch_size=1)).to_pylist()[0]
     except (RulerError, OSError, StopIteration, pa.ArrowException):
         return None
     return row
+
+
+# ---- The card ------------------------------------------------------------------------------------
+
+
+def render(
+    facts: ReleaseFacts, row: Mapping[str, Any] | None = None, repo: str | None = None
+) -> str:
+    """Return the text of a release's card.
+
+    Args:
+        facts: Those of the release.
+        row: A row to show as an example; a long text is shortened.
+        repo: The dataset on the Hub, ORG/NAME, that the examples load; by default the placeholder
+            `ORG` and the name of the benchmark.
+    """
+    manifest = facts.manifest
+    repo = repo or f"ORG/{manifest['dataset']}"
+    variables = {
+        "manifest": manifest,
+        "benchmark": manifest["dataset"].upper(),
+        "is_ruler": manifest["dataset"] == "ruler",
+        "repo": repo,
+        "metric": f"{repo.partition('/')[0]}/ruler_score",
+        "title_of_rows": "custom rows" if facts.why_custom else "frozen",
+        "default_tokenizer": DEFAULT_TOKENIZER,
+        "columns": COLUMNS,
+        "column_meanings": descriptions()["columns"],
+        "tokenizers": facts.tokenizers,
+        "languages": facts.languages,
+        "sources": facts.sources,
+        "row": json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
+        "configs": facts.configs,
+        "example": facts.example.name,
+        "groups": _groups(facts),
+        **_tasks(facts),
+        **figures(manifest),
+        **_sources(facts),
+        "citations": facts.citations,
+        **versions(manifest),
+    }
+    if manifest["dataset"] == "oneruler":
+        variables |= _languages(facts)
+    return templates().get_template(f"{manifest['dataset']}.md").render(variables)
 
 
 def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,46 +206,193 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "input": " […] ".join(text[start:end] for start, end in parts)}
 
 
-def _groups(manifest: Manifest, configs: list[ListedConfig]) -> dict[str, tuple[list[str], str]]:
-    """Return, for each group with a configuration, its tasks and its first configuration."""
-    first: dict[str, str] = {}
-    for config in configs:
-        first.setdefault(config.task, config.name)
+def _groups(facts: ReleaseFacts) -> dict[str, tuple[list[str], str]]:
+    """Return the tasks and the first configuration of each group that has one."""
+    groups: dict[str, tuple[list[str], str]] = {}
+    for config in facts.configs:
+        tasks = facts.manifest["groups"].get(config.task)
+        if tasks is not None and config.task not in groups:
+            groups[config.task] = tasks, config.name
+    return groups
+
+
+def _tasks(facts: ReleaseFacts) -> dict[str, Any]:
+    """Return the tables of tasks, and the tasks that the benchmark does not have.
+
+    Those are the tasks whose parameters or wording differ from the benchmark's.
+    """
+    manifest = facts.manifest
+    standard = None if is_standard(manifest) else read_suite(manifest["dataset"])
+    usual = standard.described() if standard else manifest["tasks"]
+    families: dict[str, dict[str, dict[str, Any]]] = {}
+    changed = []
+    for task, params in manifest["tasks"].items():
+        if task in facts.tasks:
+            family = params["family"]
+            families.setdefault(family, {})[task] = params
+            wording = manifest["families"][family]
+            if standard and (usual.get(task), standard.families.get(family)) != (params, wording):
+                changed.append(task)
+    tables = {}
+    for family, tasks in families.items():
+        tables[family] = _task_table(family, tasks)
+    texts = json.dumps(manifest["families"])
     return {
-        group: (tasks, first[group])
-        for group, tasks in manifest["groups"].items()
-        if group in first
+        "task_tables": tables,
+        "changed_tasks": changed,
+        "fence": "`" * max(3, _longest_backticks(texts) + 1),  # of a code block with any wording
     }
 
 
-def _tasks_by_family(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the parameters of each task that has files, by family."""
-    tasks = {entry["task"] for entry in manifest["files"].values()}
-    families: dict[str, dict[str, dict[str, Any]]] = {}
-    for task, params in manifest["tasks"].items():
-        if task in tasks:
-            families.setdefault(params["family"], {})[task] = params
-    return families
+def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the parameters of a family's tasks, and what those not in the paper's Table 5 mean."""
+    usual, meanings = usual_of(family), descriptions()["parameters"]
+    names: dict[str, None] = {}
+    for params in tasks.values():
+        names |= dict.fromkeys(params)
+    del names["family"]
+    rows = []
+    for task, params in tasks.items():
+        row = [task]
+        for name in names:
+            value = params.get(name, usual.get(name))
+            if isinstance(value, bool):
+                row.append("yes" if value else "no")
+            else:
+                row.append("–" if value == "" else markdown_text(value))
+        rows.append(row)
+    paragraphs = [markdown_table(["task", *map(markdown_text, names)], rows)]
+    optional = [f"- `{name}`: {meanings[name]}" for name in usual if name in names]
+    if optional:
+        paragraphs.append(
+            "These parameters are not in the paper's Table 5; if they differ from its setting, "
+            "they take the place of the text above:"
+        )
+        paragraphs.append("\n".join(optional))
+    return "\n\n".join(paragraphs)
 
 
-def _changed_tasks(
-    manifest: Manifest, families: Mapping[str, Mapping[str, Mapping[str, Any]]]
-) -> list[str]:
-    """Return the tasks whose parameters or wording differ from the benchmark's."""
-    standard = read_suite(manifest["dataset"])
-    tasks, changed = standard.described(), []
-    for family, params in families.items():
-        same_wording = manifest["families"][family] == standard.families.get(family)
-        for task in params:
-            if not same_wording or manifest["tasks"][task] != tasks.get(task):
-                changed.append(task)
-    return changed
+# ---- Sources and languages -----------------------------------------------------------------------
 
 
-def _size_category(rows: int) -> str:
-    """Return the Hub's `size_categories` value for a number of rows."""
-    digits = len(str(rows))
-    return "n<1K" if digits <= 3 else f"{_SIZES[digits - 4]}<n<{_SIZES[digits - 3]}"
+def _sources(facts: ReleaseFacts) -> dict[str, Any]:
+    """Return this project's own texts among the sources, and the rights to all of them."""
+    embedded, restricted = [], []
+    licences: dict[str, list[str]] = {name: [] for name in facts.licences}
+    books = {}  # by language
+    for name, source in facts.sources.items():
+        kind, _, code = name.partition("-")
+        label = kind if kind in KINDS else name
+        if label not in licences[source["licence"]]:
+            licences[source["licence"]].append(label)
+        if source["variant"] == EMBEDDED:
+            embedded.append(name)
+        if "book" in source:
+            books[code] = source["book"]
+            if source["book"]["restricted"]:
+                restricted.append(code)
+    return {
+        "embedded": embedded,
+        "licences": licences,
+        "books": books,
+        "restricted": restricted,
+    }
+
+
+def _languages(facts: ReleaseFacts) -> dict[str, Any]:
+    """Return what the card of ONERULER says of its languages and of their published files.
+
+    An error in the noun list affects the rows of every language, because a noun is used only if it
+    is unique in all of them: so all languages with the error are listed, built or not.
+    """
+    manifest, sources = facts.manifest, facts.sources
+    pairs = set()
+    for entry in manifest["files"].values():
+        if entry["language"] != entry["instruction_language"]:
+            pairs.add(languages_of(entry))
+    corrected = []
+    for erratum in errata.errata():
+        with_error = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
+        built = []
+        for code, language in manifest["languages"].items():
+            if erratum.id in language["errata"] and _is_read(erratum.file, code, sources):
+                built.append(code)
+        if built and erratum.file == "nouns":
+            corrected.append((erratum, list(with_error)))
+        elif built:
+            corrected.append((erratum, sorted(set(with_error) & set(built))))
+    wording = []
+    for error in errata.wording():
+        if _is_read(error.file, error.language, sources):
+            wording.append(error)
+    about = release_languages(manifest)
+    return {
+        "kinds": KINDS,
+        "pairs": sorted(pairs),
+        "about_languages": about,
+        "custom_languages": [code for code in about if about[code].is_custom],
+        "corrected": corrected,
+        "wording": wording,
+    }
+
+
+def _is_read(file: str, code: str, sources: Mapping[str, SourceEntry]) -> bool:
+    """Return whether a published file of a language was read. The niah tasks read the nouns."""
+    name = f"{file if file in KINDS else 'niah'}-{code}"
+    return name in sources and sources[name]["variant"] != EMBEDDED
+
+
+# ---- Versions and citations ----------------------------------------------------------------------
+
+
+def versions(manifest: Manifest) -> dict[str, Any]:
+    """Return the data versions with their changes, and what each release changed.
+
+    The data versions are those that are frozen and that of the manifest, the oldest first. An entry
+    `Data 1.1.0: …` of the changelog belongs to that version.
+    """
+    changes = changelog()
+    names = {manifest["data_version"], *frozen_versions()}
+    ordered = sorted(names, key=lambda name: tuple(map(int, name.split("."))))
+    data_versions = []
+    for name, next_name in zip(ordered, [*ordered[1:], "–"], strict=True):
+        lock = read_frozen(name)
+        configs = lock.rows.get(manifest["dataset"], {}) if lock else {}
+        frozen = "not yet"
+        if lock and configs:
+            frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
+        changed = []
+        for entry in chain.from_iterable(changes.values()):
+            if entry.startswith(f"Data {name}: "):
+                changed.append(entry.removeprefix(f"Data {name}: "))
+        if not changed and name == ordered[0]:
+            changed = ["the first version"]
+        data_versions.append(
+            {"name": name, "frozen": frozen, "superseded_by": next_name, "changes": changed}
+        )
+    released = {title: entries for title, entries in changes.items() if "data version" in title}
+    return {
+        "frozen_sentence": frozen_sentence(manifest),
+        "data_versions": data_versions,
+        "changes": released,
+    }
+
+
+def changelog() -> dict[str, list[str]]:
+    """Return the changes of data and scores in CHANGELOG.md, by the heading of their version.
+
+    They are the entries that start with `- Data` or `- Score`.
+    """
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
+    versions: dict[str, list[str]] = {}
+    for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
+        title, *entries = re.split("^- ", section, flags=re.MULTILINE)
+        heading = re.sub(r"[\[\]]", "", title.partition("\n")[0])
+        versions[heading] = []
+        for entry in entries:
+            if entry.startswith(("Data", "Score")):
+                versions[heading].append(" ".join(entry.partition("\n\n")[0].split()))
+    return versions
 
 
 # ---- Templates -----------------------------------------------------------------------------------
@@ -287,6 +418,25 @@ def templates() -> jinja2.Environment:
     return environment
 
 
+@cache
+def descriptions() -> dict[str, Any]:
+    """Return the meaning of every column and optional parameter, and texts of eval.yaml."""
+    return read_toml(project_file("dataset_cards") / "descriptions.toml")
+
+
+def files_of_config(paths: Sequence[str]) -> str:
+    """Return the YAML that lists a configuration's files in the card's metadata.
+
+    Every file is named, without globs. A group names the common folder of its files only once, as
+    `data_dir`, which makes the metadata of a full release a seventh shorter.
+    """
+    if len(paths) == 1:
+        return f"data_files: [{{split: {SPLIT}, path: {paths[0]}}}]"
+    folder = posixpath.commonpath(paths)
+    names = ", ".join(posixpath.relpath(path, folder) for path in paths)
+    return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
+
+
 def code(text: object) -> str:
     """Return a text as a one-line code span of Markdown, which may be in a table."""
     line = plain(" ".join(str(text).split())).replace("|", "\\|")
@@ -297,142 +447,9 @@ def code(text: object) -> str:
 
 def _longest_backticks(text: str) -> int:
     """Return the length of the longest run of backticks in a text."""
-    return max((len(run) for run in re.findall("`+", text)), default=0)
+    return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _cell(text: object) -> str:
     """Return a text as one line that can be a cell of a Markdown table."""
     return " ".join(str(text).replace("|", "\\|").split())
-
-
-def _fence(texts: object) -> str:
-    """Return a fence for a code block with these texts: longer than any backticks in them."""
-    return "`" * max(3, _longest_backticks(json.dumps(texts)) + 1)
-
-
-def column_meanings() -> dict[str, str]:
-    """Return the description of each column of a row."""
-    return read_toml(project_file("dataset_cards") / "columns.toml")
-
-
-# ---- Sources, languages and versions -------------------------------------------------------------
-
-
-def used_sources(manifest: Manifest) -> dict[str, SourceEntry]:
-    """Return the sources that the files of a release were built from."""
-    used: set[str] = set()
-    for entry in manifest["files"].values():
-        used.update(sources_of(manifest, Config.of(manifest["dataset"], entry)))
-    return {name: source for name, source in manifest["sources"].items() if name in used}
-
-
-def languages(manifest: Manifest) -> list[str]:
-    """Return the languages of the texts and of the instructions."""
-    codes = set()
-    for entry in manifest["files"].values():
-        codes |= {entry["language"], entry["instruction_language"]}
-    return sorted(codes)
-
-
-def licences(manifest: Manifest) -> dict[str, list[str]]:
-    """Return each licence and the sources under it; for ONERULER, the kinds of source."""
-    names: dict[str, set[str]] = {}
-    for name, source in used_sources(manifest).items():
-        kind = name.partition("-")[0]
-        names.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
-    return {licence: sorted(names[licence]) for licence in sorted(names)}
-
-
-def _corrected(
-    manifest: Manifest, sources: Mapping[str, SourceEntry]
-) -> list[tuple[errata.Erratum, list[str]]]:
-    """Return the errata that were applied, and the languages whose published file has the error.
-
-    An error in the noun list affects the rows of every language, because a noun is used only if it
-    is unique in all of them: so all languages with the error are listed, built or not.
-    """
-    corrected = []
-    for erratum in errata.errata():
-        with_error = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
-        built = [
-            code
-            for code, language in manifest.get("languages", {}).items()
-            if erratum.id in language["errata"] and _reads(erratum.file, code, sources)
-        ]
-        if not built:
-            continue
-        if erratum.file == "nouns":
-            corrected.append((erratum, list(with_error)))
-        else:
-            corrected.append((erratum, sorted(set(with_error) & set(built))))
-    return corrected
-
-
-def _reads(file: str, code: str, sources: Mapping[str, SourceEntry]) -> bool:
-    """Return whether a published file of a language was read. The niah tasks read the nouns."""
-    name = f"{file if file in KINDS else 'niah'}-{code}"
-    return name in sources and sources[name]["variant"] != EMBEDDED
-
-
-class DataVersion(NamedTuple):
-    """A data version, as a row of the card's table of versions."""
-
-    version: str
-    frozen: str  # which rows its lock lists, in words
-    superseded_by: str  # the next version, or a dash
-    changes: list[str]
-
-
-def changelog() -> dict[str, list[str]]:
-    """Return the changes of data and scores in CHANGELOG.md, by the heading of their version.
-
-    They are the entries that start with `- Data` or `- Score`.
-    """
-    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
-    versions: dict[str, list[str]] = {}
-    for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
-        title, *entries = re.split("^- ", section, flags=re.MULTILINE)
-        changes = versions.setdefault(re.sub(r"[\[\]]", "", title.partition("\n")[0]), [])
-        for entry in entries:
-            if entry.startswith(("Data", "Score")):
-                changes.append(" ".join(entry.partition("\n\n")[0].split()))
-    return versions
-
-
-def data_versions(manifest: Manifest, changes: Mapping[str, list[str]]) -> list[DataVersion]:
-    """Return the frozen data versions and that of the manifest, the oldest first.
-
-    Args:
-        manifest: The release's manifest.
-        changes: The result of `changelog`; an entry `Data 1.1.0: …` belongs to that version.
-    """
-    names = {path.stem for path in frozen_rows.FROZEN.glob("*.toml")} | {manifest["data_version"]}
-    ordered = sorted(names, key=lambda name: [int(part) for part in name.split(".")])
-    versions = []
-    for version, next_version in zip(ordered, [*ordered[1:], "–"], strict=True):
-        lock = frozen_rows.read_frozen(version)
-        configs = lock.rows.get(manifest["dataset"], {}) if lock else {}
-        frozen = "not yet"
-        if lock and configs:
-            frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
-        start = f"Data {version}: "
-        entries = [entry for section in changes.values() for entry in section]
-        changed = [entry.removeprefix(start) for entry in entries if entry.startswith(start)]
-        if not changed and version == ordered[0]:
-            changed = ["the first version"]
-        versions.append(DataVersion(version, frozen, next_version, changed))
-    return versions
-
-
-@cache
-def citation_file() -> dict[str, Any]:
-    """Read CITATION.cff: the project's authors, version and date, and the papers."""
-    text = project_file("CITATION.cff").read_text(encoding="utf-8")
-    citation: dict[str, Any] = yaml.safe_load(text)
-    return citation
-
-
-def citations(manifest: Manifest) -> str:
-    """Return the BibTeX of the two papers and of this release."""
-    template = templates().get_template("citations.bib")
-    return template.render(cff=citation_file(), manifest=manifest).rstrip()

@@ -1,8 +1,8 @@
 """Write the files that describe a release: the card README.md, eval.yaml and croissant.json.
 
-    card_files(root, manifest)          # {"README.md": "…", "eval.yaml": "…", "croissant.json": …}
-    eval_yaml(manifest)                 # name, description and tasks of the Hub's benchmark
-    croissant(manifest, "org/ruler")    # Croissant 1.1: files with digests, columns, sources
+    card_files(root, manifest)      # {"README.md": "…", "eval.yaml": "…", "croissant.json": "…"}
+    eval_yaml(facts)                # name, description and tasks of the Hub's benchmark
+    croissant(facts, "org/ruler")   # Croissant 1.1: files with digests, columns, sources
 
 All are generated from the manifest: `ruler build` and `ruler fetch` write them, `ruler verify`
 generates them again and compares them. Croissant is a vocabulary for search engines and loaders:
@@ -18,23 +18,17 @@ from typing import Any
 
 from ruler_builder.project_files import project_file
 from ruler_builder.release.card import (
-    citation_file,
-    citations,
-    column_meanings,
-    configurations,
+    ReleaseFacts,
+    collect_facts,
+    descriptions,
     first_row,
-    languages,
-    licences,
     render,
-    used_sources,
 )
-from ruler_builder.release.card_tables import tokenizers
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, read_bytes, read_toml
-from ruler_common.frozen import why_release_is_custom
 from ruler_common.hub import is_repository
 from ruler_common.manifest import MANIFEST, Manifest, is_standard
-from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
+from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, SPLIT
 from ruler_common.rows import COLUMNS
 from ruler_common.text import printable
 
@@ -69,13 +63,13 @@ def card_files(
             "`ruler build` again."
         )
     try:
-        files = {CARD: render(manifest, first_row(root, manifest), repo)}
+        facts = collect_facts(manifest)
+        files = {CARD: render(facts, first_row(root, facts), repo)}
         if benchmark:
-            files[EVAL_YAML] = eval_yaml(manifest)
-        files[CROISSANT] = croissant(manifest, repo)
-    except (
-        Exception
-    ) as error:  # anything may be missing in a manifest: a wording, a parameter, rows
+            files[EVAL_YAML] = eval_yaml(facts)
+        files[CROISSANT] = croissant(facts, repo)
+    except Exception as error:
+        # anything may be missing in a manifest: a wording, a parameter, rows
         raise RulerError(
             f"No card can be made from '{root / MANIFEST}' ({type(error).__name__}: {error}): "
             "build or download the release again."
@@ -86,7 +80,7 @@ def card_files(
 # ---- eval.yaml -----------------------------------------------------------------------------------
 
 
-def eval_yaml(manifest: Manifest) -> str:
+def eval_yaml(facts: ReleaseFacts) -> str:
     """Return the text of eval.yaml, which makes the data set a benchmark of the Hub.
 
     It lists only the headline, since the benchmark's page shows the first task. The id of a task
@@ -97,29 +91,32 @@ def eval_yaml(manifest: Manifest) -> str:
     """
     from huggingface_hub.utils import yaml_dump  # reads the environment when it is imported
 
-    about = read_toml(project_file("dataset_cards") / "eval.toml")[manifest["dataset"]]
-    reason = why_release_is_custom(manifest)
+    manifest = facts.manifest
+    about = descriptions()["eval"][manifest["dataset"]]
     if not is_standard(manifest):
         name = f"Tasks of a changed {about['title']} suite"
-    elif reason:
+    elif facts.why_custom:
         name = f"{about['title']}, custom rows"
     else:
         name = about["title"]
-    rows = f"Custom rows ({reason})" if reason else "Frozen rows"
-    found = {
+    rows = f"Custom rows ({facts.why_custom})" if facts.why_custom else "Frozen rows"
+    tasks = []
+    for config in headline(facts):
+        tasks.append({"id": config, "config": config, "split": SPLIT})
+    benchmark = {
         "name": name,
         "description": (
             f"{about['what']}, 0 to 100; a group's score is the plain mean of its tasks' scores. "
             f"{rows}, data version {manifest['data_version']}, fitted under "
-            f"{', '.join(tokenizers(manifest))}."
+            f"{', '.join(facts.tokenizers)}."
         ),
-        "tasks": [{"id": one, "config": one, "split": SPLIT} for one in headline(manifest)],
+        "tasks": tasks,
     }
     comment = f"# evaluation_framework: {FRAMEWORK}, once the Hub lists it\n"
-    return comment + yaml_dump(found, sort_keys=False)
+    return comment + yaml_dump(benchmark, sort_keys=False)
 
 
-def headline(manifest: Manifest) -> list[str]:
+def headline(facts: ReleaseFacts) -> list[str]:
     """Return the configurations for which a benchmark is known, the first one first.
 
     ruler: all tasks at each length, the longest first, then niah, vt, ag and qa at the longest.
@@ -127,68 +124,78 @@ def headline(manifest: Manifest) -> list[str]:
     tokenizer, without the control 0k. A part that has none of them lists all that it holds at its
     longest length.
     """
-    named = tokenizers(manifest)
-    tokenizer = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in named else named[0]
-    entries = [entry for entry in manifest["files"].values() if entry["tokenizer"] == tokenizer]
-    filled = [entry for entry in entries if not entry.get("evidence_alone")] or entries
-    tokens = {entry["length"]: entry["max_length"] for entry in filled}
-    lengths = sorted(tokens, key=lambda length: tokens[length], reverse=True)
+    manifest = facts.manifest
+    tokenizer = facts.tokenizers[0]
+    if DEFAULT_TOKENIZER in facts.tokenizers:
+        tokenizer = DEFAULT_TOKENIZER
+    suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
+    windows: dict[str, int] = {}
+    for entry in manifest["files"].values():
+        if entry["tokenizer"] == tokenizer:
+            windows[entry["length"]] = entry["max_length"]
+    lengths = sorted(windows, key=windows.__getitem__, reverse=True)
+    if len(lengths) > 1 and windows[lengths[-1]] == 0:
+        lengths.pop()
+    wanted = [f"all_{length}" for length in lengths]
     if manifest["dataset"] == "ruler":
-        wanted = [Config("ruler", "all", length, tokenizer=tokenizer).name for length in lengths]
         for task in ("niah", "vt", "ag", "qa"):
-            wanted.append(Config("ruler", task, lengths[0], tokenizer=tokenizer).name)
+            wanted.append(f"{task}_{lengths[0]}")
     else:
-        suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
-        wanted = [f"all_{length}{suffix}" for length in lengths]
-        for code in Names.in_manifest(manifest).languages:
-            wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
-    paths = {config.name: config.paths for config in configurations(manifest)}
-    found = [name for name in wanted if name in paths]
-    if found:
-        return found
-    folder = f"data/{tokenizer}/{lengths[0]}/"
-    return [name for name in paths if paths[name][0].startswith(folder)]
+        for code in dict.fromkeys((*LANGUAGES, *manifest["languages"])):
+            wanted.append(f"all_{_SHORTEST}_{code}")
+    longest = []  # every configuration of the longest length
+    names = set()
+    for config in facts.configs:
+        names.add(config.name)
+        if config.paths[0].startswith(f"data/{tokenizer}/{lengths[0]}/"):
+            longest.append(config.name)
+    return [name + suffix for name in wanted if name + suffix in names] or longest
 
 
 # ---- croissant.json ------------------------------------------------------------------------------
 
 
-def croissant(manifest: Manifest, repo: str | None = None) -> str:
+def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
     """Return the text of croissant.json: each file with its sha256, the columns, the sources.
 
     The Hub's own description stops at 100 configurations and has no digests. It describes the
     folder that holds it, or the Hub's dataset `repo`, ORG/NAME: then the files are in a clone,
     which `mlcroissant.Dataset(…, mapping={"repo": FOLDER})` replaces by a download.
     """
+    manifest = facts.manifest
     prose = read_toml(project_file("dataset_cards") / "croissant.toml")
     about, both = prose[manifest["dataset"]], prose["both"]
-    custom = bool(why_release_is_custom(manifest))
-    cff = citation_file()
     use = both["usage"].format(canary=manifest["canary"])
-    responsible_use = {**both["rai"], **about["rai"]}
-    found = {
+    usage = {f"rai:{name}": text for name, text in {**both["rai"], **about["rai"]}.items()}
+    creators = []
+    for author in facts.citation_file["authors"]:
+        creators.append({"@type": "sc:Organization", "name": author["name"]})
+    title, rows = "frozen", "Frozen test sets"
+    if facts.why_custom:
+        title, rows = "custom rows", "Custom rows"
+    description = {
         "@context": prose["context"],
         "@type": "sc:Dataset",
         "conformsTo": prose["conformsTo"],
-        "name": f"{about['title']}, {'custom rows' if custom else 'frozen'}",
-        "description": f"{'Custom rows' if custom else 'Frozen test sets'} {about['what']} {use}",
+        "name": f"{about['title']}, {title}",
+        "description": f"{rows} {about['what']} {use}",
         "identifier": f"urn:uuid:{manifest['canary']}",
         **({"url": f"{_HUB}{repo}"} if repo else {}),
         "version": manifest["data_version"],
-        "datePublished": str(cff["date-released"]),
-        "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
-        "license": [_licence(name) for name in licences(manifest)],
+        "datePublished": str(facts.citation_file["date-released"]),
+        "creator": creators,
+        "license": [_licence(name) for name in facts.licences],
         "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
-        "citeAs": citations(manifest),
-        "inLanguage": languages(manifest),
+        "citeAs": facts.citations,
+        "inLanguage": facts.languages,
         "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
         "isLiveDataset": False,
-        **{f"rai:{name}": responsible_use[name] for name in sorted(responsible_use)},
-        "prov:wasDerivedFrom": _derived_from(manifest),
+        **dict(sorted(usage.items())),
+        "prov:wasDerivedFrom": _derived_from(facts),
         "distribution": _distribution(manifest, repo),
-        "recordSet": [_record_set(prose["evidence"])],
+        "recordSet": [_record_set()],
     }
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
 def _licence(name: str) -> str:
@@ -196,10 +203,10 @@ def _licence(name: str) -> str:
     return f"https://spdx.org/licenses/{_SPDX[name]}.html" if name in _SPDX else name
 
 
-def _derived_from(manifest: Manifest) -> list[dict[str, Any]]:
+def _derived_from(facts: ReleaseFacts) -> list[dict[str, Any]]:
     """Return the sources and word lists that the rows are made of, each with its digest."""
     entities = []
-    for name, source in used_sources(manifest).items():
+    for name, source in facts.sources.items():
         entities.append(
             {
                 "@type": "prov:Entity",
@@ -211,7 +218,7 @@ def _derived_from(manifest: Manifest) -> list[dict[str, Any]]:
                 **({"url": source["urls"]} if source["urls"] else {}),
             }
         )
-    for name, digest in manifest["words"].items():
+    for name, digest in facts.manifest["words"].items():
         entities.append(
             {
                 "@type": "prov:Entity",
@@ -270,34 +277,27 @@ def _distribution(manifest: Manifest, repo: str | None) -> list[dict[str, Any]]:
     return resources
 
 
-def _record_set(evidence_meaning: dict[str, str]) -> dict[str, Any]:
+def _record_set() -> dict[str, Any]:
     """Return the columns that all files share."""
-    meaning = column_meanings()
-    fields = [
-        {
-            **_field("file", "the row's file: data/<tokenizer>/<length>/…/<task>.parquet"),
-            **_values("sc:Text", {"fileProperty": "fullpath"}),
-        }
-    ]
+    meanings = descriptions()
+    about_file = "the row's file: data/<tokenizer>/<length>/…/<task>.parquet"
+    fields = [_field("file", about_file, "sc:Text", {"fileProperty": "fullpath"})]
     for name, kind in COLUMNS.items():
-        field = _field(name, meaning[name])
+        meaning, column = meanings["columns"][name], {"column": name}
         if name == "evidence":
-            field |= {
-                "repeated": True,
-                "subField": [
-                    {
-                        **_field(f"evidence/{part}", evidence_meaning[part]),
-                        **_values(_TYPES[part_kind], {"column": name}, part),
-                    }
-                    for part, part_kind in re.findall(r"(\w+): (\w+)", kind)
-                ],
-            }
+            parts = []
+            for part, part_kind in re.findall(r"(\w+): (\w+)", kind):
+                field = _field(
+                    f"{name}/{part}", meanings["evidence"][part], _TYPES[part_kind], column
+                )
+                field["source"]["transform"] = {"jsonPath": part}
+                parts.append(field)
+            fields.append({**_field(name, meaning), "repeated": True, "subField": parts})
         elif kind.startswith("list<"):
             item = kind.removeprefix("list<").removesuffix(">")
-            field |= {**_values(_TYPES[item], {"column": name}), "repeated": True}
+            fields.append({**_field(name, meaning, _TYPES[item], column), "repeated": True})
         else:
-            field |= _values(_TYPES[kind], {"column": name})
-        fields.append(field)
+            fields.append(_field(name, meaning, _TYPES[kind], column))
     return {
         "@type": "cr:RecordSet",
         "@id": "rows",
@@ -308,17 +308,21 @@ def _record_set(evidence_meaning: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _field(name: str, description: str) -> dict[str, Any]:
+def _field(
+    name: str, description: str, kind: str = "", extract: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a column, the type of its values, and where they are in the files."""
     id_ = f"rows/{name}"
-    return {"@type": "cr:Field", "@id": id_, "name": id_, "description": description}
-
-
-def _values(kind: str, extract: dict[str, str], json_path: str = "") -> dict[str, Any]:
-    """Return where the values of a field are in the files, and of which type they are."""
-    source: dict[str, Any] = {"fileSet": {"@id": "parquet-files"}, "extract": extract}
-    if json_path:
-        source["transform"] = {"jsonPath": json_path}
-    return {"dataType": kind, "source": source}
+    field: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": id_,
+        "name": id_,
+        "description": description,
+    }
+    if extract:
+        source = {"fileSet": {"@id": "parquet-files"}, "extract": extract}
+        field |= {"dataType": kind, "source": source}
+    return field
 
 
 def described_repository(root: Path) -> str | None:

@@ -1,253 +1,199 @@
 """Add up the files of a manifest, and write the sums as the tables of a dataset card.
 
-    lengths(manifest)             # a sum for each tokenizer and length
-    fill_tables(manifest)         # Markdown: how full the rows of each task or language are
+    length_sums(manifest)        # {("tekken", "4k"): LengthSums(…), …}
+    figures(manifest)            # variables of the templates: numbers and Markdown tables
 
 A release of ONERULER has thousands of files, so the card shows sums; manifest.json has every file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruler_common.manifest import FileEntry, Manifest
-from ruler_common.names import languages_of
-from ruler_common.text import markdown_text
+from ruler_common.names import EVIDENCE_ALONE, in_tokens, languages_of
+
+_SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass
 class Sum:
-    """Several files together."""
+    """Several files added up. Fill is a row's `length` as a share of its window without reserve."""
 
-    files: int
-    rows: int
-    bytes: int
-    mean_length: float  # tokens of a row
-    # Fill is `length` as a share of the window, `max_length` - reserve; 0 at `0k`.
-    min_fill: float  # of the shortest row
-    mean_fill: float
-    exhausted: int  # rows that hold all of a finite text or list
-    min_repeats: int  # how many times the text of a row started over
-    max_repeats: int
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    exhausted: int = 0  # rows that hold all of a finite text or list
+    tokens: float = 0.0  # of all rows
+    fill: float = 0.0  # of all rows, added up
+    min_fill: float = math.inf  # of the shortest row; 0 at `0k`, which has no window
+    min_repeats: float = math.inf  # how many times the text of a row started over
+    max_repeats: int = 0
+
+    def add(self, entry: FileEntry, reserve: int) -> None:
+        """Add a file."""
+        repeats = [*entry.get("row_repeats", [entry["repeats"]]), entry["repeats"]]
+        window = entry["max_length"] - reserve
+        self.files += 1
+        self.rows += entry["rows"]
+        self.bytes += entry["bytes"]
+        self.exhausted += entry["exhausted"]
+        self.tokens += entry["tokens"]["mean"] * entry["rows"]
+        self.fill += entry["fill"] * entry["rows"]
+        self.min_fill = min(self.min_fill, entry["tokens"]["min"] / window if window > 0 else 0.0)
+        self.min_repeats = min(self.min_repeats, *repeats)
+        self.max_repeats = max(self.max_repeats, *repeats)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LengthSum:
+class LengthSums(NamedTuple):
     """The files of one tokenizer and length: all of them, and those whose rows are full."""
 
-    tokenizer: str
-    length: str
     max_length: int
     all: Sum
-    full: Sum | None
+    full: Sum
 
 
-def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum:
-    """Return the sum of some files, at least one."""
-    rows = size = exhausted = 0
-    length = fill = 0.0  # of all rows together
-    fills, repeats = [], []
+Cell = tuple[str, str, str]
+"""A cell of a table of figures: its tokenizer, the label of its line, and its length."""
+
+
+def length_sums(manifest: Manifest) -> dict[tuple[str, str], LengthSums]:
+    """Return the sums of each tokenizer and length, the shortest length first."""
+    entries = sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"]))
+    sums: dict[tuple[str, str], LengthSums] = {}
     for entry in entries:
-        rows += entry["rows"]
-        size += entry["bytes"]
-        exhausted += entry["exhausted"]
-        length += entry["tokens"]["mean"] * entry["rows"]
-        fill += entry["fill"] * entry["rows"]
-        window = entry["max_length"] - reserve
-        fills.append(entry["tokens"]["min"] / window if window > 0 else 0.0)
-        repeats += [*entry.get("row_repeats", [entry["repeats"]]), entry["repeats"]]
-    return Sum(
-        files=len(entries),
-        rows=rows,
-        bytes=size,
-        mean_length=length / rows,
-        min_fill=min(fills),
-        mean_fill=fill / rows,
-        exhausted=exhausted,
-        min_repeats=min(repeats),
-        max_repeats=max(repeats),
-    )
+        place = entry["tokenizer"], entry["length"]
+        if place not in sums:
+            sums[place] = LengthSums(entry["max_length"], Sum(), Sum())
+        sums[place].all.add(entry, manifest["reserve"])
+        if _is_full(entry):
+            sums[place].full.add(entry, manifest["reserve"])
+    return sums
 
 
-def tokenizers(manifest: Manifest) -> list[str]:
-    """Return the tokenizers that have files, in the order of the manifest."""
-    return list(dict.fromkeys(entry["tokenizer"] for entry in manifest["files"].values()))
-
-
-def lengths(manifest: Manifest) -> list[LengthSum]:
-    """Return a sum for each tokenizer and length, the shortest length first."""
-    groups: dict[tuple[str, str], list[FileEntry]] = {}
-    for entry in sorted(manifest["files"].values(), key=lambda entry: entry["max_length"]):
-        groups.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
-    found = []
-    for tokenizer in tokenizers(manifest):
-        for (name, length), entries in groups.items():
-            if name == tokenizer:
-                full = [entry for entry in entries if is_full(entry)]
-                found.append(
-                    LengthSum(
-                        tokenizer=tokenizer,
-                        length=length,
-                        max_length=entries[0]["max_length"],
-                        all=add_up(entries, manifest["reserve"]),
-                        full=add_up(full, manifest["reserve"]) if full else None,
-                    )
-                )
-    return found
-
-
-def is_full(entry: FileEntry) -> bool:
+def _is_full(entry: FileEntry) -> bool:
     """Return whether every row of a file is as full as its window allows."""
     return not entry["exhausted"] and not entry.get("evidence_alone", False)
 
 
+def figures(manifest: Manifest) -> dict[str, Any]:
+    """Return a card's numbers of files, rows and bytes, its lengths, and its tables of figures."""
+    files = rows = size = 0
+    columns: dict[str, list[str]] = {}  # lengths by tokenizer
+    windows: dict[str, int] = {}
+    table = []
+    sums = length_sums(manifest)
+    for (tokenizer, length), (max_length, every, full) in sums.items():
+        columns.setdefault(tokenizer, []).append(length)
+        windows[length] = max_length
+        files, rows, size = files + every.files, rows + every.rows, size + every.bytes
+        counts = [f"{every.files:,}", f"{every.rows:,}", f"{every.tokens / every.rows:,.1f}"]
+        fill = ["–", "–"]
+        if full.files:
+            fill = [_percent(full.min_fill), _percent(full.fill / full.rows)]
+        table.append([tokenizer, length, f"{max_length:,}", *counts, *fill, f"{every.exhausted:,}"])
+    lengths = sorted(windows, key=windows.__getitem__)
+    header = ["tokenizer", "length", "window", "files", "rows", "mean length", "least fill"]
+    return {
+        "files": files,
+        "rows": rows,
+        "bytes": size,
+        "size": _size_category(rows),
+        "lengths": lengths,
+        "has_0k": EVIDENCE_ALONE in lengths,
+        "has_decimal_length": any(map(in_tokens, lengths)),
+        "length_table": markdown_table(
+            [*header, "mean fill", "rows that hold all there is"], table
+        ),
+        **fill_tables(manifest, columns),
+    }
+
+
+def fill_tables(manifest: Manifest, columns: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return how full the rows are, how often a text starts over, and where all of it is used.
+
+    By task in ruler and by language in oneruler. The second and the third are "" if no row has such
+    a text.
+
+    Args:
+        manifest: The manifest of the release.
+        columns: The lengths of each tokenizer.
+    """
+    by_task = manifest["dataset"] == "ruler"
+    tasks = list(manifest["tasks"])
+    files = sorted(
+        (len(languages_of(entry)), languages_of(entry), tasks.index(entry["task"]), path)
+        for path, entry in manifest["files"].items()
+    )
+    repeating: set[str] = set()  # tasks and labels of files in which a text starts over
+    for _, languages, _, path in files:
+        entry = manifest["files"][path]
+        if entry["repeats"]:
+            repeating.update((entry["task"], languages))
+    fill: dict[Cell, Sum] = defaultdict(Sum)
+    repeats: dict[Cell, Sum] = defaultdict(Sum)
+    exhausted: dict[Cell, Sum] = defaultdict(Sum)
+    for _, languages, _, path in files:
+        entry = manifest["files"][path]
+        task, tokenizer, length = entry["task"], entry["tokenizer"], entry["length"]
+        label = task if by_task else languages
+        if _is_full(entry):
+            fill[tokenizer, label, length].add(entry, manifest["reserve"])
+        if task in repeating and label in repeating:
+            repeats[tokenizer, label, length].add(entry, manifest["reserve"])
+        if entry["exhausted"]:
+            name = task if by_task else f"{languages} {task}"
+            exhausted[tokenizer, name, length].add(entry, manifest["reserve"])
+    cells: dict[Cell, str] = {}
+    for cell, total in fill.items():
+        cells[cell] = f"{_percent(total.fill / total.rows)} ({_percent(total.min_fill)})"
+    head = "task" if by_task else "language"
+    tables = {"fill_tables": _grids(head, columns, cells)}
+    cells = {}
+    for cell, total in repeats.items():
+        shown = f"{total.min_repeats} … {total.max_repeats}"
+        cells[cell] = shown if total.min_repeats < total.max_repeats else f"{total.max_repeats}"
+    tables["repeat_tables"] = _grids("repeats", columns, cells)
+    cells = {}
+    for cell, total in exhausted.items():
+        rows = f"{total.exhausted:,} of {total.rows:,} rows"
+        cells[cell] = f"{_percent(total.fill / total.rows)}, {rows}"
+    head = "task" if by_task else "language and task"
+    tables["exhausted_tables"] = _grids(head, columns, cells)
+    return tables
+
+
+def _grids(head: str, columns: Mapping[str, list[str]], cells: Mapping[Cell, str]) -> str:
+    """Return a table for each tokenizer: a line for each label, a column for each length."""
+    tables = []
+    for tokenizer, lengths in columns.items():
+        rows = []
+        for label in dict.fromkeys(cell[1] for cell in cells if cell[0] == tokenizer):
+            rows.append([label])
+            for length in lengths:
+                rows[-1].append(cells.get((tokenizer, label, length), "–"))
+        if rows:
+            tables.append(markdown_table([f"{tokenizer}: {head}", *lengths], rows))
+    return "\n\n".join(tables)
+
+
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; its cells are Markdown already."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (header, *rows)]
-    lines.insert(1, "|" + "---|" * len(header))
-    return "\n".join(lines) + "\n"
-
-
-def task_table(tasks: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> str:
-    """Return the parameters of a family's tasks; `usual` are those that a task may leave out."""
-    names: dict[str, None] = {}
-    for params in tasks.values():
-        names |= dict.fromkeys(params)
-    del names["family"]
-    rows = []
-    for task, params in tasks.items():
-        row = [task]
-        for name in names:
-            value = params[name] if name in params else usual[name]
-            if isinstance(value, bool):
-                row.append("yes" if value else "no")
-            else:
-                row.append("–" if value == "" else markdown_text(value))
-        rows.append(row)
-    return markdown_table(["task", *map(markdown_text, names)], rows)
-
-
-def length_table(sums: Sequence[LengthSum]) -> str:
-    """Return the table of tokenizers and lengths."""
-    header = ["tokenizer", "length", "window", "files", "rows", "mean length", "least fill"]
-    rows = [
-        [
-            row.tokenizer,
-            row.length,
-            f"{row.max_length:,}",
-            f"{row.all.files:,}",
-            f"{row.all.rows:,}",
-            f"{row.all.mean_length:,.1f}",
-            _percent(row.full.min_fill) if row.full else "–",
-            _percent(row.full.mean_fill) if row.full else "–",
-            f"{row.all.exhausted:,}",
-        ]
-        for row in sums
-    ]
-    return markdown_table([*header, "mean fill", "rows that hold all there is"], rows)
-
-
-def fill_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
-    """Return how full the rows of each task (in oneruler: of each language) are."""
-    by_task = manifest["dataset"] == "ruler"
-    return _grids(
-        manifest,
-        sums,
-        head="task" if by_task else "language",
-        label=_task if by_task else languages_of,
-        entries=[entry for entry in manifest["files"].values() if is_full(entry)],
-        show=lambda total: f"{_percent(total.mean_fill)} ({_percent(total.min_fill)})",
-    )
-
-
-def repeat_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
-    """Return how many times a finite text starts over in a row; "" if none does."""
-    label = _task if manifest["dataset"] == "ruler" else languages_of
-    repeating = [entry for entry in manifest["files"].values() if entry["repeats"]]
-    tasks = {entry["task"] for entry in repeating}
-    labels = {label(entry) for entry in repeating}
-    return _grids(
-        manifest,
-        sums,
-        head="repeats",
-        label=label,
-        entries=[
-            entry
-            for entry in manifest["files"].values()
-            if entry["task"] in tasks and label(entry) in labels
-        ],
-        show=_shown_repeats,
-    )
-
-
-def exhausted_tables(manifest: Manifest, sums: Sequence[LengthSum]) -> str:
-    """Return the rows that hold all of a finite text or list; "" if there are none."""
-    by_task = manifest["dataset"] == "ruler"
-    return _grids(
-        manifest,
-        sums,
-        head="task" if by_task else "language and task",
-        label=_task if by_task else _language_and_task,
-        entries=[entry for entry in manifest["files"].values() if entry["exhausted"]],
-        show=lambda total: (
-            f"{_percent(total.mean_fill)}, {total.exhausted:,} of {total.rows:,} rows"
-        ),
-    )
-
-
-def _grids(
-    manifest: Manifest,
-    sums: Sequence[LengthSum],
-    head: str,
-    label: Callable[[FileEntry], str],
-    entries: list[FileEntry],
-    show: Callable[[Sum], str],
-) -> str:
-    """Return a table for each tokenizer: a row for each label, a column for each length."""
-    places = {task: place for place, task in enumerate(manifest["tasks"])}
-    columns: dict[str, list[str]] = {}
-    for total in sums:
-        columns.setdefault(total.tokenizer, []).append(total.length)
-    tables = []
-    for tokenizer, lengths_of_it in columns.items():
-        cells: dict[str, dict[str, list[FileEntry]]] = {}
-        for entry in sorted(entries, key=lambda entry: _order(entry, places)):
-            if entry["tokenizer"] == tokenizer:
-                row = cells.setdefault(label(entry), {})
-                row.setdefault(entry["length"], []).append(entry)
-        rows = []
-        for name, row in cells.items():
-            shown = [name]
-            for length in lengths_of_it:
-                here = row.get(length)
-                shown.append(show(add_up(here, manifest["reserve"])) if here else "–")
-            rows.append(shown)
-        if rows:
-            tables.append(markdown_table([f"{tokenizer}: {head}", *lengths_of_it], rows))
-    return "\n".join(tables)
-
-
-def _order(entry: FileEntry, places: dict[str, int]) -> tuple[int, str, int]:
-    """Order files by language, pairs of languages last, and by task as in the suite."""
-    languages = languages_of(entry)
-    return len(languages), languages, places[entry["task"]]
-
-
-def _task(entry: FileEntry) -> str:
-    return entry["task"]
-
-
-def _language_and_task(entry: FileEntry) -> str:
-    return f"{languages_of(entry)} {entry['task']}"
-
-
-def _shown_repeats(total: Sum) -> str:
-    if total.min_repeats == total.max_repeats:
-        return str(total.min_repeats)
-    return f"{total.min_repeats} … {total.max_repeats}"
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for row in rows:
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines)
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
+
+
+def _size_category(rows: int) -> str:
+    """Return the Hub's `size_categories` value for a number of rows."""
+    digits = len(str(rows))
+    return "n<1K" if digits <= 3 else f"{_SIZES[digits - 4]}<n<{_SIZES[digits - 3]}"

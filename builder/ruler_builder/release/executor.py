@@ -1,7 +1,7 @@
 """Run the steps of a worker on many items, in processes of this machine or of a Ray cluster.
 
-    with worker_pool(2, FileBuilder, (suite, mirror, choice, root)) as run:
-        for result in run(FileBuilder.build, jobs):    # build(builder, job), in any order
+    with worker_pool(2, FileBuilder, arguments) as run:
+        for result in run(FileBuilder.build, jobs):      # build(builder, job), in any order
             …
 
 Each process makes one worker and shares nothing. On a cluster every node must see the same paths
@@ -19,7 +19,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from multiprocessing.connection import Connection
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -32,9 +33,6 @@ _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
 )
-# Variables that the workers of a cluster get from here.
-_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
-_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # a worker of a cluster, with its node
 
 
 def worker_pool(
@@ -63,56 +61,62 @@ def worker_pool(
     return nullcontext(lambda step, items: (step(worker, item) for item in items))
 
 
+# ---- Processes of this machine -------------------------------------------------------------------
+
+_worker: Any = None  # of a process of the pool
+
+
 @contextmanager
 def _local_processes(
     workers: int, make: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Iterator[Run]:
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(workers, context, _start_process, (make, arguments))
+    until_closed, end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start, (until_closed, make, arguments))
 
     def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        for future in as_completed([executor.submit(_in_process, step, item) for item in items]):
+        for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
             yield future.result()
 
     try:
         yield run
     except BrokenProcessPool:
         raise RulerError(_DIED) from None
-    except BaseException:
-        for process in list((executor._processes or {}).values()):
-            process.terminate()
-        raise
     finally:
-        executor.shutdown(cancel_futures=True)
+        end.close()  # ends the processes, also those that are at work
+        pool.shutdown(cancel_futures=True)
 
 
-_worker: Any = None  # of a process of the pool
-
-
-def _start_process(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """In a new process: leave Ctrl-C to the parent, end when the parent ends, make the worker."""
+def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In a new process: leave Ctrl-C to the parent, end when it does, and make the worker."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
     _worker = make(*arguments)
 
 
-def _end_with_parent() -> None:
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os._exit(1)
+def _exit_after(until_closed: Connection) -> None:
+    """Wait until the parent closes the pipe, or is killed."""
+    with suppress(EOFError, OSError):
+        until_closed.recv()
+    os._exit(1)
 
 
-def _in_process(step: Callable[[Any, Any], Any], item: Any) -> Any:
+def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
     return step(_worker, item)
 
 
-class _Actor:
-    """The worker of a process of a cluster; paths are relative to the folder of the command."""
+# ---- Processes of a Ray cluster ------------------------------------------------------------------
 
-    def __init__(self, folder: str, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        if os.path.isdir(folder):
-            os.chdir(folder)
+# Variables that the workers of a cluster get from here.
+_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
+_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # a worker of a cluster, with its node
+
+
+class _Actor:
+    """Holds the worker of a process of a cluster."""
+
+    def __init__(self, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self.worker = make(*arguments)
 
     def run(self, step: Callable[[Any, Any], Any], item: Any) -> Any:
@@ -128,15 +132,12 @@ def _ray_actors(
         raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     options = {"scheduling_strategy": "SPREAD", "runtime_env": {"env_vars": environment}}
-    actor = ray.remote(_Actor).options(num_cpus=1, **options, **_IF_IT_DIES)
-    actors = [actor.remote(os.getcwd(), make, arguments) for _ in range(workers)]
+    actor_type = ray.remote(_Actor).options(num_cpus=1, **options, **_IF_IT_DIES)
+    actors = [actor_type.remote(make, arguments) for _ in range(workers)]
 
     def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         pool = ray.util.ActorPool(actors)
-        found: Iterator[Any] = pool.map_unordered(
-            lambda one, item: one.run.remote(step, item), items
-        )
-        return found
+        yield from pool.map_unordered(lambda actor, item: actor.run.remote(step, item), items)
 
     try:
         yield run
@@ -145,8 +146,8 @@ def _ray_actors(
     except ray.exceptions.RayError:
         raise RulerError(_DIED) from None
     finally:
-        for each in actors:
-            ray.kill(each)
+        for actor in actors:
+            ray.kill(actor)
 
 
 def connect(address: str | None) -> Any:

@@ -1,8 +1,6 @@
 """The rows of one configuration in one Parquet file: written and read by row group, and digested.
 
-    with parquet_file(path, rows_in_group(131072), level=9) as file:
-        file.add(row)
-    file.digest.hexdigest()           # the manifest's `rows_sha256`
+    write_rows(path, rows, rows_in_group(131072), level=9)     # the manifest's `rows_sha256`
 
 The digest is over the rows themselves: equal rows have the same digest, whatever wrote the file.
 """
@@ -11,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_common.files import UNREADABLE, open_parquet, temporary_beside
+from ruler_common.files import temporary_beside
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
@@ -35,65 +32,27 @@ Long rows share most of their text, so a row group is one page: the compressor t
 side by side (an essay file of 500 rows of 600 KB takes a few MB)."""
 
 
-class Digest(Protocol):
-    """What the hashes of hashlib can do."""
-
-    def update(self, data: bytes, /) -> None:
-        """Feed bytes."""
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that was fed, in hex."""
-        ...
-
-
-def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
+def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
     """Feed one row to a digest: its input as it is, the other columns as JSON.
 
     Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
     the digest of those that were written.
     """
-    rest = with_exact_depths(row)
+    rest = {name: row[name] for name in COLUMNS}
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    rest["evidence"] = [{**s, "depth": (s["start"] - start) / width} for s in row["evidence"]]
     digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-@dataclass
-class RowsDigest:
-    """Return the digest of rows; "" if a column is missing in one of them."""
+def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
+    """Yield the rows of a file, held by row group.
 
-    digest: Digest = field(default_factory=hashlib.sha256)
-    broken: bool = False
-
-    def add(self, row: Row) -> None:
-        """Take a row."""
-        try:
-            digest_row(self.digest, row)
-        except (*UNREADABLE, AttributeError):
-            self.broken = True
-
-    def hexdigest(self) -> str:
-        """Return the digest in hex."""
-        return "" if self.broken else self.digest.hexdigest()
-
-
-def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a row, with depths computed from the offsets."""
-    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
-    depths = [{**span, "depth": (span["start"] - start) / width} for span in row["evidence"]]
-    return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
-
-
-def read_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
-    with open_parquet(path) as file:
-        for group in range(file.num_row_groups):
-            yield from rows_of(file.read_row_group(group))
-
-
-def rows_of(table: pa.Table) -> Iterator[Row]:
-    """Yield the rows of a table, one at a time: as objects of Python they take twice its memory."""
-    for batch in table.to_batches(max_chunksize=1):
-        yield from cast(list[Row], batch.to_pylist())
+    They are made one at a time: as objects of Python they take twice the memory of their group.
+    """
+    for group in range(file.num_row_groups):
+        for batch in file.read_row_group(group).to_batches(max_chunksize=1):
+            yield from cast(list[Row], batch.to_pylist())
 
 
 _GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
@@ -104,49 +63,26 @@ def rows_in_group(max_length: int) -> int:
     return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
 
 
-@dataclass
-class RowWriter:
-    """Collects rows into row groups of `group` rows, and a digest of them all."""
+def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
+    """Write rows into a Parquet file of `group` rows a row group, and return their digest.
 
-    writer: pq.ParquetWriter
-    schema: pa.Schema
-    group: int
-    _: KW_ONLY
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    digest: Digest = field(default_factory=hashlib.sha256)
+    The file has a temporary name until all rows are written; after an error nothing stays.
 
-    def add(self, row: dict[str, Any]) -> None:
-        """Append a row, in the columns of ruler_common/rows.py."""
-        digest_row(self.digest, row)
-        self.rows.append(row)
-        if len(self.rows) == self.group:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows collected so far as a row group; none if there are none."""
-        if not self.rows:
-            return
-        columns = [
-            pa.array([row[name] for row in self.rows], type=self.schema.field(name).type)
-            for name in COLUMNS
-        ]
-        self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
-        self.rows.clear()
-
-
-@contextmanager
-def parquet_file(path: Path, group: int, level: int) -> Iterator[RowWriter]:
-    """Give what writes a Parquet file of `group` rows a row group; zstd at the given level.
-
-    The file has a temporary name until the block ends well; if it does not, nothing stays.
+    Args:
+        path: The file; its folder is made.
+        rows: In the columns of ruler_common/rows.py; held by row group.
+        group: The number of rows of a row group.
+        level: Of zstd.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    schema = arrow_schema()
+    schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)
     packing = {"compression": "zstd", "compression_level": level}
     with (
         temporary_beside(path) as temporary,
         pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
     ):
-        rows = RowWriter(writer, schema, group)
-        yield rows
-        rows.flush()
+        while batch := list(islice(unwritten, group)):
+            for row in batch:
+                digest_row(digest, row)
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return digest.hexdigest()

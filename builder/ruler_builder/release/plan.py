@@ -1,85 +1,42 @@
-"""What to build: the order of a user, the files it asks for, and their size.
+"""What to build: the files that the options ask for, those that are missing, and their size.
 
-order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
-file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
-size_of(order).rows            # what is still missing in the release
+plan = plan_build(BuildOptions("ruler", lengths="4k"))
+plan.missing               # one FileJob a Parquet file, the longest first
+plan.rows, plan.bytes      # of these
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ruler_builder.options import ENGINES
-from ruler_builder.release.manifest import (
-    is_unfinished,
-)
+from ruler_builder.options import BuildOptions
+from ruler_builder.release.folder import is_unfinished, read_finished
+from ruler_builder.release.manifest import join_manifests, new_settings
 from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES
-from ruler_builder.text.language_choice import LanguageChoice, pairs
+from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
-from ruler_common.names import (
-    EVIDENCE_ALONE,
-    Config,
-    check_name,
-    in_tokens,
-    length_name,
-    parse_length,
-)
+from ruler_common.names import EVIDENCE_ALONE, Config, in_tokens, length_name, parse_length
+from ruler_common.options import paths, several
 from ruler_common.rows import FULL_ROWS
 
 
-@dataclass(frozen=True)
-class BuildOrder:
-    """What to build, as the command line says it.
-
-    Lengths by name; `suite` is the name of one of the suites, or the path of a TOML file; `tasks`
-    are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
-    file (None: 500, in oneruler 50); `languages` as ruler_builder/text/language_choice.py reads
-    them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
-    `address` of a running Ray cluster (None: the one this machine belongs to, else one made for
-    the build); `custom_sources`: of languages that are none of the 26 (language_folder.py).
-    """
-
-    root: Path
-    _: KW_ONLY
-    suite: str | Path = "ruler"
-    tokenizers: tuple[str, ...] = ("tekken",)
-    lengths: tuple[str, ...] = ("all",)
-    tasks: tuple[str, ...] = ("default",)
-    languages: LanguageChoice | None = None
-    samples: int | None = None
-    seed: int = 0
-    reserve: int = 128
-    workers: int | None = 1  # None: one a core, if the rows repay it
-    mirror: Path | None = None
-    sources: tuple[str, ...] = ()
-    skip_impossible: bool = False
-    engine: str = "processes"  # one of ENGINES
-    address: str | None = None
-    custom_sources: Mapping[str, SourceFile] = field(default_factory=dict)
-
-
 class FileJob(NamedTuple):
-    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
+    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
 
-    With `skip_impossible` it is left out if its window cannot hold the task; with `fast` a second
-    engine may count, if there is one (tokens/counting.py).
+    With `fast` a second engine may count, if there is one (tokens/counting.py).
     """
 
     config: Config
     tokenizer: str
     rows: int
-    seed: int
-    reserve: int
-    skip_impossible: bool = False
     fast: bool = True
 
     @property
@@ -88,67 +45,145 @@ class FileJob(NamedTuple):
         return self.rows * self.config.max_length
 
 
-def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
-    """One job a file: those of a tokenizer together, and of a language; the longest first."""
-    samples = FULL_ROWS[suite.dataset] if order.samples is None else order.samples
-    if samples < 1 or order.reserve < 0 or (order.workers is not None and order.workers < 1):
-        raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
-    check_name("engine", order.engine, ENGINES, "ruler build --help")
-    if order.address and order.engine != "ray":
-        raise RulerError("--address is that of a Ray cluster: add --engine ray.")
+# Of the builds in bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# sources may differ by half.
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
+_SECONDS_OF_ROW = 0.004
+_SECONDS_OF_TOKEN = 1.1e-7
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """The files that are asked for, and those of them that have to be made."""
+
+    suite: Suite
+    # The sources of custom languages
+    custom_sources: Mapping[str, SourceFile]
+    # The manifest of the release that is in the folder; None for a new one
+    release: Manifest | None
+    # Paths of the files that a stopped build finished
+    finished: list[str]
+    # The settings of all, with the files of the release and the finished ones
+    shared: Manifest
+    # Number of files asked for
+    files: int
+    missing: list[FileJob]
+    # Of the missing files; tokens if every window is full
+    rows: int
+    tokens: int
+
+    @property
+    def bytes(self) -> float:
+        """What the files to make take on disk, about."""
+        return self.tokens * _BYTES[self.suite.dataset]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What all processes together take, about, with the extra `fast`."""
+        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+
+
+def plan_build(options: BuildOptions) -> BuildPlan:
+    """Return what the options ask for and the release does not have yet.
+
+    Raises RulerError for what cannot be built, and for what cannot be in this release.
+    """
+    root, suite = Path(options.root), read_suite(options.suite)
+    custom_sources = language_folders(paths(options.language_folders))
+    jobs = _file_jobs(options, suite, custom_sources)
+    release, finished = _existing_release(root), read_finished(root)
+    manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
+    if release:
+        manifests.insert(0, release)
+    shared = join_manifests(manifests, root)
+    missing, rows, tokens = [], 0, 0
+    for job in jobs:
+        entry = shared["files"].get(job.config.path)
+        if entry is None:
+            missing.append(job)
+            rows += job.rows
+            tokens += job.tokens
+        elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
+            raise RulerError(
+                f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
+                f"ask for --samples {entry['rows']} or give a new folder."
+            )
+    _refuse_two_kinds(shared, missing, root)
+    return BuildPlan(
+        suite=suite,
+        custom_sources=custom_sources,
+        release=release,
+        finished=list(finished),
+        shared=shared,
+        files=len(jobs),
+        missing=missing,
+        rows=rows,
+        tokens=tokens,
+    )
+
+
+def _file_jobs(
+    options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
+) -> list[FileJob]:
+    """Return one job a file: those of a tokenizer together, and of a language; longest first."""
+    dataset = suite.dataset
+    samples = FULL_ROWS[dataset] if options.samples is None else options.samples
     lengths: set[int] = set()
-    for name in order.lengths:
+    for name in several(options.lengths):
         for length in suite.lengths if name == "all" else (name,):
-            lengths.add(parse_length(length, suite.dataset))
-    tasks: list[str] = []
-    for name in order.tasks:
-        tasks += suite.params if name == "default" else suite.names.expand(name)
-    makers = {task: FAMILIES[suite.family_of[task]].task for task in tasks}
-    costliest_first = sorted(makers, key=lambda task: (-makers[task].cost, task))
+            lengths.add(parse_length(length, dataset))
+    tasks: dict[str, type[Task[Any]]] = {}
+    for name in several(options.tasks):
+        for task in suite.params if name == "default" else suite.names.expand(name):
+            tasks[task] = FAMILIES[suite.family_of[task]].task
+    costliest_first = sorted(tasks, key=lambda task: (-tasks[task].cost, task))
+    pairs = language_pairs(
+        dataset,
+        several(options.languages),
+        instruction=options.instruction_language,
+        skip_restricted=options.skip_restricted,
+        given=custom_sources,
+    )
     jobs, has_rows = [], False
-    for name, spec in dict(split_spec(spec) for spec in order.tokenizers).items():
-        for pair in pairs(suite.dataset, order.languages):
+    for name, tokenizer in _tokenizers(options).items():
+        for pair in pairs:
             for max_length in sorted(lengths, reverse=True):
                 for task in costliest_first:
                     if not suite.has(task, max_length):
                         continue
                     has_rows = True
-                    if not (pair.is_one or makers[task].crosses_languages):
+                    if not (pair.is_one or tasks[task].crosses_languages):
                         continue
-                    length = length_name(max_length, suite.dataset)
-                    config = Config(suite.dataset, task, length, tokenizer=name, **pair._asdict())
-                    job = FileJob(
-                        config,
-                        tokenizer=spec if spec == name else f"{name}={spec}",
-                        rows=samples,
-                        seed=order.seed,
-                        reserve=order.reserve,
-                        skip_impossible=order.skip_impossible,
-                    )
-                    jobs.append(job)
+                    length = length_name(max_length, dataset)
+                    config = Config(dataset, task, length, tokenizer=name, **pair._asdict())
+                    jobs.append(FileJob(config, tokenizer, samples))
     if not has_rows:
-        raise RulerError(f"{', '.join(makers)} has rows only at 0k: ask for --lengths 0k.")
+        raise RulerError(f"{', '.join(tasks)} has rows only at 0k: ask for --lengths 0k.")
     if not jobs:
         raise RulerError(
-            f"{', '.join(makers)} cannot have text and instruction in two languages: take niah."
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
 
 
-def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
-    """Raise RulerError if a release would have lengths in binary thousands and in tokens.
+def _tokenizers(options: BuildOptions) -> dict[str, str]:
+    """Return what loads each tokenizer, by its name; folders as absolute paths.
 
-    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    Workers of a cluster have another current folder.
     """
-    kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
-    if len(kinds) > 1:
-        raise RulerError(
-            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
-            "(tokens): build each kind into a separate folder."
-        )
+    tokenizers = {}
+    for spec in several(options.tokenizers):
+        name, where = split_spec(spec)
+        if where == name:
+            tokenizers[name] = name
+        elif where.startswith("hf:"):
+            tokenizers[name] = spec
+        else:
+            tokenizers[name] = f"{name}={Path(where).resolve()}"
+    return tokenizers
 
 
-def existing_release(root: Path) -> Manifest | None:
+def _existing_release(root: Path) -> Manifest | None:
     """Return the manifest of the release in a folder; None if there is none.
 
     Raises RulerError for a folder with other files.
@@ -161,67 +196,16 @@ def existing_release(root: Path) -> Manifest | None:
     return None
 
 
-# Of the builds in bench/RELEASE.md, which had the extra `fast`; texts of other languages or
-# sources may differ by half.
-_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
-_SECONDS_OF_ROW = 0.004
-_SECONDS_OF_TOKEN = 1.1e-7
+def _refuse_two_kinds(shared: Manifest, missing: list[FileJob], root: Path) -> None:
+    """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
-
-@dataclass(frozen=True)
-class BuildSize:
-    """What an order asks for and the release does not have yet; tokens of full windows."""
-
-    dataset: str
-    files: int
-    rows: int
-    tokens: int
-
-    @property
-    def bytes(self) -> float:
-        """What its files take on disk, about."""
-        return self.tokens * _BYTES[self.dataset]
-
-    @property
-    def cpu_seconds(self) -> float:
-        """What all processes together take, about, with the extra `fast`."""
-        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
-
-
-def size_of(order: BuildOrder) -> BuildSize:
-    """Return the size of what is to be made. Raises RulerError as `build` does."""
-    suite = read_suite(order.suite)
-    jobs = file_jobs(order, suite)
-    release = existing_release(order.root)
-    missing = [job for job in jobs if not release or job.config.path not in release["files"]]
-    return build_size(suite.dataset, missing)
-
-
-def build_size(dataset: str, jobs: list[FileJob]) -> BuildSize:
-    """Return the size of what these jobs make."""
-    rows, tokens = sum(job.rows for job in jobs), sum(job.tokens for job in jobs)
-    return BuildSize(dataset, len(jobs), rows, tokens)
-
-
-def refuse_read_only(root: Path) -> None:
-    """Raise RulerError for a folder that cannot be written, or that cannot be made."""
-    if not os.access(_nearest_folder(root), os.W_OK):
-        raise RulerError(f"'{root}' cannot be written: give a folder that can.")
-
-
-def refuse_full_disk(root: Path, size: BuildSize) -> None:
-    """Raise RulerError if the disk has less than half of the room that the files may take."""
-    free = shutil.disk_usage(_nearest_folder(root)).free
-    if free < size.bytes / 2:
+    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    """
+    lengths = [entry["length"] for entry in shared["files"].values()]
+    lengths += [job.config.length for job in missing]
+    kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
+    if len(kinds) > 1:
         raise RulerError(
-            f"The files take about {size.bytes / 1e6:,.0f} MB, and the disk of '{root}' has "
-            f"{free / 1e6:,.0f} MB free: make room, or give a folder on another disk."
+            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
+            "(tokens): build each kind into a separate folder."
         )
-
-
-def _nearest_folder(root: Path) -> Path:
-    """Return the folder itself, or the nearest folder above it that exists."""
-    place = root.resolve()
-    while not place.exists():
-        place = place.parent
-    return place

@@ -12,8 +12,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_builder.window.fit import Fitted, Impossible, fit, refuse_if_over
-from ruler_builder.window.prompt import Evidence, PromptBuilder
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
-from ruler_common.rows import COLUMNS, canary_of
+from ruler_common.rows import Row, canary_of
 
 DATA_VERSION = "1.0.0"
 """Changes with every change to a row's bytes; part of every key, so old and new never mix."""
@@ -47,14 +47,23 @@ class TaskParams:
     def __post_init__(self) -> None:
         self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
 
+    def listed(self) -> dict[str, Any]:
+        """Return the parameters as a manifest lists them: optional ones only if not as usual."""
+        values = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name not in self.optional or value != item.default:
+                values[item.name] = value
+        return values
+
     def need(self, condition: bool, sentence: str) -> None:
         """Refuse impossible parameters with a sentence."""
         if not condition:
             raise RulerError(f"{sentence}.")
 
-    def need_one_of(self, name: str, known: Sequence[str]) -> None:
+    def need_one_of(self, name: str, choices: Sequence[str]) -> None:
         """Refuse a parameter that is none of these words."""
-        self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
+        self.need(getattr(self, name) in choices, f"{name} must be one of {', '.join(choices)}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the names of the sources that rows are made of: those of these languages."""
@@ -114,34 +123,15 @@ class TaskKey:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewRow:
-    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+class NewRow(NamedTuple):
+    """A row, and what the manifest says of how full it is."""
 
-    key: TaskKey
-    index: int
-    input: str
-    answer_prefix: str
-    outputs: list[str]
-    max_new_tokens: int
-    length: int
-    context: tuple[int, int]
-    question: str
-    evidence: list[Evidence] = field(default_factory=list)
-    none_word: str = ""
-    next_unit_tokens: int | None = None
+    columns: Row
+    next_unit_tokens: int | None
     """Tokens of the haystack's next unit, which did not fit; None if a finite haystack is all
-    in, and at `0k`, which has none. This and `repeats` are kept in the manifest, not in the row."""
-    repeats: int = 0
+    in, and at `0k`, which has none."""
+    repeats: int
     """How many times a finite haystack began again."""
-
-    def columns(self) -> dict[str, Any]:
-        """Return the row as ruler_dataset.COLUMNS has it."""
-        start, end = self.context
-        values = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
-        values["canary"] = canary_of(self.key.dataset, DATA_VERSION)
-        values["evidence"] = [vars(evidence) for evidence in self.evidence]
-        return {name: values[name] for name in COLUMNS}
 
 
 P = TypeVar("P", bound=TaskParams)
@@ -211,19 +201,18 @@ class Task(ABC, Generic[P]):
         longest = self.counted_sources.longest_answers
         asked = (replace(self.key, max_length=0), self.params, rows)
         if asked not in longest:  # the same at every length
-            longest[asked] = max((self._answer_tokens(index), index) for index in range(rows))
+            longest_answer = 0, 0  # tokens, and the index of its row
+            for index in range(rows):
+                answers = self.params.right_answers(self.references(index), self.prompt_end)
+                longest_answer = max(longest_answer, (min(self.counter.counts(answers)), index))
+            longest[asked] = longest_answer
         needed, index = longest[asked]
         if needed > self.params.max_new_tokens:
             raise Impossible(
                 f"The right answer of row {index} takes {needed} tokens, and max_new_tokens is "
-                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a suite "
-                "of your own."
+                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a "
+                "custom suite."
             )
-
-    def _answer_tokens(self, index: int) -> int:
-        """Tokens of row `index`'s right answer, the shortest if there are several."""
-        answers = self.params.right_answers(self.references(index), self.prompt_end)
-        return min(self.counter.counts(answers))
 
     @property
     def prompt_end(self) -> str:
@@ -286,18 +275,22 @@ class Task(ABC, Generic[P]):
             raise AssertionError(
                 f"{self.key}: row {index} has {tokens} tokens, budget {self.budget}"
             )
-        return NewRow(
-            key=self.key,
-            index=index,
-            input=text[: len(text) - len(frame.prefix)],
-            answer_prefix=frame.prefix,
-            outputs=outputs,
-            max_new_tokens=self.params.max_new_tokens,
-            length=tokens + self.params.max_new_tokens,
-            context=(prompt.context_start, prompt.context_end),
-            question=frame.question,
-            evidence=prompt.evidence,
-            none_word=none_word,
-            next_unit_tokens=next_unit_tokens,
-            repeats=repeats,
-        )
+        row: Row = {
+            "index": index,
+            "task": self.key.task,
+            "language": self.key.language,
+            "instruction_language": self.key.instruction_language,
+            "max_length": self.key.max_length,
+            "input": text[: len(text) - len(frame.prefix)],
+            "answer_prefix": frame.prefix,
+            "outputs": outputs,
+            "max_new_tokens": self.params.max_new_tokens,
+            "length": tokens + self.params.max_new_tokens,
+            "context_start": prompt.context_start,
+            "context_end": prompt.context_end,
+            "question": frame.question,
+            "evidence": prompt.evidence,
+            "none_word": none_word,
+            "canary": canary_of(self.key.dataset, DATA_VERSION),
+        }
+        return NewRow(row, next_unit_tokens, repeats)

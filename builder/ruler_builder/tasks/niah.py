@@ -70,8 +70,11 @@ class NiahParams(TaskParams):
             min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
         )
         self.need(self.queries <= self.keys, "queries cannot be more than keys")
-        most = MAX_NEEDLES if self.haystack == "essay" else 1000
-        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        max_needles = MAX_NEEDLES if self.haystack == "essay" else 1000
+        self.need(
+            self.keys * self.values <= max_needles,
+            f"keys x values cannot be more than {max_needles}",
+        )
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the essays, if they are the haystack."""
@@ -111,15 +114,15 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
-_KEY, _VALUE = "\0", "\1"  # characters that no wording has
-_FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
+_MIN_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
 @dataclass(frozen=True)
 class NiahQuestion:
-    """What a row asks: keys with their values, the asked keys first; and each needle's depth."""
+    """What a row asks: keys, the asked ones first; their values, key by key; needles' depths."""
 
-    pairs: list[tuple[str, list[str]]]
+    keys: list[str]
+    values: list[str]
     depths: list[float]
 
 
@@ -133,46 +136,44 @@ class Niah(Task[NiahParams]):
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same keys, values and depths at every length."""
-        asked = self._asked(index)
-        keyed = enumerate(asked.pairs)
-        pairs = [(number, key, value) for number, (key, values) in keyed for value in values]
-        needles = [
-            Needle(depth, self._needle(key, value), answer=number < self.params.queries)
-            for depth, (number, key, value) in zip(asked.depths, pairs, strict=True)
-        ]
-        frame = self._frame([key for key, _ in asked.pairs[: self.params.queries]])
-        haystack = self._haystack(index, asked)
+        question, params = self._question(index), self.params
+        outputs = question.values[: params.queries * params.values]
+        needles = []
+        for number, value in enumerate(question.values):
+            text = self._needle(question.keys[number // params.values], value)
+            answer = number < len(outputs)
+            needles.append(Needle(question.depths[number], text, answer))
+        *first, last = question.keys[: params.queries]
+        query = f"{', '.join(first)}, and {last}" if first else last
+        frame = niah_frame(self.templates, params.value_type, len(outputs) > 1, query)
+        haystack = self._haystack(index, question)
 
         def draft(units: int) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(frame.head)
             return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
         fitted = self.fit(draft, haystack.step, haystack.max_units)
-        outputs = self._references(asked)
         repeats = haystack.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.next_unit_tokens, repeats)
 
     def references(self, index: int) -> list[str]:
         """Return the values of the asked keys, in their order."""
-        return self._references(self._asked(index))
+        return self._question(index).values[: self.params.queries * self.params.values]
 
-    def _references(self, asked: NiahQuestion) -> list[str]:
-        return [value for _, values in asked.pairs[: self.params.queries] for value in values]
-
-    def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
+    def _haystack(self, index: int, question: NiahQuestion) -> Haystack:
         if self.params.haystack == "essay":
             return self.counted_sources.essays
         if self.params.haystack == "noise":
             return self.counted_sources.noise(self.key.max_length // MIN_TOKENS_PER_LINE)
-        return self._other_needles(index, asked)
+        return self._other_needles(index, question)
 
-    def _other_needles(self, index: int, asked: NiahQuestion) -> LineHaystack:
+    def _other_needles(self, index: int, question: NiahQuestion) -> LineHaystack:
         """Needles of the same types, enough for the window, with none of the asked strings."""
         types = (self.params.key_type, self.params.value_type)
-        fewest = MIN_TOKENS_PER_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
-        count = self.key.max_length // fewest
+        min_tokens = MIN_TOKENS_PER_LINE + _MIN_TOKENS[types[0]] + _MIN_TOKENS[types[1]]
+        count = self.key.max_length // min_tokens
         draw = self.key.draw_filling("haystack", index)
-        taken = {string for key, values in asked.pairs for string in (key, *values)}
+        taken = {*question.keys, *question.values}
         keys = self._strings(draw, self.params.key_type, count, taken)
         if self.params.key_type == self.params.value_type != "uuids":
             drawn = list(keys)
@@ -181,19 +182,18 @@ class Niah(Task[NiahParams]):
         values = self._strings(draw, self.params.value_type, count, taken)
         return LineHaystack(map(self._needle, keys, values), count, self.counter)
 
-    def _asked(self, index: int) -> NiahQuestion:
+    def _question(self, index: int) -> NiahQuestion:
         """Distinct keys, each with distinct values; no two strings of the row are equal."""
-        draw, size = self.key.draw_asked(index), self.params.values
-        count = self.params.keys * size
+        draw = self.key.draw_asked(index)
+        count = self.params.keys * self.params.values
         keys = list(self._strings(draw, self.params.key_type, self.params.keys))
         taken = self._in_the_text | set(keys)
         values = list(self._strings(draw, self.params.value_type, count, taken))
-        pairs = [(key, values[i * size : (i + 1) * size]) for i, key in enumerate(keys)]
         if self.params.haystack == "essay":
             depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
         else:
             depths = draw.random(count).tolist()
-        return NiahQuestion(pairs, depths)
+        return NiahQuestion(keys, values, depths)
 
     @cached_property
     def _in_the_text(self) -> set[str]:
@@ -204,7 +204,11 @@ class Niah(Task[NiahParams]):
             return set(self.counted_sources.essays.numbers)
         adjectives, nouns = map(set, word_lists.key_words())
         pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
-        return {f"{one}-{two}" for one, two in pairs if one in adjectives and two in nouns}
+        return {
+            f"{adjective}-{noun}"
+            for adjective, noun in pairs
+            if adjective in adjectives and noun in nouns
+        }
 
     @staticmethod
     def _strings(
@@ -223,20 +227,9 @@ class Niah(Task[NiahParams]):
         pairs = map("{}-{}".format, *halves)
         return islice(filterfalse(taken.__contains__, pairs), count)
 
-    @cached_property
-    def _needle_form(self) -> str:
-        """A needle with a character in place of its key and another in place of its value."""
-        template: str = self.templates["needle"]
-        return template.format(types=self.params.value_type, key=_KEY, value=_VALUE)
-
     def _needle(self, key: str, value: str) -> str:
-        return self._needle_form.replace(_KEY, key).replace(_VALUE, value)
-
-    def _frame(self, keys: list[str]) -> Frame:
-        """Return the text before and after the context, the answer prefix and the question."""
-        many = len(keys) * self.params.values > 1
-        query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
-        return niah_frame(self.templates, self.params.value_type, many, query)
+        needle: str = self.templates["needle"]
+        return needle.format(types=self.params.value_type, key=key, value=value)
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------
@@ -265,11 +258,11 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     for value, times in Counter(match["value"] for match in needles).items():
         if times > 1:
             yield f"value '{value}' occurs in {times} needles"
-    given = [
+    references = [
         sorted(row["outputs"][at : at + params.values])
         for at in range(0, len(row["outputs"]), params.values)
     ]
-    if given != [sorted(values.get(key, [])) for key in asked]:
+    if references != [sorted(values.get(key, [])) for key in asked]:
         yield f"the references {row['outputs']} are not the values of {asked}, in this order"
     yield from only_in_evidence(row)
     drawn = needles
@@ -282,9 +275,9 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     if len(drawn) != params.keys * params.values:
         yield f"the context has {len(drawn)} needles, not {params.keys * params.values}"
     keys = {match["key"] for match in drawn}
-    for key, found in values.items():
-        if len(found) != (params.values if key in keys else 1):
-            yield f"key '{key}' occurs in {len(found)} needles"
+    for key, key_values in values.items():
+        if len(key_values) != (params.values if key in keys else 1):
+            yield f"key '{key}' occurs in {len(key_values)} needles"
     for key in asked:
         if context.count(key) != sum(match[0].count(key) for match in needles):
             yield f"the asked key '{key}' occurs in the context outside its needles"

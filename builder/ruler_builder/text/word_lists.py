@@ -10,9 +10,10 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 import numpy as np
 
@@ -30,41 +31,50 @@ EXTENSION_DIGEST = "5d58b1b75536518324788fdc60d766d6342b2680a2a00f1eb28fe1bc0398
 
 
 def _read(name: str) -> list[str]:
+    """Return the single words of one of wonderwords' lists, each once whatever its case."""
     data = (files("wonderwords") / "assets" / name).read_bytes()
-    if (found := hashlib.sha256(data).hexdigest()) != DIGESTS[name]:
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != DIGESTS[name]:
         raise RulerError(
-            f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {found}. "
+            f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
             "Run: pip install wonderwords==3.0.1"
         )
-    return data.decode("utf-8").split("\n")
+    return _clean(data.decode("utf-8").split("\n"))
 
 
-def _clean(words: list[str]) -> list[str]:
-    """Single words, each once whatever its case, in list order."""
-    stripped = (word.strip() for word in words)
-    return list({word.casefold(): word for word in stripped if word and " " not in word}.values())
+def _clean(lines: Iterable[str]) -> list[str]:
+    """Return the lines that are one word, each once whatever its case: its last spelling."""
+    words: dict[str, str] = {}
+    for line in lines:
+        word = line.strip()
+        if word and " " not in word:
+            words[word.casefold()] = word
+    return list(words.values())
 
 
 @cache
 def vocabulary() -> list[str]:
     """List wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
-    return sorted(_clean([word for name in DIGESTS for word in _read(name)]))
+    return sorted(_clean(chain.from_iterable(map(_read, DIGESTS))))
 
 
 @cache
 def maximal_places() -> np.ndarray:
-    """Where in `vocabulary` words stand that no other contains, so that none can be mistaken."""
+    """Return the places in `vocabulary` of words that no other contains: none can be mistaken."""
     return places_alone(vocabulary())
 
 
 def places_alone(words: Sequence[str]) -> np.ndarray:
-    """Where the words stand that are part of no other, whatever their case or width."""
-    folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
+    """Return the places of the words that are part of no other, whatever their case or width."""
+    folded = []
+    for word in words:
+        folded.append(unicodedata.normalize("NFKC", word).casefold())
     times = Counter(folded)  # how often each is listed, and then also found in the words
     for word in folded:
         for end in range(1, len(word) + 1):
             for start in range(end):
-                if (part := word[start:end]) in times:
+                part = word[start:end]
+                if part in times:
                     times[part] += 1
     return np.array([place for place, word in enumerate(folded) if times[word] == 2])
 
@@ -89,14 +99,15 @@ class WordParts:
 
 @cache
 def key_words() -> tuple[list[str], list[str]]:
-    """Adjectives and nouns for adjective-noun keys and values.
+    """Return adjectives and nouns for adjective-noun keys and values.
 
     Only words of letters that no other word contains: then no key is part of another.
     """
     words = vocabulary()
-    safe = {words[i] for i in maximal_places() if words[i].isalpha()}
-    adjectives, nouns = _clean(_read("adjectivelist.txt")), _clean(_read("nounlist.txt"))
-    return [word for word in adjectives if word in safe], [word for word in nouns if word in safe]
+    safe = {words[place] for place in maximal_places() if words[place].isalpha()}
+    adjectives = filter(safe.__contains__, _read("adjectivelist.txt"))
+    nouns = filter(safe.__contains__, _read("nounlist.txt"))
+    return list(adjectives), list(nouns)
 
 
 @cache
@@ -119,6 +130,8 @@ def extension() -> list[str]:
 
 
 def digests(extended: bool = False) -> dict[str, str]:
-    """sha256 of each list used, for the manifest."""
-    more = {"wordfreq 3.1.1 (en)": EXTENSION_DIGEST} if extended else {}
-    return {f"wonderwords 3.0.1 {name}": digest for name, digest in DIGESTS.items()} | more
+    """Return the sha256 of each list that is used, for the manifest."""
+    named = {f"wonderwords 3.0.1 {name}": digest for name, digest in DIGESTS.items()}
+    if extended:
+        named["wordfreq 3.1.1 (en)"] = EXTENSION_DIGEST
+    return named

@@ -2,14 +2,13 @@
 
     counter = with_engine(load_counter("qwen2.5", store))    # the engine needs the extra `fast`
     tokens = counter.count(text)
-    if is_sampled(index):                                    # the first row and one in a hundred
-        tokens = confirm(counter, text, tokens, "row 0 of vt_4k")
+    tokens = counter.confirmed_count(text, "row 0 of vt_4k")     # of the first row and 1 in 100
 
 The tokenizer's own library is the reference. The engine, gigatoken, gives the same numbers at 50 to
 300 MB of text a second, tokenizers about 1 and tiktoken about 10, but only a comparison shows
-that it does: `confirm` raises EngineMismatch at the first difference, and the file is then made
-again without the engine. Without gigatoken, or for a tokenizer that it cannot load, the reference
-counts everything.
+that it does: `confirmed_count` raises EngineMismatch at the first difference, and the file is then
+made again without the engine. Without gigatoken, or for a tokenizer that it cannot load, the
+reference counts everything.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.split_points import PATTERNS, SplitPoints, without_merges
@@ -65,8 +64,8 @@ def counts_by_words(
     pairs = list(zip(texts, divided, strict=True))
     firsts = count_batch([text.partition(" ")[0] if split else text for text, split in pairs])
     return [
-        found + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else found
-        for (text, split), found in zip(pairs, firsts, strict=True)
+        first + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else first
+        for (text, split), first in zip(pairs, firsts, strict=True)
     ]
 
 
@@ -91,11 +90,18 @@ class TokenCounter(ABC):
         """Tokens of each text."""
         return [self.count(text) for text in texts]
 
+    def confirmed_count(self, text: str, where: str) -> int:
+        """Tokens of a text, as the tokenizer's own library counts them.
+
+        `where` names the text in an error: "row 100 of vt_4k".
+        """
+        return self.count(text)
+
     def counts_once(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text; each different one is counted once."""
         different = list(dict.fromkeys(texts))
-        known = dict(zip(different, self.counts(different), strict=True))
-        return [known[text] for text in texts]
+        tokens = dict(zip(different, self.counts(different), strict=True))
+        return [tokens[text] for text in texts]
 
 
 class TiktokenCounter(TokenCounter):
@@ -143,8 +149,8 @@ class FastCounter(TokenCounter):
         return self._counts_whole(texts)
 
     def _counts_whole(self, texts: Sequence[str]) -> list[int]:
-        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in found]
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
 
 
 class SlowCounter(TokenCounter):
@@ -160,9 +166,12 @@ class SlowCounter(TokenCounter):
 
 
 ENGINE = "gigatoken"
-_SAMPLED = 100
 # What gigatoken calls the pre-tokenizer patterns of tiktoken's encodings.
-_SCHEMES = {"cl100k_base": "gpt4", "o200k_base": "o200k", "tekken": "nemotron"}
+_SCHEMES = {
+    PATTERNS["cl100k_base"]: "gpt4",
+    PATTERNS["o200k_base"]: "o200k",
+    PATTERNS["tekken"]: "nemotron",
+}
 # An engine that counts these differently from the reference is not used.
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
@@ -176,23 +185,17 @@ class EngineMismatch(Exception):
     """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
 
 
-class Engine(NamedTuple):
-    """Gigatoken's tokenizer, and the bytes that the tokenizer's vocabulary does not have."""
-
-    tokenizer: Any
-    unknown: bytes = b""
-
-
 class WatchedCounter(TokenCounter):
     """Counts with gigatoken; `reference` is the tokenizer's own library.
 
-    A text with a byte that the vocabulary does not have is counted by the reference.
+    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
+    reference.
     """
 
-    def __init__(self, reference: TokenCounter, engine: Engine) -> None:
+    def __init__(self, reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> None:
         super().__init__(reference.name, reference.about, reference.split_points)
-        self.reference, self._unknown = reference, engine.unknown
-        self._encode = getattr(engine.tokenizer, "backend", engine.tokenizer).encode
+        self.reference, self._unknown = reference, unknown
+        self._encode = getattr(tokenizer, "backend", tokenizer).encode
 
     @property
     def counted_by(self) -> str:
@@ -211,56 +214,54 @@ class WatchedCounter(TokenCounter):
             return super().counts(texts)
         return list(map(len, map(self._encode, texts)))
 
+    def confirmed_count(self, text: str, where: str) -> int:
+        """Tokens of a text; raises EngineMismatch if the reference counts differently."""
+        tokens, exact = self.count(text), self.reference.count(text)
+        if exact != tokens:
+            raise EngineMismatch(
+                f"{self.counted_by} counts {tokens} tokens in {where}, "
+                f"{self.reference.counted_by} counts {exact}: "
+                "this file is made again without it."
+            )
+        return exact
+
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
     """Return the same counter, faster if gigatoken is installed and knows the tokenizer."""
     try:
-        engine = _load(reference)
-        if engine is None:
-            return reference
-        counter = WatchedCounter(reference, engine)
-        if counter.counts(_PROBES) != reference.counts(_PROBES):
-            return reference
+        import gigatoken  # noqa: F401
+    except ImportError:
+        return reference
+    try:
+        counter = _load_engine(reference)
+        if counter and counter.counts(_PROBES) == reference.counts(_PROBES):
+            return counter
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of its Rust code is not an Exception
-        return reference
-    return counter
+        pass
+    return reference
 
 
-# Gigatoken's tokenizers of the counters in use.
-_loaded: WeakKeyDictionary[TokenCounter, Engine | None] = WeakKeyDictionary()
-
-
-def _load(reference: TokenCounter) -> Engine | None:
-    """Return the engine for a tokenizer; None if it is missing or does not know the pattern."""
-    try:
-        import gigatoken  # noqa: F401
-    except ImportError:
-        return None
-    if reference not in _loaded:
-        _loaded[reference] = _engine(reference)
-    return _loaded[reference]
-
-
-def _engine(reference: TokenCounter) -> Engine | None:
+@lru_cache(maxsize=1)
+def _load_engine(reference: TokenCounter) -> WatchedCounter | None:
+    """Return gigatoken's counter for a tokenizer; None if it does not know its pattern."""
     import gigatoken
 
     if isinstance(reference, FastCounter):
         serialised, unknown = _with_every_byte(reference.serialised)
-        return Engine(gigatoken.Tokenizer.from_json(serialised), unknown)
-    if not isinstance(reference, TiktokenCounter):
+        return WatchedCounter(reference, gigatoken.Tokenizer.from_json(serialised), unknown)
+    if not isinstance(reference, TiktokenCounter) or reference.pattern not in _SCHEMES:
         return None
-    schemes = [scheme for name, scheme in _SCHEMES.items() if PATTERNS[name] == reference.pattern]
-    if not schemes:
-        return None
-    ranks = sorted(reference.encoding._mergeable_ranks.items(), key=lambda item: item[1])
-    lines = [b"%s %d" % (base64.b64encode(token), rank) for token, rank in ranks]
+    ranks = reference.encoding._mergeable_ranks
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ranks.tiktoken"
-        path.write_bytes(b"\n".join(lines) + b"\n")
+        with path.open("wb") as file:
+            for token in sorted(ranks, key=ranks.get):
+                file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
         # No special tokens: their names in a text are ordinary text, as for the reference.
-        return Engine(gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {}))
+        tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[reference.pattern], {})
+    return WatchedCounter(reference, tokenizer)
 
 
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:
@@ -285,25 +286,3 @@ def _with_every_byte(serialised: str) -> tuple[str, bytes]:
     for number, (_, sign) in enumerate(unknown, max(added | {*vocabulary.values()}) + 1):
         vocabulary[sign] = number
     return json.dumps(described), bytes(byte for byte, _ in unknown)
-
-
-def is_sampled(index: int) -> bool:
-    """Whether the reference library counts this row too: the first and one in a hundred."""
-    return index % _SAMPLED == 0
-
-
-def confirm(counter: TokenCounter, text: str, tokens: int, where: str) -> int:
-    """Return the reference library's count of a text that `counter` gave `tokens`.
-
-    Raises EngineMismatch if it differs; `where` names the text: "row 100 of vt_4k".
-    """
-    if not isinstance(counter, WatchedCounter):
-        return tokens
-    exact = counter.reference.count(text)
-    if exact != tokens:
-        raise EngineMismatch(
-            f"{counter.counted_by} counts {tokens} tokens in {where}, "
-            f"{counter.reference.counted_by} counts {exact}: "
-            "this file is made again without it."
-        )
-    return exact

@@ -1,6 +1,6 @@
 """Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
-report = verify(Path("ruler"), workers=2)
+report = verify(VerifyOptions("ruler", workers=2))
 report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 There are three steps: check the digests of every file; compare its rows with the lock of their data
@@ -16,16 +16,17 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
+from ruler_builder.options import VerifyOptions
 from ruler_builder.project_files import DISTRIBUTION
-from ruler_builder.release.card import first_row, languages
+from ruler_builder.release.card import collect_facts, first_row
 from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
@@ -34,36 +35,30 @@ from ruler_builder.release.card_files import (
     described_repository,
 )
 from ruler_builder.release.executor import worker_pool
-from ruler_builder.release.manifest import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished
+from ruler_builder.release.manifest import new_settings, with_files
 from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text import word_lists
-from ruler_builder.text.language_folder import language_folders as read_folders
 from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import (
     Sources,
-    Store,
-    choice_in,
     entry_of,
     language_sources,
     registry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
-from ruler_builder.verify.audit import check_paired
+from ruler_builder.verify.audit import WHOLE_FILE, check_paired
 from ruler_builder.verify.file_check import (
-    CheckedFile,
     FileChecker,
     FileReport,
-    ReleaseToVerify,
     common_length,
-    load_release_tokenizer,
-    parse_tokenizer_folders,
     short,
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.frozen import frozen_for, unexplained
+from ruler_common.frozen import read_frozen, unexplained
 from ruler_common.languages import custom_languages
 from ruler_common.manifest import (
     MANIFEST,
@@ -75,7 +70,7 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import Config
-from ruler_common.terminal import FilesBar
+from ruler_common.terminal import files_bar
 from ruler_common.text import printable
 from ruler_common.work import processes_for
 
@@ -86,15 +81,8 @@ class VerifyReport:
 
     files: dict[str, FileReport]
     unfinished: bool  # the release is still being built
-    _: KW_ONLY
     # Sentences that the user should read about what was not compared.
     notes: list[str] = field(default_factory=list)
-    # Paths of the files whose rows were rebuilt and are equal.
-    rebuilt: list[str] = field(default_factory=list)
-    # Paths of the files whose rows are in the lock of their data version.
-    frozen: list[str] = field(default_factory=list)
-    # Why files could not be checked fully on this machine, with their paths.
-    not_rebuilt: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -107,147 +95,114 @@ class VerifyReport:
         return self.ok and not self.not_rebuilt
 
     @property
+    def not_rebuilt(self) -> dict[str, list[str]]:
+        """Why files could not be checked fully on this machine, with their paths."""
+        reasons: dict[str, list[str]] = {}
+        for path, file in self.files.items():
+            if file.not_checked:
+                reasons.setdefault(file.not_checked, []).append(path)
+        return reasons
+
+    @property
     def sentence(self) -> str:
         """A sentence that says how many files were checked in which way."""
-        not_checked = {path for paths in self.not_rebuilt.values() for path in paths}
-        parts = [
-            f"{len(self.frozen)} with frozen rows" if self.frozen else "",
-            f"{len(self.rebuilt)} rebuilt and equal" if self.rebuilt else "",
-            f"{len(not_checked)} not checked fully" if not_checked else "",
-        ]
-        return f"Files: {', '.join(part for part in parts if part) or 'none'}."
+        frozen = rebuilt = not_checked = 0
+        for file in self.files.values():
+            frozen += file.proved_by == "frozen"
+            rebuilt += file.proved_by == "rebuilt"
+            not_checked += bool(file.not_checked)
+        parts = []
+        if frozen:
+            parts.append(f"{frozen} with frozen rows")
+        if rebuilt:
+            parts.append(f"{rebuilt} rebuilt and equal")
+        if not_checked:
+            parts.append(f"{not_checked} not checked fully")
+        return f"Files: {', '.join(parts) or 'none'}."
+
+    def add(self, name: str, what: str, row: int = WHOLE_FILE) -> None:
+        """Record a problem of a file, which may be one that the manifest does not list."""
+        self.files.setdefault(name, FileReport(name, name)).add(what, row)
 
 
-def verify(
-    root: Path,
-    workers: int | None = 1,
-    mirror: Path | None = None,
-    tokenizers: Iterable[str] = (),
-    audit: bool = False,
-    language_folders: Iterable[Path] = (),
-    bar: FilesBar | None = None,
-) -> VerifyReport:
+def verify(options: VerifyOptions) -> VerifyReport:
     """Verify a whole release.
-
-    Args:
-        root: The release's folder.
-        workers: Number of worker processes; None: as many as are worth starting.
-        mirror: A folder with the sources.
-        tokenizers: The folders of custom tokenizers, `NAME=FOLDER`.
-        audit: Also check every row by code that shares nothing with the code that makes rows.
-        language_folders: The folders of custom languages.
-        bar: A progress bar.
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
+    root = Path(options.root)
     unfinished = is_unfinished(root)
     if unfinished and not (root / MANIFEST).exists():
         return VerifyReport({}, unfinished)
     manifest = read_manifest(root)
-    release = ReleaseToVerify(
-        root,
-        manifest,
-        mirror=str(mirror.resolve()) if mirror else None,
-        tokenizer_folders=parse_tokenizer_folders(manifest, tokenizers),
-        given=read_folders(language_folders),
-    )
-    for name in release.tokenizer_folders:  # raises if a tokenizer is missing or differs
-        load_release_tokenizer(name, release)
-    tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
-    if bar:
-        bar.planned(len(tokens), sum(tokens.values()))
-    checked: dict[str, CheckedFile] = {}
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, audit)) as run:
-        for file in run(FileChecker.check, _longest_first(manifest)):
-            checked[file.path] = file
-            if bar:
-                bar.finished(tokens[file.path])
-    report = _report_of(manifest, checked, unfinished)
-    if audit:
-        _report_unpaired(manifest, checked, report)
-    for field_path, what in manifest_differences(manifest, checked, release):
-        _report_difference(report, manifest, field_path, what)
+    checker = FileChecker(root, manifest, options)
+    for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
+        checker.load_tokenizer(name, checker.store)
+    report = _check_files(FileChecker.check, root, manifest, options)
+    lock = read_frozen(manifest["data_version"])
+    for path in unexplained(manifest, lock) if lock else ():
+        report.add(
+            path,
+            f"not the rows of data version {manifest['data_version']}, though sources, seed, "
+            "reserve and suite are theirs",
+        )
+    for field_path, what in manifest_differences(manifest, report.files, checker.sources):
+        if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
+            report.add(field_path[1], f"in the manifest, {'.'.join(field_path[2:])} {what}")
+        else:
+            report.add(MANIFEST, f"{'.'.join(field_path)} {what}")
     if not unfinished:
-        problems, note = list(unlisted_files(root, manifest)), card_note(root, manifest)
+        for name, what in unlisted_files(root, manifest):
+            report.add(name, what)
+        note = card_note(root, manifest)
         if manifest["files"] and note != _ROW_UNREADABLE:
-            problems += check_card_files(root, manifest)
-        for name, what in problems:
-            report.files.setdefault(name, FileReport(name)).add(what)
+            for name, what in check_card_files(root, manifest):
+                report.add(name, what)
         report.notes = [text for text in (note, other_files(root)) if text]
     return report
 
 
-def _workers_for(manifest: Manifest) -> int:
-    """Return how many worker processes are worth starting for the rows of a release."""
-    return processes_for(sum(e["rows"] * e["max_length"] for e in manifest["files"].values()))
+def audit_release(root: Path) -> VerifyReport:
+    """Audit every row of a release, without rebuilding any or comparing digests."""
+    options = VerifyOptions(root, audit=True)
+    return _check_files(FileChecker.audit_file, root, read_manifest(root), options)
 
 
-def _longest_first(manifest: Manifest) -> list[str]:
-    """Return the paths of the files, grouped by tokenizer, the longest rows first."""
-    tokenizers, entries = list(manifest["tokenizers"]), manifest["files"]
+def _check_files(
+    check: Callable[[FileChecker, str], FileReport],
+    root: Path,
+    manifest: Manifest,
+    options: VerifyOptions,
+) -> VerifyReport:
+    """Check each file in a worker process, those of a tokenizer together, the longest rows first.
+
+    An audit also reports each row that asks something else than that row of the task's other files.
+    """
+    entries, tokenizers = manifest["files"], list(manifest["tokenizers"])
+    tokens = {path: e["rows"] * e["max_length"] for path, e in entries.items()}
+    workers = options.workers or processes_for(sum(tokens.values()))
 
     def order(path: str) -> tuple[int, int]:
         return tokenizers.index(entries[path]["tokenizer"]), -entries[path]["max_length"]
 
-    return sorted(entries, key=order)
-
-
-def _report_of(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], unfinished: bool
-) -> VerifyReport:
-    """Sum up the checks of all files: their problems, and what proves each file."""
-    report = VerifyReport({path: checked[path].report for path in manifest["files"]}, unfinished)
-    for path in manifest["files"]:
-        file = checked[path]
-        if file.proved_by == "frozen":
-            report.frozen.append(path)
-        elif file.proved_by == "rebuilt":
-            report.rebuilt.append(path)
-        if file.not_checked:
-            report.not_rebuilt.setdefault(file.not_checked, []).append(path)
-    lock = frozen_for(manifest)
-    for path in unexplained(manifest, lock) if lock else ():
-        report.files[path].add(
-            f"not the rows of data version {manifest['data_version']}, though sources, seed, "
-            "reserve and suite are theirs"
-        )
+    reports: dict[str, FileReport] = {}
+    with (
+        files_bar("Verifying", options.progress) as bar,
+        worker_pool(workers, FileChecker, (root, manifest, options)) as run,
+    ):
+        bar.planned(len(tokens), sum(tokens.values()))
+        for file in run(check, sorted(entries, key=order)):
+            reports[file.path] = file
+            bar.finished(tokens[file.path])
+    report = VerifyReport({path: reports[path] for path in entries}, is_unfinished(root))
+    if options.audit:
+        asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
+        for path, entry in entries.items():
+            task = entry["task"], entry["language"], entry["instruction_language"]
+            asked[task][path] = reports[path].asked
+        for path, what, index in check_paired(asked):
+            report.add(path, what, index)
     return report
-
-
-def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = None) -> VerifyReport:
-    """Audit every row of a release, without rebuilding any or comparing digests."""
-    manifest = read_manifest(root)
-    release = ReleaseToVerify(root, manifest, mirror=str(mirror.resolve()) if mirror else None)
-    paths = _longest_first(manifest)
-    with worker_pool(workers or _workers_for(manifest), FileChecker, (release, True)) as run:
-        checked = {file.path: file for file in run(FileChecker.audit_file, paths)}
-    report = VerifyReport({path: checked[path].report for path in paths}, is_unfinished(root))
-    _report_unpaired(manifest, checked, report)
-    return report
-
-
-def _report_unpaired(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], report: VerifyReport
-) -> None:
-    """Report each row that asks something else than the row of that index in other files."""
-    asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
-    for path, entry in manifest["files"].items():
-        key = entry["task"], entry["language"], entry["instruction_language"]
-        asked[key][path] = checked[path].asked
-    for path, what, index in check_paired(asked):
-        report.files[path].add(what, index)
-
-
-def _report_difference(
-    report: VerifyReport, manifest: Manifest, field_path: tuple[str, ...], what: str
-) -> None:
-    """Add a difference in the manifest to the report of the file it describes, or of itself."""
-    if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
-        report.files[field_path[1]].add(f"in the manifest, {'.'.join(field_path[2:])} {what}")
-    else:
-        report.files.setdefault(MANIFEST, FileReport(MANIFEST)).add(
-            f"{'.'.join(field_path)} {what}"
-        )
 
 
 MAY_DIFFER = (
@@ -262,12 +217,12 @@ MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
 
 
 def manifest_differences(
-    manifest: Manifest, checked: Mapping[str, CheckedFile], release: ReleaseToVerify
+    manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the fields in which the manifest differs from the one that a build writes, and how."""
-    files = {path: checked[path].entry or entry for path, entry in manifest["files"].items()}
+    files = {path: reports[path].entry or entry for path, entry in manifest["files"].items()}
     if manifest["data_version"] == DATA_VERSION:
-        rebuilt = rebuilt_manifest(manifest, files, checked, release)
+        rebuilt = rebuilt_manifest(manifest, files, reports, sources)
     else:  # this builder makes another data version, so only the files are compared
         rebuilt = cast(Manifest, {**manifest, "files": files})
     stored, expected = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
@@ -279,23 +234,22 @@ def manifest_differences(
 def rebuilt_manifest(
     manifest: Manifest,
     files: Mapping[str, FileEntry],
-    checked: Mapping[str, CheckedFile],
-    release: ReleaseToVerify,
+    reports: Mapping[str, FileReport],
+    sources: Sources,
 ) -> Manifest:
     """Return the manifest that a build of these files writes.
 
     The wording of a language whose prompts are not on this machine is copied from the manifest.
     """
-    lengths = {entry["length"] for entry in files.values()}
+    longest = max((entry["max_length"] for entry in files.values()), default=0)
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
-        lengths.add("1m")  # a longer file was asked for, which its window left out
+        longest = 1 << 20  # a longer file was asked for, which its window left out
     suite = suite_in(manifest)
-    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
-    sources = Sources(Store(release.mirror), choice_in(manifest["sources"], release.given))
+    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], longest)
     rebuilt["sources"] = _source_entries(manifest, sources)
     if manifest["dataset"] == "oneruler":
         rebuilt["languages"] = _language_entries(manifest, sources)
-    rebuilt["tokenizers"] = _tokenizer_entries(manifest, checked)
+    rebuilt["tokenizers"] = _tokenizer_entries(manifest, reports)
     return with_files(rebuilt, files)
 
 
@@ -303,7 +257,7 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     """Return the manifest entries of the sources that the files were built from."""
     entries: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
-        for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
+        for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
             try:
                 entries[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given
@@ -318,10 +272,10 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     """Return the wording of the languages, from their prompts if they are on this machine."""
     entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
-    for code in languages(manifest):
+    for code in collect_facts(manifest).languages:
         try:
             names = language_sources(code, custom=code in custom).prompts
-            if all(sources.file(name).is_here(sources.store) for name in names):
+            if all(map(sources.has, names)):
                 entries[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
@@ -331,22 +285,21 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
 
 
 def _tokenizer_entries(
-    manifest: Manifest, checked: Mapping[str, CheckedFile]
+    manifest: Manifest, reports: Mapping[str, FileReport]
 ) -> dict[str, TokenizerEntry]:
     """Return the manifest entries of the tokenizers, as loaded here or as the manifest has them."""
-    loaded: dict[str, TokenizerEntry] = {}
-    for path, file in checked.items():
-        name = manifest["files"][path]["tokenizer"]
-        if file.tokenizer or name not in loaded:
-            loaded[name] = file.tokenizer or manifest["tokenizers"][name]
     entries: dict[str, TokenizerEntry] = {}
-    for name, entry in loaded.items():
-        fields = {key: item for key, item in entry.items() if key in TokenizerEntry.__annotations__}
-        known = named().get(name)
-        if known:
-            fields |= {"spec": name, "title": known["title"], "library": known["library"]}
-            fields["sha256"] = known_digests(name)
-        entries[name] = cast(TokenizerEntry, fields)
+    for path, file in manifest["files"].items():
+        name = file["tokenizer"]
+        loaded = reports[path].tokenizer
+        if name in entries and loaded is None:
+            continue
+        recorded: Mapping[str, Any] = loaded or manifest["tokenizers"][name]
+        entry = {key: recorded[key] for key in TokenizerEntry.__annotations__ if key in recorded}
+        if described := named().get(name):
+            entry |= {"spec": name, "title": described["title"], "library": described["library"]}
+            entry["sha256"] = known_digests(name)
+        entries[name] = cast(TokenizerEntry, entry)
     return entries
 
 
@@ -421,9 +374,9 @@ def other_files(root: Path) -> str:
     names.sort()
     if not names:
         return ""
-    shown = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    listed = ", ".join(printable(name) for name in names[:_MAX_LISTED])
     more = ", …" if len(names) > _MAX_LISTED else ""
-    return f"Not part of the release, and not checked: {shown}{more}."
+    return f"Not part of the release, and not checked: {listed}{more}."
 
 
 def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -464,7 +417,7 @@ def card_note(root: Path, manifest: Manifest) -> str:
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
             "only the configurations are compared. `ruler build` writes it again."
         )
-    if first_row(root, manifest) is None:
+    if first_row(root, collect_facts(manifest)) is None:
         return _ROW_UNREADABLE
     return ""
 

@@ -16,9 +16,9 @@ import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,7 @@ DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
 _EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
 
-@dataclass(frozen=True)
-class Needle:
+class Needle(NamedTuple):
     """A text to hide at a relative depth (0 … 1), and whether it carries a reference."""
 
     depth: float
@@ -69,7 +68,7 @@ class Haystack(ABC):
         """
         prompt.begin_context()
         done = 0
-        for place, needle in sorted(placed, key=lambda pair: (pair[0], pair[1].depth)):
+        for place, needle in sorted(placed):
             self._add_units(prompt, done, place)
             done = place
             self._add_needle(prompt, needle)
@@ -175,7 +174,7 @@ class EssayHaystack(Haystack):
             start += 1
         if start < end - 1:
             tokens = self._tokens_before(end - 1) - self._tokens_before(start)
-            prompt.add_counted(" " + self._slice(start, end - 1), tokens)
+            prompt.add(" " + self._slice(start, end - 1), tokens)
             start = end - 1
         if start < end:
             prompt.add(" " + self._slice(start, end))
@@ -221,7 +220,7 @@ class LineHaystack(Haystack):
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         if start < end:
             tokens = self._tokens_before(end) - self._tokens_before(start)
-            prompt.add_counted("".join(self._lines[start:end]), tokens)
+            prompt.add("".join(self._lines[start:end]), tokens)
 
     def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
         """Add a line with its newline, so that it ends at a split point."""
@@ -257,7 +256,7 @@ class RunOnHaystack(Haystack):
             lead = "" if prompt.at_context_start else self.separator
             more = end - start - 1
             prompt.add(lead + self._first)
-            prompt.add_counted(self._between * more, more * self._tokens)
+            prompt.add(self._between * more, more * self._tokens)
             prompt.add(self._rest)
 
 
@@ -350,5 +349,5 @@ class BookHaystack(Haystack):
             return
         first, last = self._splits[i], self._splits[j]
         prompt.add(lead + self._text[a:first])
-        prompt.add_counted(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
+        prompt.add(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
         prompt.add(self._text[last:b])

@@ -2,7 +2,7 @@ r"""A prompt under construction, in pieces, so that it is counted without being 
 
     prompt = PromptBuilder(counter)
     prompt.add("A special magic number …\n")              # counted when asked for
-    prompt.add_counted(text, tokens=131_000)             # a long piece whose count is known
+    prompt.add(text, tokens=131_000)             # a long piece whose count is known
     prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
     prompt.tokens                                        # exact: pieces meet at split points
 
@@ -12,22 +12,8 @@ the whole text is. So `tokens` is always what the reference tokenizer gives for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ruler_builder.tokens.counting import TokenCounter
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """A needle, assignment or gold passage: character span in the input, relative depth in it.
-
-    `answer` says whether it carries a reference (a distractor does not).
-    """
-
-    start: int
-    end: int
-    depth: float
-    answer: bool
+from ruler_common.rows import Evidence
 
 
 class PromptBuilder:
@@ -42,10 +28,6 @@ class PromptBuilder:
         self._spans: list[tuple[int, int, bool]] = []
         self._counted: int | None = None  # `tokens`, until something is added
 
-    def add(self, text: str) -> PromptBuilder:
-        """Append a short piece, whose tokens are counted when they are asked for."""
-        return self.add_counted(text, None)
-
     def add_evidence(self, text: str, answer: bool, lead: int = 0, trail: int = 0) -> PromptBuilder:
         """Append a short piece that is evidence, but for its first `lead` and last `trail`.
 
@@ -54,8 +36,11 @@ class PromptBuilder:
         self.mark_evidence(lead, len(text) - trail, answer)
         return self.add(text)
 
-    def add_counted(self, text: str, tokens: int | None) -> PromptBuilder:
-        """Append a piece of known count (of the piece by itself, as the reference counts it)."""
+    def add(self, text: str, tokens: int | None = None) -> PromptBuilder:
+        """Append a piece. Without its own number of tokens it is counted when they are asked for.
+
+        A long piece needs them: as the reference counts the piece by itself.
+        """
         if not text:
             return self
         self._texts.append(text)
@@ -94,22 +79,28 @@ class PromptBuilder:
     @property
     def tokens(self) -> int:
         """Exact number of tokens of `text`, no special tokens."""
-        if self._counted is None:
-            self._counted = self._count()
-        return self._counted
-
-    def _count(self) -> int:
+        if self._counted is not None:
+            return self._counted
         split_points = self.counter.split_points
-        if split_points.crossing and not split_points.hold_in(text := self.text):
-            return self.counter.count(text)
-        unknown = [text for text, tokens in self._pieces if tokens is None]
-        return sum(tokens or 0 for _, tokens in self._pieces) + sum(self.counter.counts(unknown))
+        if split_points.crossing and not split_points.hold_in(whole := self.text):
+            self._counted = self.counter.count(whole)
+            return self._counted
+        total, uncounted = 0, []
+        for text, tokens in self._pieces:
+            if tokens is None:
+                uncounted.append(text)
+            else:
+                total += tokens
+        self._counted = total + sum(self.counter.counts(uncounted))
+        return self._counted
 
     @property
     def evidence(self) -> list[Evidence]:
         """The marked spans with their depth in the context, in text order."""
         width = max(1, self.context_end - self.context_start)
         return [
-            Evidence(start, end, (start - self.context_start) / width, answer)
+            Evidence(
+                start=start, end=end, depth=(start - self.context_start) / width, answer=answer
+            )
             for start, end, answer in sorted(self._spans)
         ]

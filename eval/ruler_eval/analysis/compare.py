@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NotRequired, TypedDict, final
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.intervals import (
@@ -38,8 +38,9 @@ from ruler_eval.score.intervals import (
     paired_mean,
     signed_p,
     standard_error,
-    units,
+    strata_of,
 )
+from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import (
     UNANSWERED,
     Cell,
@@ -48,11 +49,9 @@ from ruler_eval.score.results import (
     answered_rows,
     documents_of,
     is_alone,
-    row_values,
     rows_of,
     warnings_of,
 )
-from ruler_eval.score.run_facts import stopped_at
 
 ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
     "references",
@@ -106,12 +105,13 @@ class ComparedModel(TypedDict):
 
 
 class Difference(TypedDict):
-    """Two means (0 … 100) and their difference, in points; see the module's docstring.
+    """The means (0 … 100) over a number of configurations and their difference, in points.
 
-    `spread` is the standard error of the difference; `noninferiority` is the 95 % interval that is
-    compared with a limit (intervals.noninferiority_interval).
+    See the module's docstring. `spread` is the standard error of the difference; `noninferiority`
+    is the 95 % interval that is compared with a limit (intervals.noninferiority_interval).
     """
 
+    configurations: int
     a: float
     b: float
     difference: float
@@ -138,14 +138,8 @@ class CellDifference(Difference):
     least: float | None
 
 
-class MeanDifference(Difference):
-    """The difference of the means over a number of configurations."""
-
-    configurations: int
-
-
-class AnsweredRows(MeanDifference):
-    """The mean difference over the rows that both models answered; `unanswered` rows are left out.
+class AnsweredRows(Difference):
+    """The difference over the rows that both models answered; `unanswered` rows are left out.
 
     A row is unanswered if it failed or is missing; in `all` it counts as wrong.
     """
@@ -170,6 +164,7 @@ class Decision(TypedDict):
     answered: NotRequired[Verdict]
 
 
+@final
 class Comparison(TypedDict):
     """What `ruler compare` found; `decision` if a limit was given.
 
@@ -182,20 +177,29 @@ class Comparison(TypedDict):
     b: ComparedModel
     settings: dict[str, list[str]]
     configurations: dict[str, CellDifference]
-    lengths: dict[str, MeanDifference]
-    all: MeanDifference
+    lengths: dict[str, Difference]
+    all: Difference
     answered: NotRequired[AnsweredRows | None]
     decision: NotRequired[Decision]
 
 
 @dataclass(frozen=True)
+class PairedRows:
+    """The rows of a configuration that two results share, by index."""
+
+    index: np.ndarray
+    a: np.ndarray
+    """Scores, 0 … 1."""
+    b: np.ndarray
+    is_answered: np.ndarray
+    """Whether both models answered the row."""
+
+
+@dataclass(frozen=True)
 class Pairs:
-    """The rows that two results share: by configuration `index`, and scores `a` and `b`, 0 … 1.
+    """The rows that two results share, by configuration; `cells` and `documents` are those of A."""
 
-    `cells` and `documents` are those of A.
-    """
-
-    rows: Mapping[str, Mapping[str, np.ndarray]]
+    rows: Mapping[str, PairedRows]
     cells: Mapping[str, Cell]
     documents: Mapping[str, Mapping[int, str]]
 
@@ -217,19 +221,16 @@ def compare(a: Results, b: Results) -> Comparison:
         "b": model_of(b, names),
         "settings": different_settings(a, b),
         "configurations": _cell_differences(pairs),
-        "lengths": {length: _mean(some, pairs) for length, some in lengths.items()},
-        "all": _mean(counted, pairs),
+        "lengths": {length: mean_difference(some, pairs) for length, some in lengths.items()},
+        "all": mean_difference(counted, pairs),
     }
-    states = row_values(a, "state"), row_values(b, "state")
-    unanswered: dict[str, set[int]] = {}
-    for name in counted:
-        lacking = {
-            index for rows in states for index, state in rows[name].items() if state in UNANSWERED
-        }
-        if lacking:
-            unanswered[name] = lacking
+    unanswered = sum(int((~pairs.rows[name].is_answered).sum()) for name in counted)
     if unanswered:
-        found["answered"] = _over_answered(pairs, unanswered, a)
+        found["answered"] = None
+        answered = _answered_pairs(pairs)
+        names = averaged(a, [*answered.rows])[1]
+        if names:
+            found["answered"] = {**mean_difference(names, answered), "unanswered": unanswered}
     return found
 
 
@@ -270,17 +271,26 @@ def _verdict(difference: Difference, max_drop: float) -> Verdict:
 
 def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     """Return the configurations of each length, and those of the mean over all: without 0k."""
-    cells, lengths = results["configurations"], dict[str, list[str]]()
+    lengths: dict[str, list[str]] = {}
+    counted = []
     for name in names:
-        lengths.setdefault(cells[name]["length"], []).append(name)
-    return lengths, [name for name in names if not is_alone(cells[name])] or [*names]
+        cell = results["configurations"][name]
+        lengths.setdefault(cell["length"], []).append(name)
+        if not is_alone(cell):
+            counted.append(name)
+    return lengths, counted or [*names]
 
 
 def model_of(results: Results, names: Collection[str]) -> ComparedModel:
     """Return whose results these are, on how many rows, and what became of those compared."""
     answered, total = answered_rows(results)
-    cells = [cell for name, cell in results["configurations"].items() if name in names]
-    does_not_fit = sum(cell["does_not_fit"] for cell in cells)
+    counts: RowCounts = {"failed": 0, "does_not_fit": 0, "truncated": 0, "missing": 0}
+    for name in names:
+        if (cell := results["configurations"].get(name)) is not None:
+            counts["failed"] += cell["failed"] - cell["does_not_fit"]
+            counts["does_not_fit"] += cell["does_not_fit"]
+            counts["truncated"] += cell["cut"]
+            counts["missing"] += cell["missing"]
     return {
         "model": results["model"],
         "mode": results["mode"],
@@ -288,12 +298,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "rows": rows_of(results),
         "doubts": warnings_of(results),
         "whole": answered == total,
-        "counts": {
-            "failed": sum(cell["failed"] for cell in cells) - does_not_fit,
-            "does_not_fit": does_not_fit,
-            "truncated": sum(cell["cut"] for cell in cells),
-            "missing": sum(cell["missing"] for cell in cells),
-        },
+        "counts": counts,
     }
 
 
@@ -348,19 +353,31 @@ def refuse_stopped(results: Results) -> None:
 def paired_cells(a: Results, b: Results) -> Pairs:
     """Return the rows that two results share. Raises RulerError as `compare` does."""
     check_same_data(a, b)
-    _check_same_rows(a, b)
-    left, right = row_values(a, "score"), row_values(b, "score")
-    rows = {}
-    for name, ours in left.items():
-        theirs = right.get(name, {})
-        if index := sorted(ours.keys() & theirs.keys()):
-            rows[name] = {
-                "index": np.array(index),
-                "a": np.array([ours[i] for i in index], dtype=float),
-                "b": np.array([theirs[i] for i in index], dtype=float),
-            }
-    if not rows:
+    rows_a, rows_b = a["rows"], b["rows"]
+    places_a: dict[tuple[str, int], int] = {}
+    for place, key in enumerate(zip(rows_a["config"], rows_a["index"], strict=True)):
+        places_a[key] = place
+    shared: dict[str, list[tuple[int, int, int]]] = {}  # index, place in A, place in B
+    for place, key in enumerate(zip(rows_b["config"], rows_b["index"], strict=True)):
+        if key in places_a:
+            shared.setdefault(key[0], []).append((key[1], places_a[key], place))
+    if not shared:
         raise RulerError("The two results share no rows: score them on the same configurations.")
+    _check_same_rows(a, b, shared)
+    rows = {}
+    for name in a["configurations"]:
+        if name in shared:
+            places = sorted(shared[name])
+            unanswered = [
+                rows_a["state"][i] in UNANSWERED or rows_b["state"][j] in UNANSWERED
+                for _, i, j in places
+            ]
+            rows[name] = PairedRows(
+                index=np.array([index for index, _, _ in places]),
+                a=np.array([rows_a["score"][i] for _, i, _ in places], dtype=float),
+                b=np.array([rows_b["score"][j] for _, _, j in places], dtype=float),
+                is_answered=~np.array(unanswered),
+            )
     return Pairs(rows, a["configurations"], documents_of(a))
 
 
@@ -377,20 +394,20 @@ def check_same_data(a: Results, b: Results) -> None:
             raise RulerError(f"'{config}' was scored on different rows: run both on one release.")
 
 
-def _check_same_rows(a: Results, b: Results) -> None:
+def _check_same_rows(
+    a: Results, b: Results, shared: Mapping[str, Sequence[tuple[int, int, int]]]
+) -> None:
     """Refuse rows that have other references, another question or another prompt in A than in B.
 
     A digest that only one of the two has is passed over.
     """
     for column in ASKED_COLUMNS:
-        left, right = row_values(a, column), row_values(b, column)
-        for name, ours in left.items():
-            theirs = right.get(name, {})
-            differ = [
-                index
-                for index, digest in ours.items()
-                if digest and theirs.get(index) not in (None, digest)
-            ]
+        digests_a, digests_b = a["rows"][column], b["rows"][column]
+        for name, places in shared.items():
+            differ = []
+            for index, i, j in places:
+                if digests_a[i] != digests_b[j] and digests_a[i] and digests_b[j]:
+                    differ.append(index)
             if differ:
                 raise RulerError(
                     f"Row {differ[0]} of '{name}' has another {column.removesuffix('s')} in A than "
@@ -399,23 +416,14 @@ def _check_same_rows(a: Results, b: Results) -> None:
                 )
 
 
-def _over_answered(
-    pairs: Pairs, unanswered: Mapping[str, set[int]], a: Results
-) -> AnsweredRows | None:
-    """Compare over the rows that both models answered."""
+def _answered_pairs(pairs: Pairs) -> Pairs:
+    """Return the rows that both models answered."""
     answered = {}
-    for name, pair in pairs.rows.items():
-        kept = ~np.isin(pair["index"], [*unanswered.get(name, ())])
+    for name, rows in pairs.rows.items():
+        kept = rows.is_answered
         if kept.any():
-            answered[name] = {column: values[kept] for column, values in pair.items()}
-    names = averaged(a, [*answered])[1] if answered else []
-    if not names:
-        return None
-    count = sum(len(rows) for rows in unanswered.values())
-    return {
-        "unanswered": count,
-        **_mean(names, Pairs(answered, pairs.cells, pairs.documents)),
-    }
+            answered[name] = PairedRows(rows.index[kept], rows.a[kept], rows.b[kept], kept[kept])
+    return Pairs(answered, pairs.cells, pairs.documents)
 
 
 def paired_over(
@@ -425,31 +433,33 @@ def paired_over(
     drops = {}
     for name in names:
         rows = pairs.rows[name]
-        drops[name] = dict(zip(rows["index"].tolist(), rows["a"] - rows["b"], strict=True))
-    return paired_mean(*units(drops, pairs.cells, shares, pairs.documents))
+        drops[name] = dict(zip(rows.index.tolist(), rows.a - rows.b, strict=True))
+    return paired_mean(strata_of(drops, pairs.cells, shares, pairs.documents))
 
 
 def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:
     """Return the difference of the means over some of the paired configurations."""
-    found = paired_over(pairs, names)
-    low, high = paired_interval(found)
+    estimate = paired_over(pairs, names)
+    low, high = paired_interval(estimate)
+    limit_low, limit_high = noninferiority_interval(estimate)
     better: Side | None = "a" if low > 0 else "b" if high < 0 else None
-    error = found.error if found.error >= NO_SPREAD else standard_error(low, high)
+    error = estimate.error if estimate.error >= NO_SPREAD else standard_error(low, high)
+    mean_a = mean_b = 0.0
+    for name in names:
+        mean_a += float(pairs.rows[name].a.mean()) / len(names)
+        mean_b += float(pairs.rows[name].b.mean()) / len(names)
     return {
-        "a": 100 * float(np.mean([pairs.rows[name]["a"].mean() for name in names])),
-        "b": 100 * float(np.mean([pairs.rows[name]["b"].mean() for name in names])),
-        "difference": 100 * found.mean,
+        "configurations": len(names),
+        "a": 100 * mean_a,
+        "b": 100 * mean_b,
+        "difference": 100 * estimate.mean,
         "interval": [100 * low, 100 * high],
-        "noninferiority": [100 * end for end in noninferiority_interval(found)],
+        "noninferiority": [100 * limit_low, 100 * limit_high],
         "detectable": 100 * detectable(error),
-        "spread": 100 * found.error,
-        "independent_rows": found.rows,
-        "better": better if found.rows >= FEWEST_ROWS else None,
+        "spread": 100 * estimate.error,
+        "independent_rows": estimate.rows,
+        "better": better if estimate.rows >= FEWEST_ROWS else None,
     }
-
-
-def _mean(names: Sequence[str], pairs: Pairs) -> MeanDifference:
-    return {"configurations": len(names), **mean_difference(names, pairs)}
 
 
 class ExactTest(NamedTuple):
@@ -461,8 +471,8 @@ class ExactTest(NamedTuple):
     least: float | None
 
 
-def _exact_test(rows: Mapping[str, np.ndarray]) -> ExactTest:
-    a, b, n = rows["a"], rows["b"], len(rows["index"])
+def _exact_test(rows: PairedRows) -> ExactTest:
+    a, b, n = rows.a, rows.b, len(rows.index)
     if not (np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all()):
         return ExactTest(None, None, signed_p(a - b), None)
     only_a, only_b = int((a > b).sum()), int((b > a).sum())
@@ -472,15 +482,18 @@ def _exact_test(rows: Mapping[str, np.ndarray]) -> ExactTest:
 
 def _cell_differences(pairs: Pairs) -> dict[str, CellDifference]:
     """Compare each configuration, with p values adjusted for the number of tests."""
-    tests = {name: _exact_test(rows) for name, rows in pairs.rows.items()}
-    p_values = {name: test.p for name, test in tests.items() if test.p is not None}
+    tests, p_values = {}, {}
+    for name, rows in pairs.rows.items():
+        tests[name] = test = _exact_test(rows)
+        if test.p is not None:
+            p_values[name] = test.p
     adjusted = dict(zip(p_values, holm([*p_values.values()]), strict=True))
-    found: dict[str, CellDifference] = {}
+    cells: dict[str, CellDifference] = {}
     for name, test in tests.items():
         difference, p_holm = mean_difference([name], pairs), adjusted.get(name)
         is_sure = p_holm is None or p_holm < 1 - CONFIDENCE
-        found[name] = {
-            "n": len(pairs.rows[name]["index"]),
+        cells[name] = {
+            "n": len(pairs.rows[name].index),
             **difference,
             "better": difference["better"] if is_sure else None,
             "only_a": test.only_a,
@@ -489,4 +502,4 @@ def _cell_differences(pairs: Pairs) -> dict[str, CellDifference]:
             "p_holm": p_holm,
             "least": test.least,
         }
-    return found
+    return cells

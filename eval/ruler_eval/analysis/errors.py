@@ -2,7 +2,7 @@
 
 RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
 
-    error_of(row, prediction, "niah_multikey_1").kind     # "distractor"
+    error_of(joined_row).kind                              # "distractor"
 
 A wrong answer has one kind: the first of KINDS, in their order, whose definition it meets.
 """
@@ -18,12 +18,11 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import join_predictions
+from ruler_eval.score.join import JoinedConfig, JoinedRow, join_predictions
 from ruler_eval.score.predictions import Predictions
-from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
+from ruler_eval.score.row_score import RowScore, ScoringRules
 from ruler_eval.tasks import (
     Answers,
-    TaskFamily,
     family_of,
     find_whole,
     row_of_prompt,
@@ -100,26 +99,19 @@ class Error:
     needle: str | None = None
 
 
-def error_of(
-    row: PartialRow,
-    prediction: Prediction | None,
-    task: str,
-    language: str | None = None,
-    rules: ScoringRules | None = None,
-    strict: bool = False,
-) -> Error | None:
+def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
     """Return the error of a wrong answer; None for a right one.
 
-    With `strict` an answer must be strictly right.
-
-    `row` has COLUMNS, as far as they are known, and the model's own answer at 0k as `memory`.
-    `task` is the one whose scoring rule applies; `language` (of the instruction) marks ONERULER.
+    Args:
+        joined: the row and its answer; the row has COLUMNS, as far as they are known, and the
+            model's own answer at 0k as `memory`.
+        strict: whether an answer must be strictly right.
     """
-    rules = rules or ScoringRules()
-    result = row_score(row, prediction, task, language, rules)
+    row, prediction, result = joined.row, joined.prediction, joined.results[0]
+    task, language = joined.task, joined.language
     if (result.strict if strict else result.score) == 1:
         return None
-    spoken = rules.languages.rules(language) if language else None
+    spoken = joined.rules.languages.rules(language) if language else None
     references = {normalize(reference, spoken) for reference in row["outputs"]}
     of = 1 if task in QA_TASKS else len(references)
     if kind := _kind_without_text(prediction, result):
@@ -396,28 +388,23 @@ def collect(
     rows are made from the prompts in the files. Raises RulerError for files without prompts, and
     for predictions of other rows than the release's.
     """
-    rules = rules.of(release)
-    joined = join_predictions(predictions, release)
+    joined = join_predictions(predictions, release, rules)
     known: dict[str, dict[int, str]] = {}
     names = list(joined)
     if release is not None:
         names = [name for name in release.configs if name in joined]
-        known = answers_from_memory({n: one.answers for n, one in joined.items()}, release)
+        known = answers_from_memory({n: config.answers for n, config in joined.items()}, release)
     errors = []
     for name in names:
-        answered, config = joined[name], joined[name].config
-        memory: Mapping[int, str] = {}
-        if release is None:
-            rows = _rows_of_prompts(answered.answers, family_of(config.task, config.dataset))
-        else:
-            rows = answered.rows(COLUMNS)
-            memory = memory_of(name, release, known)
-        for row, answer in rows:
+        config = joined[name]
+        memory = memory_of(name, release, known) if release else {}
+        for joined_row in config.rows(COLUMNS) if release else _rows_of_prompts(config):
+            row, answer = joined_row.row, joined_row.prediction
             row["memory"] = memory.get(int(row["index"]))
-            error = error_of(row, answer, answered.task, answered.language, rules, strict)
+            error = error_of(joined_row, strict)
             if error is None:
                 continue
-            place = {"config": name, "languages": config.languages, "index": row["index"]}
+            place = {"config": name, "languages": config.config.languages, "index": row["index"]}
             shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
             item = {**place, **asdict(error), **shown}
             if row["memory"] is not None:
@@ -426,10 +413,10 @@ def collect(
     return errors
 
 
-def _rows_of_prompts(
-    answers: Mapping[int, Prediction], family: TaskFamily
-) -> Iterator[tuple[PartialRow, Prediction | None]]:
-    for index, answer in sorted(answers.items()):
+def _rows_of_prompts(config: JoinedConfig) -> Iterator[JoinedRow]:
+    """Yield the rows that are made from the prompts in the prediction files."""
+    family = family_of(config.config.task, config.config.dataset)
+    for index, answer in sorted(config.answers.items()):
         prompt = answer.known_prompt
         if prompt is None or not answer.outputs:
             raise RulerError(
@@ -437,4 +424,4 @@ def _rows_of_prompts(
                 "contexts: add --dataset."
             )
         row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
-        yield {"index": index, **row}, answer
+        yield config.join({"index": index, **row})

@@ -23,10 +23,10 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts
 from ruler_common.names import GROUPS, TASKS, languages_of
+from ruler_eval.prediction import ABLATION
 from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.aggregates import combine
-from ruler_eval.score.config_naming import ABLATION
-from ruler_eval.score.intervals import paired_interval, paired_mean
+from ruler_eval.score.intervals import Stratum, paired_interval, paired_mean
 from ruler_eval.score.results import (
     Cell,
     Interval,
@@ -441,6 +441,7 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
         scores_with = np.array([with_none[i] for i in index])
         scores_without = np.array([without[i] for i in index])
         differences = scores_with - scores_without
+        low, high = paired_interval(paired_mean([Stratum.from_rows(differences)]))
         found.append(
             {
                 "length": cell["length"],
@@ -448,7 +449,7 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
                 "with_none": 100 * float(scores_with.mean()),
                 "without": 100 * float(scores_without.mean()),
                 "difference": 100 * float(differences.mean()),
-                "interval": [100 * end for end in paired_interval(paired_mean([differences]))],
+                "interval": [100 * low, 100 * high],
             }
         )
     return found

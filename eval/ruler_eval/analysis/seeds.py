@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, final
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import (
@@ -30,7 +30,7 @@ from ruler_eval.score.intervals import (
     interval,
     moments,
     standard_error,
-    units,
+    strata_of,
 )
 from ruler_eval.score.results import (
     Cell,
@@ -75,6 +75,7 @@ class SeedMean(SeedDifference):
     configurations: int
 
 
+@final
 class SeedComparison(TypedDict):
     """What `ruler compare` found of the results of two seeds; `all` is None if no row is fresh."""
 
@@ -168,10 +169,10 @@ def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDiffer
     estimates = []
     for cells, rows in sides:
         scores = {name: rows.scores[name] for name in names}
-        strata = units(scores, cells, None, rows.documents)
-        bounds = interval(*strata)
+        strata = strata_of(scores, cells, None, rows.documents)
+        bounds = interval(strata)
         assert bounds  # there are rows
-        estimates.append((moments(*strata), *bounds))
+        estimates.append((moments(strata), *bounds))
     (one, low_a, high_a), (other, low_b, high_b) = estimates
     difference = one.mean - other.mean
     low = difference - float(np.hypot(one.mean - low_a, high_b - other.mean))

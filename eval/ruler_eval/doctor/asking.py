@@ -1,6 +1,6 @@
 """Send rows as a condition's side asks for: salted, padded, alone or together.
 
-asker = start_asker(options, release)
+asker = start_asker(options, release, salt)
 prompts = [asker.prompt("niah_single_1_4k", row, COLD) for row in rows]
 for completion in asker.send(prompts, COLD): …
 """
@@ -8,18 +8,27 @@ for completion in asker.send(prompts, COLD): …
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.conditions import CONDITIONS, NEIGHBOURS, Side, next_border
+from ruler_eval.doctor.conditions import (
+    CONDITIONS,
+    LOAD,
+    NEIGHBOURS,
+    TEMPLATE,
+    TEXT,
+    TOGETHER,
+    TOKENS,
+    Side,
+    next_border,
+)
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.run.backends.backend import (
     Backend,
     Completion,
-    check_installed,
     start_backend,
 )
 from ruler_eval.run.options import RunOptions
@@ -50,7 +59,7 @@ class Asker:
     server: Backend | None = None
     """The same server, which renders the chat template itself."""
     unchecked: dict[str, str] = field(default_factory=dict)
-    """The conditions that cannot be asked, and why."""
+    """The conditions that this engine cannot be asked under, and why."""
     has_bos: bool = False
     """Whether the prompts begin with a BOS, as they are tokenized here."""
     _padding_error: int = 0
@@ -63,7 +72,7 @@ class Asker:
             self.server.close()
 
     def prompt(
-        self, config: str, row: PartialRow, side: Side, prompt_tokens: int | None = None
+        self, config: str, row: PartialRow, side: Side, cold_tokens: int | None = None
     ) -> Prompt | None:
         """Return a row's prompt as a side asks it.
 
@@ -71,23 +80,33 @@ class Asker:
             config: The row's configuration.
             row: The columns that make a prompt.
             side: How it is asked.
-            prompt_tokens: The tokens of the unpadded prompt, for a side that pads it.
+            cold_tokens: The tokens of the unpadded prompt, for a side that pads it.
 
         Returns:
             The prompt; None if it has to be padded and its tokens are not known.
         """
         if side.margin is None:
             return self._render(config, row, side, "")
-        if prompt_tokens is None:
+        if cold_tokens is None:
             return None
-        target = next_border(prompt_tokens) + side.margin
-        units = max(0, target - prompt_tokens - FILLER_TOKENS - self._padding_error)
+        target = next_border(cold_tokens) + side.margin
+        units = max(0, target - cold_tokens - FILLER_TOKENS - self._padding_error)
         for _ in range(PADDING_TRIES):
             prompt = self._render(config, row, side, FILLER_START + FILLER * units + FILLER_END)
             if prompt.counted_tokens is None or prompt.counted_tokens == target:
                 break
             units = max(0, units + target - prompt.counted_tokens)
         return prompt
+
+    def learn_padding(self, cold_tokens: int, side: Side, completion: Completion) -> None:
+        """Correct the padding by what the server counted, if nothing else counts tokens."""
+        seen = completion.prompt_tokens
+        if seen is None or completion.prompt.counted_tokens is not None or side.margin is None:
+            return
+        border = next_border(cold_tokens)
+        error = seen - border - side.margin
+        if abs(error) < border // 8:  # else the server shortened the prompt
+            self._padding_error += error
 
     def _render(self, config: str, row: PartialRow, side: Side, filler: str) -> Prompt:
         place = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
@@ -102,44 +121,32 @@ class Asker:
             prompt = replace(prompt, token_ids=None)
         return replace(prompt, counted_tokens=counted, cache_salt=salt if self.salt_field else None)
 
-    def neighbours(self, side: Side, of: Prompt) -> list[Prompt]:
+    def neighbours(self, side: Side, prompt: Prompt) -> list[Prompt]:
         """Return the short prompts that are sent together with a prompt."""
-        found = []
+        shorts = []
         for number in range(side.short_neighbours):
             row = {
                 "index": number,
                 "input": f"Count upwards from {number * 10}, in words.",
                 "answer_prefix": "",
-                "max_new_tokens": min(SHORT_TOKENS, of.max_new_tokens),
+                "max_new_tokens": min(SHORT_TOKENS, prompt.max_new_tokens),
             }
-            found.append(self._render(f"{SHORT}/{of.config}/{of.index}", row, side, ""))
-        return [replace(prompt, config=SHORT) for prompt in found]
+            short = self._render(f"{SHORT}/{prompt.config}/{prompt.index}", row, side, "")
+            shorts.append(replace(short, config=SHORT))
+        return shorts
 
     def send(self, prompts: Sequence[Prompt], side: Side) -> list[Completion]:
         """Send prompts all at once and return their completions, those of neighbours left out."""
         backend = self.server if side.form == "server" else self.backend
         assert backend is not None
-        completions = [
+        return [
             completion
             for completion in backend.generate(iter(prompts))
             if completion.prompt.config != SHORT
         ]
-        if side.margin is not None and len(prompts) == 1:
-            self._learn_padding(completions[0], side)
-        return completions
-
-    def _learn_padding(self, completion: Completion, side: Side) -> None:
-        """Correct the padding by what the server counted, if nothing else counts tokens."""
-        seen = completion.prompt_tokens
-        if seen is None or completion.prompt.counted_tokens is not None or side.margin is None:
-            return
-        border = next_border(seen - side.margin) if side.margin < 0 else next_border(seen // 2)
-        error = seen - border - side.margin
-        if abs(error) < border // 8:
-            self._padding_error += error
 
     def metrics_hits(self) -> float | None:
-        """Return the tokens that the server's prefix cache has held, by its /metrics."""
+        """Return how many tokens the server has read from its prefix cache, by its /metrics."""
         read = getattr(self.backend, "metrics", None)
         text = read() if read is not None else ""
         counts = [
@@ -149,6 +156,13 @@ class Asker:
             and "_created" not in line
         ]
         return sum(counts) if counts else None
+
+    def accepts_salts(self) -> bool:
+        """Send a short request with a cache salt; return whether the server takes it."""
+        row = {"index": 0, "input": "Say yes.", "answer_prefix": "", "max_new_tokens": 1}
+        prompt = replace(self.prompter(SHORT, row), cache_salt=self.salt)
+        errors = [completion.error or "" for completion in self.backend.generate(iter([prompt]))]
+        return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
 
 
 def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
@@ -164,36 +178,31 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         provider=options.provider,
         max_model_len=options.max_model_len,
         timeout=options.timeout,
-        give_up_after=options.give_up_after,
         arguments=options.arguments,
-        concurrency=max(options.load, NEIGHBOURS),
+        concurrency=max(options.load, TOGETHER),
     )
-    check_installed(options.backend)
     backend = start_backend(model, release)
     try:
         mode = options.mode or backend.default_mode()
         prompter = Prompter(mode, backend.tokenizer)
         backend.check_mode(mode, prompter.template_arguments)
-        asker = Asker(backend, prompter, salt, salt_field=_knows_salts(backend))
+        provider: Any = getattr(backend, "provider", None)
+        asker = Asker(backend, prompter, salt, salt_field=backend.name == "vllm")
+        if getattr(provider, "name", "") == "vllm":
+            asker.salt_field = asker.accepts_salts()
         asker.unchecked = _unchecked_forms(asker, options)
-        if "template" not in asker.unchecked:
+        if TEMPLATE.name not in asker.unchecked:
             asker.server = start_backend(replace(model, backend="openai", tokenizer=None), release)
             try:
                 asker.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:
                 asker.server.close()
                 asker.server = None
-                asker.unchecked["template"] = str(error).rstrip(".")
+                asker.unchecked[TEMPLATE.name] = str(error).rstrip(".")
     except BaseException:
         backend.close()
         raise
     return asker
-
-
-def _knows_salts(backend: Backend) -> bool:
-    """Whether a request's cache_salt is known to be obeyed: vLLM's engine and server."""
-    provider: Any = getattr(backend, "provider", None)
-    return backend.name == "vllm" or getattr(provider, "name", "") == "vllm"
 
 
 def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
@@ -201,31 +210,31 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
     mode = asker.prompter.mode
     if options.backend == "vllm":
         reason = "in this process every prompt is sent as token ids"
-        return {"text": reason, "template": reason}
+        return {TEXT.name: reason, TEMPLATE.name: reason}
     if asker.backend.tokenizer is None:
         reason = "it needs the model's tokenizer (--tokenizer)"
-        return {"text": reason, "template": reason}
+        return {TEXT.name: reason, TEMPLATE.name: reason}
     if mode == "completion":
-        return {"template": "--mode completion uses no chat template"}
-    reasons = {"text": "the prompt has a chat template, which is checked instead"}
+        return {TEMPLATE.name: "--mode completion uses no chat template"}
+    reasons = {TEXT.name: "the prompt has a chat template, which is checked instead"}
     if mode == "chat":
-        reasons["template"] = "with --mode chat the server always renders the template"
+        reasons[TEMPLATE.name] = "with --mode chat the server always renders the template"
     return reasons
 
 
-def planned_conditions(asker: Asker, level: str) -> list[str]:
-    """Return the conditions that are asked at a level."""
-    return [
-        name
-        for name, condition in CONDITIONS.items()
-        if name not in asker.unchecked and (condition.quick or level != "quick")
-    ]
+def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
+    """Return the conditions that are tested, and why the other ones are not.
 
-
-def not_planned(asker: Asker, level: str) -> Mapping[str, str]:
-    """Return why the other conditions are not asked."""
-    reasons = dict(asker.unchecked)
+    `tokens` is in neither: it is no test, and always judged.
+    """
+    planned, reasons = [], dict(asker.unchecked)
     for name, condition in CONDITIONS.items():
-        if name not in reasons and level == "quick" and not condition.quick:
+        if name in reasons or name == TOKENS.name:
+            continue
+        if level == "quick" and not condition.quick:
             reasons[name] = "--quick leaves it out"
-    return reasons
+        elif condition in (LOAD, NEIGHBOURS) and rows < 2:
+            reasons[name] = "it needs more than one row"
+        else:
+            planned.append(name)
+    return planned, reasons

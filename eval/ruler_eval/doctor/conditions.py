@@ -1,24 +1,38 @@
-"""The conditions that must not change an answer, each as two ways to ask the same rows.
+"""The conditions that must not change an answer, each in one place.
 
-    CONDITIONS["cache"].a.name, CONDITIONS["cache"].b.name          # "cold", "cached"
+    CONDITIONS["cache"].sides                   # how it is asked
+    CONDITIONS["cache"].judge(evidence)         # what the answers show: a Finding
 
 A way to ask is a `Side`: its fields say all that is different about its requests. Each side has a
 folder for its answers, so `ruler compare DIR/cold DIR/cached` reads two of them. Every request has
 its own cache salt, so nothing is read from a prefix cache unless a side asks for it.
+
+Six conditions are pairs of sides, tested as paired_test.py says. Three more are judged from the
+same answers: whether identical requests get the same score (repeat), whether evidence is lost
+beyond some distance (depth), and whether the server read as many tokens as were sent (tokens). Each
+has a section below; docs/doctor.md has one of the same name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
-BORDER_MARGIN = 16
-"""Tokens from a border at which the prompts just below and just above it end."""
-MIN_BORDER = 1024
-"""The smallest length, in tokens, that counts as a border: borders are its doublings."""
-NEIGHBOURS = 8
-"""Prompts that are sent together with short or with full neighbours, the row itself included."""
+import numpy as np
+
+from ruler_common.text import number_of
+from ruler_eval.doctor.answers import Answer, Evidence, Row
+from ruler_eval.doctor.paired_test import anytime_p, pair_p, smallest_loss
+from ruler_eval.score.intervals import mcnemar
+
 DOCS = "docs/doctor.md"
+MIN_ROWS = 10
+"""Rows that a pattern needs: on either side of a cliff, or with a second BOS."""
+State = Literal["engine", "same", "unchecked"]
+Pairs = Sequence[tuple[Row, Answer, Answer]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +46,7 @@ class Side:
     after: str = ""
     """The side whose request is sent right before, with the same salt: its prompt is cached."""
     together: int = 1
-    """Rows that are sent at once; 0: all rows of a wave."""
+    """Rows that are sent at once, at most; 0: all rows of a wave."""
     short_neighbours: int = 0
     """Short prompts that are sent together with each row."""
     margin: int | None = None
@@ -41,103 +55,304 @@ class Side:
     """`text`: as text instead of token ids; `server`: the server renders the chat template."""
 
 
+COLD = Side(name="cold", words="cold")
+"""What most conditions are compared with."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Condition:
-    """Two sides whose answers have to be equally good, and what to do if they are not."""
+class Finding:
+    """What was found under one condition; losses are in points."""
+
+    name: str
+    title: str
+    state: State
+    sentence: str
+    remedy: str = ""
+    rows: int = 0
+    only_a: int = 0
+    only_b: int = 0
+    exact_p: float | None = None
+    """Of McNemar's test by itself, two-sided: what `ruler compare` gives for the two sides."""
+    p: float = 1.0
+    holm_p: float = 1.0
+    smallest_loss: float | None = None
+    flips: float = 0.0
+    """Repeats: the share of pairs of identical requests whose scores differ."""
+    fault: str = ""
+    """The sentence, without its full stop, if p is small enough over all conditions."""
+    note: str = ""
+    """What else has to be said: rows that were left out."""
+
+    @property
+    def docs(self) -> str:
+        """Where it is explained."""
+        return f"{DOCS}#{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition(ABC):
+    """What must not change an answer: how it is asked and judged, and what to do if it does."""
 
     name: str
     """Also the anchor in docs/doctor.md."""
     title: str
-    a: Side
-    b: Side
-    if_worse: str
-    """What is wrong if B's answers are worse than A's."""
+    sides: tuple[Side, ...]
+    """The ways to ask that it needs."""
     remedy: str
-    quick: bool = False
+    quick: bool = True
     """Whether `--quick` asks it."""
     explained_by: str = ""
     """A condition that names the cause better, if it changes answers too."""
 
+    @abstractmethod
+    def judge(self, evidence: Evidence) -> Finding:
+        """Return what the answers show, before Holm's adjustment over all conditions."""
+
+    def finding(self, state: State, sentence: str, rows: int = 0) -> Finding:
+        """Return a finding under this condition."""
+        return Finding(
+            name=self.name,
+            title=self.title,
+            state=state,
+            sentence=sentence,
+            remedy=self.remedy,
+            rows=rows,
+        )
+
+    def unchecked(self, reason: str, rows: int = 0) -> Finding:
+        """Return the finding that the condition could not be checked."""
+        return self.finding("unchecked", f"Not checked: {reason}.", rows)
+
+
+# ---- pairs of sides ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(Condition):
+    """Two sides whose answers have to be equally good."""
+
+    if_worse: str
+    """What is wrong if B's answers are worse than A's."""
+    if_not_asked: str = "no row was asked"
+
     @property
-    def docs(self) -> str:
-        """Where the condition is described."""
-        return f"{DOCS}#{self.name}"
+    def a(self) -> Side:
+        """The side that is the reference."""
+        return self.sides[0]
+
+    @property
+    def b(self) -> Side:
+        """The side that is suspected."""
+        return self.sides[1]
+
+    def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
+        """Return the pairs in which the condition happened, and why there are none.
+
+        Which pairs these are follows from token counts, never from the scores.
+        """
+        return pairs, ""
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Test whether one side is better than the other."""
+        answers = evidence.answers.get(self.b.name, {})
+        asked = [
+            (row, a, answers[row.key])
+            for row, a in evidence.answered(self.a.name)
+            if row.key in answers
+        ]
+        if not asked:
+            return self.unchecked(self.if_not_asked)
+        failures = [a.failure or b.failure for _, a, b in asked if a.failure or b.failure]
+        pairs: Pairs = [pair for pair in asked if pair[1].counts and pair[2].counts]
+        if not pairs and failures:
+            return self.unchecked(f"every request failed ({failures[0]})")
+        if not pairs:
+            return self.unchecked("the rows do not fit the model's context length")
+        pairs, reason = self.usable(pairs)
+        if not pairs:
+            return self.unchecked(reason)
+        signs = [float(np.sign(a.score - b.score)) for _, a, b in pairs]
+        only_a, only_b = signs.count(1.0), signs.count(-1.0)
+        note = ""
+        if failures:
+            note = f" {number_of(len(failures), 'row')} failed and count nowhere ({failures[0]})."
+        finding = replace(
+            self.finding("unchecked", "Not decided when it stopped.", len(pairs)),
+            only_a=only_a,
+            only_b=only_b,
+            exact_p=mcnemar(only_a, only_b),
+            p=pair_p(signs, evidence.complete),
+            fault=self._fault(pairs, only_a, only_b),
+            note=note,
+        )
+        if not evidence.complete:
+            return finding
+        loss = smallest_loss(len(pairs), only_a + only_b, evidence.tests)
+        loss = min(100.0, loss + 100 * len(failures) / len(asked))
+        sentence = (
+            f"No change: {only_a} of {number_of(len(pairs), 'row')} have a better answer "
+            f"{self.a.words}, {only_b} {self.b.words}; a loss of {loss:.0f} points would have been "
+            "seen."
+        )
+        return replace(finding, state="same", sentence=sentence, smallest_loss=loss)
+
+    def _fault(self, pairs: Pairs, only_a: int, only_b: int) -> str:
+        a, b = self.a.words, self.b.words
+        b_is_worse = only_a >= only_b
+        what = self.if_worse if b_is_worse else f"Answers are worse {a} than {b}"
+        better, worse = (a, b) if b_is_worse else (b, a)
+        more, fewer = sorted((only_a, only_b), reverse=True)
+        start = first_loss(pairs, b_is_worse)
+        return (
+            f"{what}: {more} of {number_of(len(pairs), 'row')} have a better answer {better}, "
+            f"{fewer} {worse}" + (f", from {start:,} tokens on" if start else "")
+        )
 
 
-COLD = Side(name="cold", words="cold")
+def first_loss(pairs: Pairs, b_is_worse: bool) -> int | None:
+    """Return the tokens of the shortest prompt that lost, if there are many shorter ones."""
+    sizes, losing = [], []
+    for _, a, b in pairs:
+        size = (b if b_is_worse else a).prompt_tokens
+        if size is None:
+            return None
+        sizes.append(size)
+        if a.score != b.score and (a.score > b.score) == b_is_worse:
+            losing.append(size)
+    if not losing:
+        return None
+    first = min(losing)
+    shorter = sum(size < first for size in sizes)
+    return first if shorter >= MIN_ROWS and shorter >= len(sizes) / 10 else None
+
+
+# ---- cache ---------------------------------------------------------------------------------------
+
 CACHED = Side(name="cached", words="from the prefix cache", after="cold")
-REPEATS = tuple(
-    Side(name=f"repeat_{number}", words=f"asked the {number}th time", after="cold")
-    for number in (3, 4, 5)
-)
-"""With CACHED, four identical requests under identical conditions."""
 LOADED = Side(name="loaded", words="under load", together=0)
-BESIDE_SHORT = Side(
-    name="beside_short", words="beside short prompts", short_neighbours=NEIGHBOURS - 1
-)
-BESIDE_FULL = Side(name="beside_full", words="beside full prompts", together=NEIGHBOURS)
-BELOW = Side(name="below", words="just below a border", margin=-BORDER_MARGIN)
-ABOVE = Side(name="above", words="just above a border", margin=BORDER_MARGIN)
-TEXT = Side(name="text", words="as text", form="text")
-SERVER_TEMPLATE = Side(name="server_template", words="with the server's template", form="server")
+RARELY = 0.01
+"""The chance below which cold requests differ too rarely for the noise of identical ones."""
 
-CONDITIONS = {
-    condition.name: condition
-    for condition in (
-        Condition(
-            name="cache",
-            title="Cold against cached",
-            a=COLD,
-            b=CACHED,
-            if_worse="Answers get worse on cache hits",
-            remedy="Try `--no-enable-prefix-caching`",
-            quick=True,
-        ),
-        Condition(
-            name="load",
-            title="Alone against under load",
-            a=COLD,
-            b=LOADED,
-            if_worse="Answers get worse under load",
-            remedy="Try a smaller `--max-num-seqs`, and without CUDA graphs (`--enforce-eager`)",
-            quick=True,
-            explained_by="neighbours",
-        ),
-        Condition(
-            name="neighbours",
-            title="Beside short against beside full prompts",
-            a=BESIDE_SHORT,
-            b=BESIDE_FULL,
-            if_worse="Answers get worse in a batch with long prompts",
-            remedy="Try `--no-enable-chunked-prefill`, or another attention backend",
-        ),
-        Condition(
-            name="chunks",
-            title="Whole against chunked",
-            a=BELOW,
-            b=ABOVE,
-            if_worse="Answers get worse just above a border of length",
-            remedy="Try another `--max-num-batched-tokens` or `--block-size`",
-        ),
-        Condition(
-            name="text",
-            title="Token ids against text",
-            a=COLD,
-            b=TEXT,
-            if_worse="Answers get worse if the prompt is sent as text",
-            remedy="Compare the tokens of the server's /tokenize with your tokenizer's",
-        ),
-        Condition(
-            name="template",
-            title="Template rendered here against by the server",
-            a=COLD,
-            b=SERVER_TEMPLATE,
-            if_worse="Answers get worse with the server's chat template",
-            remedy="Give the server the model's own template: `--chat-template FILE`",
-        ),
-    )
-}
-"""The paired conditions; counted tokens, depth and repeats are judged from the same answers."""
+
+class Cache(Pair):
+    """Hits are confirmed by each answer's `cached_tokens`, or by the server's /metrics."""
+
+    def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
+        """Leave out pairs whose second request is known not to have hit, or whose first one did."""
+        if all((b.cached_tokens or 0) == 0 for _, _, b in pairs):
+            if any(b.cached_tokens == 0 for _, _, b in pairs):
+                return [], "the server reports no cache hits"
+            return pairs, ""
+        hits = [
+            (row, a, b)
+            for row, a, b in pairs
+            if b.cached_tokens is None or b.cached_tokens > 2 * (a.cached_tokens or 0)
+        ]
+        return hits, "the first request of each row hit the cache too: give a new --out"
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Test the pairs; without a sign of hits only a change of the answers is certain."""
+        finding = super().judge(evidence)
+        cached = [answer.cached_tokens for _, answer in evidence.answered(CACHED.name)]
+        if not finding.rows or any(cached) or evidence.cache_hits:
+            return finding
+        if evidence.cache_hits == 0:
+            return self.unchecked("the server's /metrics show no cache hits")
+        reason = (
+            "the server does not tell whether its cache was hit (vLLM: "
+            "--enable-prompt-tokens-details)"
+        )
+        return replace(
+            finding,
+            state="unchecked",
+            sentence=f"Not checked: {reason}. The second answer of a row was as good as the first.",
+            smallest_loss=None,
+        )
+
+    def blame(self, finding: Finding, repeat: Finding, evidence: Evidence) -> Finding:
+        """Return the finding that the cache is at fault if scores flip only on cache hits.
+
+        All repeats hit the cache. If the engine were noisy everywhere, answers that hit no cache,
+        COLD and LOADED, would differ as often as `repeat.flips`.
+        """
+        from scipy.stats import binom
+
+        loaded = evidence.answers.get(LOADED.name, {})
+        both = [
+            (answer, loaded[row.key])
+            for row, answer in evidence.answered(COLD.name)
+            if row.key in loaded and answer.counts and loaded[row.key].counts
+        ]
+        differ = sum(cold.score != other.score for cold, other in both)
+        if not both or binom.cdf(differ, len(both), repeat.flips) > RARELY:
+            return finding
+        return replace(
+            finding,
+            state="engine",
+            holm_p=repeat.holm_p,
+            sentence="Answers change on cache hits: the scores of identical requests that hit it "
+            f"differ in {100 * repeat.flips:.1f} % of the pairs (p = {repeat.holm_p:.2g}), those "
+            f"of cold requests in {differ} of {number_of(len(both), 'row')}; {finding.only_a} have "
+            f"a better answer cold, {finding.only_b} from the cache.",
+        )
+
+
+CACHE = Cache(
+    name="cache",
+    title="Cold against cached",
+    sides=(COLD, CACHED),
+    if_worse="Answers get worse on cache hits",
+    remedy="Try `--no-enable-prefix-caching`",
+)
+
+# ---- load ----------------------------------------------------------------------------------------
+
+LOAD = Pair(
+    name="load",
+    title="Alone against under load",
+    sides=(COLD, LOADED),
+    if_worse="Answers get worse under load",
+    remedy="Try a smaller `--max-num-seqs`, and without CUDA graphs (`--enforce-eager`)",
+    explained_by="neighbours",
+)
+
+# ---- neighbours ----------------------------------------------------------------------------------
+
+TOGETHER = 8
+"""Prompts that are sent together with short or with full neighbours, the row itself included."""
+NEIGHBOURS = Pair(
+    name="neighbours",
+    title="Beside short against beside full prompts",
+    sides=(
+        Side(name="beside_short", words="beside short prompts", short_neighbours=TOGETHER - 1),
+        Side(name="beside_full", words="beside full prompts", together=TOGETHER),
+    ),
+    if_worse="Answers get worse in a batch with long prompts",
+    remedy="Try `--no-enable-chunked-prefill`, or another attention backend",
+    quick=False,
+)
+
+# ---- chunks --------------------------------------------------------------------------------------
+
+BORDER_MARGIN = 16
+"""Tokens from a border at which the prompts just below and just above it end."""
+MIN_BORDER = 1024
+"""The smallest length, in tokens, that counts as a border: borders are its doublings."""
+
+
+class Chunks(Pair):
+    """The same row just below and just above a border: a power of two of tokens."""
+
+    def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
+        """Leave out pairs of prompts that did not end on both sides of a border."""
+        crossing = [
+            (row, a, b)
+            for row, a, b in pairs
+            if a.tokens is not None
+            and b.tokens is not None
+            and (a.tokens - 1).bit_length() < (b.tokens - 1).bit_length()
+        ]
+        return crossing, "no prompt could be padded to both sides of a border"
 
 
 def next_border(tokens: int) -> int:
@@ -146,3 +361,244 @@ def next_border(tokens: int) -> int:
     while border < tokens + BORDER_MARGIN:
         border *= 2
     return border
+
+
+CHUNKS = Chunks(
+    name="chunks",
+    title="Whole against chunked",
+    sides=(
+        Side(name="below", words="just below a border", margin=-BORDER_MARGIN),
+        Side(name="above", words="just above a border", margin=BORDER_MARGIN),
+    ),
+    if_worse="Answers get worse just above a border of length",
+    if_not_asked="the server does not report the tokens of a prompt",
+    remedy="Try another `--max-num-batched-tokens` or `--block-size`",
+    quick=False,
+)
+
+# ---- text ----------------------------------------------------------------------------------------
+
+TEXT = Pair(
+    name="text",
+    title="Token ids against text",
+    sides=(COLD, Side(name="text", words="as text", form="text")),
+    if_worse="Answers get worse if the prompt is sent as text",
+    remedy="Compare the tokens of the server's /tokenize with your tokenizer's",
+    quick=False,
+)
+
+# ---- template ------------------------------------------------------------------------------------
+
+TEMPLATE = Pair(
+    name="template",
+    title="Template rendered here against by the server",
+    sides=(
+        COLD,
+        Side(name="server_template", words="with the server's template", form="server"),
+    ),
+    if_worse="Answers get worse with the server's chat template",
+    remedy="Give the server the model's own template: `--chat-template FILE`",
+    quick=False,
+)
+
+# ---- depth ---------------------------------------------------------------------------------------
+
+CLIFF = 0.2
+"""Evidence beyond the distance is found in less than this share of the nearer evidence's recall."""
+DISTANCES = 20
+"""Places, evenly spread over the rows, at which recall may fall off a cliff."""
+
+
+class Depth(Condition):
+    """Whether evidence beyond some distance from the prompt's end is lost altogether.
+
+    Fisher's exact test, one-sided, Bonferroni over the distances and lengths.
+    """
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Look for a distance beyond which recall falls to less than CLIFF of the nearer recall."""
+        from scipy.stats import fisher_exact
+
+        by_length: dict[str, list[tuple[float, bool]]] = {}
+        for row, answer in evidence.answered(COLD.name):
+            if row.depth is not None and answer.counts:
+                distance = (1 - row.depth) * (answer.tokens or row.row_tokens)
+                by_length.setdefault(row.length, []).append((distance, answer.score >= 0.5))
+        if not any(len(places) >= 2 * MIN_ROWS for places in by_length.values()):
+            return self.unchecked("too few rows have one piece of evidence")
+        rows = sum(len(places) for places in by_length.values())
+        if not evidence.complete:
+            return self.finding("unchecked", "Not decided when it stopped.", rows)
+        sentence = "Answers do not fall off a cliff at any distance of the evidence."
+        finding = self.finding("same", sentence, rows)
+        for length, places in by_length.items():
+            places.sort()
+            right = np.array([is_right for _, is_right in places])
+            splits = sorted({round(len(places) * k / DISTANCES) for k in range(1, DISTANCES)})
+            for split in splits:
+                near, far = right[:split], right[split:]
+                if min(len(near), len(far)) < MIN_ROWS or far.mean() >= CLIFF * near.mean():
+                    continue
+                table = [[far.sum(), (~far).sum()], [near.sum(), (~near).sum()]]
+                p = float(fisher_exact(table, alternative="less").pvalue)
+                p = min(1.0, p * len(splits) * len(by_length))
+                if p < finding.p:
+                    fault = (
+                        f"At {length}, evidence farther than {places[split][0]:,.0f} tokens from "
+                        f"the prompt's end is lost: {far.sum()} of {number_of(len(far), 'row')} "
+                        f"right, nearer {near.sum()} of {len(near)}"
+                    )
+                    finding = replace(finding, p=p, fault=fault)
+        return finding
+
+
+DEPTH = Depth(
+    name="depth",
+    title="Depth of the evidence",
+    sides=(COLD,),
+    remedy="Look for a sliding window, or a context length set too small, in the server's log",
+)
+
+# ---- repeat --------------------------------------------------------------------------------------
+
+REPEATS = tuple(
+    Side(name=f"repeat_{number}", words=f"asked the {number}th time", after="cold")
+    for number in (3, 4, 5)
+)
+"""With CACHED, four identical requests under identical conditions."""
+MAX_FLIPS = 0.05
+"""The share of pairs of identical requests whose scores may differ."""
+
+
+class Repeat(Condition):
+    """Whether identical requests get different scores more often than MAX_FLIPS allows."""
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Test the share of pairs of identical requests whose scores differ."""
+        sides = [evidence.answers.get(side.name, {}) for side in self.sides]
+        shares = []
+        for row in evidence.rows:
+            answers = [side[row.key] for side in sides if row.key in side]
+            if len(answers) == len(sides) and all(answer.counts for answer in answers):
+                scores = [answer.score for answer in answers]
+                differ = [one != other for one, other in combinations(scores, 2)]
+                shares.append(sum(differ) / len(differ))
+        if not shares:
+            return self.unchecked("no row was answered again")
+        share = 100 * sum(shares) / len(shares)
+        changed = sum(share > 0 for share in shares)
+        fault = (
+            f"Of identical requests, {share:.1f} % of the pairs get different scores "
+            f"({changed} of {number_of(len(shares), 'row')} change)"
+        )
+        return replace(
+            self.finding("same", f"{fault}.", len(shares)),
+            flips=share / 100,
+            p=min(1.0, anytime_p(shares, MAX_FLIPS)[0]),
+            fault=fault,
+        )
+
+
+REPEAT = Repeat(
+    name="repeat",
+    title="The same request again",
+    sides=(CACHED, *REPEATS),
+    remedy="Ask with one request at a time (`--max-num-seqs 1`) and without speculative decoding; "
+    "if answers still change, suspect the kernels",
+)
+
+# ---- tokens --------------------------------------------------------------------------------------
+
+
+class Tokens(Condition):
+    """Whether the server read as many tokens as were sent: a fact, which needs no test."""
+
+    def judge(self, evidence: Evidence) -> Finding:
+        """Compare the tokens of each prompt by the server's count and by ours."""
+        read = [
+            (side, row, answer, answer.prompt_tokens)
+            for side in evidence.answers
+            for row, answer in evidence.answered(side)
+            if answer.prompt_tokens is not None
+        ]
+        if not read:
+            return self.unchecked("the server counts no tokens")
+        rows = len({row.key for _, row, _, _ in read})
+        own_form = [tokens for tokens in read if tokens[0] not in (TEXT.b.name, TEMPLATE.b.name)]
+        short = [(row, answer, seen) for _, row, answer, seen in own_form if answer.shortened]
+        if short:  # in the other two forms, another tokenizer or template explains it too
+            row, answer, seen = short[0]
+            return self._fault(
+                f"The server shortens prompts: it read {seen:,} of "
+                f"{answer.counted_tokens or row.row_tokens:,} tokens, and so in "
+                f"{number_of(len({row.key for row, _, _ in short}), 'row')}.",
+                rows,
+            )
+        if capped := self._capped(evidence):
+            return self._fault(capped, rows)
+        extra: dict[str, list[int]] = {}
+        for side, _, answer, seen in read:
+            if answer.counted_tokens is not None:
+                extra.setdefault(side, []).append(seen - answer.counted_tokens)
+        for side, counts in extra.items():
+            one_more = len(counts) >= MIN_ROWS and set(counts) == {1}
+            if one_more and evidence.has_bos and side != TEMPLATE.b.name:
+                finding = self._fault(
+                    "Every prompt has one token more on the server than it was sent with "
+                    f"({side}): a second BOS.",
+                    rows,
+                )
+                remedy = "Send no BOS yourself, or have the server add none (`add_special_tokens`)"
+                return replace(finding, remedy=remedy)
+        others = [f"{np.median(n):+.0f} ({side})" for side, n in extra.items() if any(n)]
+        if others:
+            sentence = (
+                f"The server counts other tokens than the tokenizer here: {', '.join(others)} in "
+                "the median. Its template or tokenizer is another one; check --tokenizer."
+            )
+        elif extra:
+            sentence = "The server read as many tokens as were sent."
+        else:
+            sentence = (
+                "The server read prompts of a plausible length; give --tokenizer to compare "
+                "exactly."
+            )
+        return self.finding("same", sentence, rows)
+
+    def _fault(self, sentence: str, rows: int) -> Finding:
+        return replace(self.finding("engine", sentence, rows), p=0.0, holm_p=0.0)
+
+    def _capped(self, evidence: Evidence) -> str:
+        """Return a sentence if prompts of different sizes were all read as one, the largest."""
+        cold = [
+            (row, answer)
+            for row, answer in evidence.answered(COLD.name)
+            if answer.prompt_tokens is not None
+        ]
+        if not cold or any(answer.counted_tokens is not None for _, answer in cold):
+            return ""
+        largest = max(answer.prompt_tokens or 0 for _, answer in cold)
+        at_cap = [row for row, answer in cold if answer.prompt_tokens == largest]
+        sizes = {row.row_tokens for row in at_cap}
+        if len(sizes) < MIN_ROWS or len(at_cap) < len(cold) / 5:
+            return ""
+        return (
+            f"The server shortens prompts: {len(sizes)} prompts of different sizes were all read "
+            f"as {largest:,} tokens."
+        )
+
+
+TOKENS = Tokens(
+    name="tokens",
+    title="Counted tokens",
+    sides=(),
+    remedy="Raise the server's context length (vLLM: `--max-model-len`; Ollama: `num_ctx`)",
+)
+
+CONDITIONS: dict[str, Condition] = {
+    condition.name: condition
+    for condition in (
+        CACHE, LOAD, NEIGHBOURS, CHUNKS, TEXT, TEMPLATE, DEPTH, REPEAT, TOKENS,
+    )
+}  # fmt: skip
+"""All conditions, in the order in which they are asked and shown."""

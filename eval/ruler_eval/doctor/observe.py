@@ -1,7 +1,7 @@
 """What a finished run shows of its engine without a request: patterns, and scores by circumstance.
 
-    seen = observe(Path("runs/mine"))
-    seen.patterns, seen.circumstances
+    observation = observe(Path("runs/mine"))
+    observation.patterns, observation.circumstances
 
 A pattern is named only if it has one explanation. The scores by circumstance are observations and
 prove nothing: rows that hit the cache, for one, are other rows than those that did not. Scores are
@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ruler_common.errors import RulerError
-from ruler_common.text import number_of
-from ruler_eval.doctor.answers import SCORE_COLUMNS, Scorer
-from ruler_eval.doctor.conditions import DOCS
-from ruler_eval.doctor.findings import Answer
-from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.records import Record, Records, read_lines
+from typing_extensions import TypedDict
 
-MIN_ROWS = 10
-"""Rows below which nothing is said."""
+from ruler_common.errors import RulerError
+from ruler_common.files import check_type
+from ruler_common.terminal import sentences, table
+from ruler_common.text import number_of, one_line
+from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
+from ruler_eval.doctor.conditions import DOCS, MIN_ROWS
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.records import Record, Records
+
 MOST = 0.9
 """The share of rows that makes a pattern of a run."""
 LOW, HIGH = 0.2, 0.5
@@ -87,42 +88,86 @@ class Observation:
         return {
             "rows": self.rows,
             "patterns": patterns,
-            "circumstances": [asdict(one) for one in self.circumstances],
+            "circumstances": [asdict(circumstance) for circumstance in self.circumstances],
         }
 
 
+class SessionJson(TypedDict, total=False):
+    """What is read of a session in run.json."""
+
+    source: str | None
+    concurrency: int | None
+
+
+class RunJson(TypedDict, total=False):
+    """What is read of run.json."""
+
+    rows: dict[str, str]
+    sessions: list[SessionJson]
+    thinking: dict[str, Any] | None
+    mode: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
-class SeenRow:
-    """A row of the run: what was asked, what came back, and its score."""
+class ObservedRow:
+    """A row of the run: what came back, and its score."""
 
     record: Record
-    row: PartialRow
     answer: Answer
     task: str
     length: int
     """The configuration's length in tokens."""
+    max_new_tokens: int
     place: float
-    """Where the row is in the frozen order, 0 … 1: about when it was asked."""
+    """Where it is among the run's rows of its configuration, 0 … 1: about when it was asked."""
+    repeats_prompt: bool = False
+    """Whether the answer begins as the prompt does somewhere."""
     difference: float = 0.0
     """From the mean score of its configuration, −1 … 1."""
 
 
 def observe(folder: Path, dataset: str | None = None) -> Observation:
-    """Look at a finished run; `dataset` is its release, if run.json names none that is there.
+    """Look at a finished run; `dataset` is its release, if run.json names none that exists.
 
     Raises RulerError.
     """
-    settings = Records(folder).settings()
+    if not folder.is_dir():
+        raise RulerError(f"There is no folder '{folder}': name the --out folder of a `ruler run`.")
+    records = Records(folder)
+    settings = records.settings()
     if not settings:
-        raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.")
+        hint = ""
+        if (folder / "doctor.json").exists():
+            hint = f" It is one of `ruler doctor`: name the answers of one way, {folder / 'cold'}."
+        raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
+    check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
     sessions = settings.get("sessions", [])
     sources = [session.get("source") for session in sessions]
     source = dataset or next((name for name in reversed(sources) if name), None)
     if source is None:
         raise RulerError(f"'{folder}' does not name its release: add --dataset.")
-    rows = read_rows(folder, Release.open(source), settings.get("rows", {}))
+    try:
+        release = Release.open(source)
+    except RulerError as error:
+        if dataset is not None:
+            raise
+        raise RulerError(
+            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
+            "its release with --dataset."
+        ) from error
+    rows: list[ObservedRow] = []
+    for config, digest in settings.get("rows", {}).items():
+        if config not in release.configs or release.rows_sha256(config) != digest:
+            raise RulerError(
+                f"'{folder}' was run on other rows than '{source}' has: name its release with "
+                "--dataset."
+            )
+        rows += read_rows(records, release, config)
     if len(rows) < MIN_ROWS:
-        raise RulerError(f"'{folder}' has {number_of(len(rows), 'row')}, too few to look at.")
+        raise RulerError(
+            f"'{folder}' has {number_of(len(rows), 'answer')}, too few to look at: "
+            f"{MIN_ROWS} are needed."
+        )
     return Observation(
         rows=len(rows),
         patterns=tuple(find_patterns(rows, settings)),
@@ -130,58 +175,97 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     )
 
 
-def read_rows(folder: Path, release: Release, digests: Mapping[str, str]) -> list[SeenRow]:
-    """Read the rows of a run with their scores. Raises RulerError for another release's."""
-    scorer, records = Scorer(release), Records(folder)
-    found = []
-    for config, digest in digests.items():
-        if config in release.configs and release.rows_sha256(config) != digest:
-            raise RulerError(f"'{folder}' was run on other rows than '{release.source}' has.")
-        kept = [record for path in records.files(config) for record in read_lines(path)]
-        indices = [record["index"] for record in kept]
-        columns = (*SCORE_COLUMNS, "input", "max_new_tokens")
-        asked = {row["index"]: row for row in release.some_rows(config, columns, indices)}
-        order = {index: place for place, index in enumerate(release.order(config))}
-        answers = [scorer.score(record, asked[record["index"]]) for record in kept]
-        mean = sum(answer.score for answer in answers) / max(1, len(answers))
-        parsed = release.parse(config)
-        found += [
-            SeenRow(
-                record=record,
-                row=asked[record["index"]],
-                answer=answer,
-                task=parsed.task,
-                length=parsed.max_length,
-                place=order[record["index"]] / len(order),
-                difference=answer.score - mean,
+def read_rows(records: Records, release: Release, config: str) -> list[ObservedRow]:
+    """Return the answers of a run to one configuration, with their scores. Raises RulerError.
+
+    The prompts, which are long, are read one after another and not kept.
+    """
+    scorer, parsed = Scorer(release), release.parse(config)
+    by_index: dict[int, list[Record]] = {}
+    for (index, _), record in records.read(config).items():
+        check_type(
+            record, Record, records.folder / f"{config}.jsonl", "Run it again with a new --out."
+        )
+        by_index.setdefault(index, []).append(record)
+    places: dict[int, float] = {}
+    for index in release.order(config) if by_index else ():
+        if index in by_index:
+            places[index] = len(places) / len(by_index)
+    columns = (*SCORE_COLUMNS, "input", "max_new_tokens")
+    rows = []
+    for row in release.some_rows(config, columns, places) if places else ():
+        for record in by_index[row["index"]]:
+            is_needle = parsed.task.startswith("niah")
+            rows.append(
+                ObservedRow(
+                    record=record,
+                    answer=scorer.score(record, row),
+                    task=parsed.task,
+                    length=parsed.max_length,
+                    max_new_tokens=row["max_new_tokens"],
+                    place=places[row["index"]],
+                    repeats_prompt=is_needle and _repeats(record["prediction"], row["input"]),
+                )
             )
-            for record, answer in zip(kept, answers, strict=True)
-        ]
-    return found
+    if len(places) < len(by_index):
+        raise RulerError(
+            f"'{records.folder}' answers rows of {config} that the release does not have: it is "
+            "damaged, or of another release (--dataset)."
+        )
+    counted = [row.answer.score for row in rows if row.answer.counts]
+    mean = sum(counted) / len(counted) if counted else 0.0
+    return [replace(row, difference=row.answer.score - mean) for row in rows]
+
+
+def _repeats(prediction: str, prompt: str) -> bool:
+    """Whether an answer begins as the prompt does somewhere."""
+    start = " ".join(prediction.split())[:ECHO]
+    return len(start) == ECHO and start in " ".join(prompt.split())
 
 
 # ---- patterns ------------------------------------------------------------------------------------
 
 
-def find_patterns(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Iterable[Pattern]:
+def find_patterns(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Iterable[Pattern]:
     """Yield the patterns that the run shows."""
-    for look in (_shortened, _echo, _reasoning_marks, _budget, _fall_at_length):
-        pattern = look(rows, settings)
+    answered = [row for row in rows if row.answer.counts]
+    patterns = (
+        _failures(rows),
+        _shortened(rows),
+        _echo(answered),
+        _reasoning_marks(answered, settings),
+        _budget(answered, settings),
+        _fall_at_length(answered),
+    )
+    for pattern in patterns:
         if pattern is not None:
             yield pattern
 
 
-def _share(rows: Sequence[SeenRow], holds: Callable[[SeenRow], bool]) -> float:
+def _share(rows: Sequence[ObservedRow], holds: Callable[[ObservedRow], bool]) -> float:
     return sum(holds(row) for row in rows) / len(rows) if rows else 0.0
 
 
-def _mean(rows: Sequence[SeenRow]) -> float:
+def _mean(rows: Sequence[ObservedRow]) -> float:
     return sum(row.answer.score for row in rows) / len(rows) if rows else 0.0
 
 
-def _shortened(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
-    """Prompts that the server shortened."""
-    short = [row for row in rows if "shortened the prompt" in (row.record["error"] or "")]
+def _failures(rows: Sequence[ObservedRow]) -> Pattern | None:
+    """Return the pattern of requests that failed."""
+    failures = [row.answer.failure for row in rows if row.answer.failure]
+    if len(failures) < HIGH * len(rows):
+        return None
+    return Pattern(
+        name="failures",
+        sentence=f"{len(failures):,} of {number_of(len(rows), 'request')} failed, such as: "
+        f"{failures[0]}.",
+        remedy="Read the server's log, then give the command of the run again with --retry-failed",
+    )
+
+
+def _shortened(rows: Sequence[ObservedRow]) -> Pattern | None:
+    """Return the pattern of prompts that the server shortened."""
+    short = [row for row in rows if row.answer.shortened]
     if len(short) < 2:
         return None
     return Pattern(
@@ -192,19 +276,14 @@ def _shortened(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
     )
 
 
-def _echo(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
-    """Every niah task low, and answers that begin as the prompt does somewhere."""
+def _echo(rows: Sequence[ObservedRow]) -> Pattern | None:
+    """Return the pattern of low niah scores and answers that begin as the prompt does somewhere."""
     needles = [row for row in rows if row.task.startswith("niah")]
     tasks = {row.task for row in needles}
     if len(needles) < MIN_ROWS:
         return None
     low = all(_mean([row for row in needles if row.task == task]) < LOW for task in tasks)
-
-    def repeats(row: SeenRow) -> bool:
-        start = " ".join(row.record["prediction"].split())[:ECHO]
-        return len(start) == ECHO and start in " ".join(row.row["input"].split())
-
-    share = _share(needles, repeats)
+    share = _share(needles, lambda row: row.repeats_prompt)
     if not low or share < HIGH:
         return None
     return Pattern(
@@ -216,12 +295,12 @@ def _echo(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
     )
 
 
-def _reasoning_marks(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Pattern | None:
-    """Answers that begin with reasoning although none was asked for."""
+def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern | None:
+    """Return the pattern of answers that begin with reasoning although none was asked for."""
     if (settings.get("thinking") or {}).get("on"):
         return None
 
-    def is_marked(row: SeenRow) -> bool:
+    def is_marked(row: ObservedRow) -> bool:
         text = row.record["prediction"].lstrip()
         return text.startswith(REASONING_MARKS) or bool(row.record.get("thinking"))
 
@@ -237,8 +316,8 @@ def _reasoning_marks(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Pa
     )
 
 
-def _budget(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Pattern | None:
-    """Answers that were cut at the token limit, and score low."""
+def _budget(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern | None:
+    """Return the pattern of answers that were truncated at the token limit, and score low."""
     share = _share(rows, lambda row: row.record["finish_reason"] == "length")
     unfinished = _share(rows, lambda row: row.record.get("thinking_ended") is False)
     if unfinished < HIGH and (settings.get("mode") == "completion" or _mean(rows) >= LOW):
@@ -254,8 +333,8 @@ def _budget(rows: Sequence[SeenRow], settings: Mapping[str, Any]) -> Pattern | N
     )
 
 
-def _fall_at_length(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | None:
-    """Return a length at which the scores of all tasks fall at once."""
+def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
+    """Return the pattern of a length at which the scores of all tasks fall at once."""
     lengths = sorted({row.length for row in rows if row.length})
     tasks = sorted({row.task for row in rows})
     if len(tasks) < 3:
@@ -281,28 +360,32 @@ def _fall_at_length(rows: Sequence[SeenRow], _: Mapping[str, Any]) -> Pattern | 
 
 # ---- scores by circumstance ----------------------------------------------------------------------
 
+LABELS = (
+    *("none", "less than half", "half or more", "all (truncated)"),
+    *("up to 1", "up to 8", "up to 32", "more than 32"),
+    *("one", "several"),
+    *("first third", "second third", "last third"),
+)
+"""The names of groups, in the order in which they are shown."""
+
 
 def by_circumstance(
-    rows: Sequence[SeenRow], sessions: Sequence[Mapping[str, Any]]
+    rows: Sequence[ObservedRow], sessions: Sequence[Mapping[str, Any]]
 ) -> Iterable[Circumstance]:
     """Yield the scores by cached share, concurrency, retries, position and length of the answer."""
-    yield _grouped("Cached share of the prompt", rows, _cached_share)
-    at_once = sorted({session.get("concurrency") or 0 for session in sessions})
-    yield _grouped(
-        "Requests in flight",
-        rows,
-        lambda row: _range_of(row.record.get("in_flight")),
-        f"this run did not record it; its sessions had up to {', '.join(map(str, at_once))}",
-    )
-    yield _grouped("Tries", rows, _tries, "this run did not record them")
-    yield _grouped("Position in the run", rows, lambda row: _THIRDS[min(2, int(3 * row.place))])
-    yield _grouped("Tokens of the answer", rows, _answer_tokens)
+    answered = [row for row in rows if row.answer.counts]
+    limits = sorted({session["concurrency"] for session in sessions if session.get("concurrency")})
+    in_flight = "the run did not record it"
+    if limits:
+        in_flight += f"; its sessions allowed {', '.join(str(limit) for limit in limits)}"
+    yield _grouped("Cached share of the prompt", answered, _cached_share)
+    yield _grouped("Requests in flight", answered, _in_flight, in_flight)
+    yield _grouped("Tries", answered, _tries)
+    yield _grouped("Position in the run", answered, _third)
+    yield _grouped("Tokens of the answer", answered, _answer_tokens)
 
 
-_THIRDS = ("first third", "second third", "last third")
-
-
-def _cached_share(row: SeenRow) -> str | None:
+def _cached_share(row: ObservedRow) -> str | None:
     cached, prompt = row.answer.cached_tokens, row.answer.prompt_tokens
     if cached is None or not prompt:
         return None
@@ -311,8 +394,9 @@ def _cached_share(row: SeenRow) -> str | None:
     return "half or more" if cached >= prompt / 2 else "less than half"
 
 
-def _range_of(count: Any) -> str | None:
-    if type(count) is not int:
+def _in_flight(row: ObservedRow) -> str | None:
+    count = row.record.get("in_flight")
+    if count is None:
         return None
     for most in (1, 8, 32):
         if count <= most:
@@ -320,43 +404,50 @@ def _range_of(count: Any) -> str | None:
     return "more than 32"
 
 
-def _tries(row: SeenRow) -> str | None:
+def _tries(row: ObservedRow) -> str | None:
     tries = row.record.get("tries")
-    if type(tries) is not int:
+    if tries is None:
         return None
     return "one" if tries == 1 else "several"
 
 
-def _answer_tokens(row: SeenRow) -> str | None:
+def _third(row: ObservedRow) -> str:
+    return ("first third", "second third", "last third")[int(3 * row.place)]
+
+
+def _answer_tokens(row: ObservedRow) -> str | None:
     usage = row.record["usage"]
     if usage is None:
         return None
     if row.record["finish_reason"] == "length":
-        return "all (cut)"
-    share = usage["completion_tokens"] / row.row["max_new_tokens"]
+        return "all (truncated)"
+    share = usage["completion_tokens"] / row.max_new_tokens
     return "less than half" if share < 0.5 else "half or more"
 
 
 def _grouped(
     title: str,
-    rows: Sequence[SeenRow],
-    label: Callable[[SeenRow], str | None],
-    reason: str = "the run does not tell",
+    rows: Sequence[ObservedRow],
+    label: Callable[[ObservedRow], str | None],
+    unknown: str = "the run did not record it",
 ) -> Circumstance:
-    """Group rows by a label; rows without one, and groups of a few rows, are left out."""
+    """Group rows by a label; rows without one, and groups of fewer than MIN_ROWS, are left out."""
     groups: dict[str, list[float]] = {}
     for row in rows:
         name = label(row)
         if name is not None:
             groups.setdefault(name, []).append(row.difference)
-    shown = {name: values for name, values in groups.items() if len(values) >= MIN_ROWS}
-    if not shown:
+    if not groups:
+        return Circumstance(title=title, groups=(), reason=unknown)
+    large = {name: values for name, values in groups.items() if len(values) >= MIN_ROWS}
+    if len(large) < 2:
+        reason = f"all rows: {next(iter(groups))}"
+        if len(groups) > 1:
+            sizes = [f"{name}: {len(values):,}" for name, values in groups.items()]
+            reason = f"too few rows to compare ({', '.join(sizes)})"
         return Circumstance(title=title, groups=(), reason=reason)
-    if len(shown) == 1:
-        return Circumstance(title=title, groups=(), reason=f"all rows: {next(iter(shown))}")
-    return Circumstance(
-        title=title, groups=tuple(_group(name, shown[name]) for name in sorted(shown))
-    )
+    names = sorted(large, key=LABELS.index)
+    return Circumstance(title=title, groups=tuple(_group(name, large[name]) for name in names))
 
 
 def _group(label: str, values: Sequence[float]) -> Group:
@@ -364,3 +455,38 @@ def _group(label: str, values: Sequence[float]) -> Group:
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
     half = Z * (variance / len(values)) ** 0.5
     return Group(label=label, rows=len(values), difference=100 * mean, half_width=100 * half)
+
+
+def observation_text(observation: Observation) -> str:
+    """Return what a finished run shows, for the terminal."""
+    parts = [
+        sentences(f"{pattern.sentence} {pattern.remedy}; see {pattern.docs}.")
+        for pattern in observation.patterns
+    ]
+    if not parts:
+        parts.append(sentences(f"No pattern of a broken engine in {observation.rows:,} rows."))
+    rows = [
+        [
+            circumstance.title,
+            group.label,
+            f"{group.rows:,}",
+            f"{group.difference:+.1f}",
+            f"± {group.half_width:.1f}",
+        ]
+        for circumstance in observation.circumstances
+        for group in circumstance.groups
+    ]
+    if rows:
+        header = ["Scores by", "", "rows", "points", "95 %"]
+        parts += ["", table(header, rows, left=(0, 1))]
+    parts.append("")
+    for circumstance in observation.circumstances:
+        if not circumstance.groups:
+            parts.append(sentences(f"{circumstance.title}: {circumstance.reason}."))
+    parts.append(
+        sentences(
+            "Points are differences from the mean of the rows' own configuration. This is an "
+            "observation, not a proof: ruler doctor --base-url URL asks the engine."
+        )
+    )
+    return "\n".join(parts)

@@ -62,7 +62,9 @@ class DoctorOptions:
         Path,
         Option("The folder of all answers; an existing one is continued.", panel=WHAT, short="-o"),
     ] = Path("doctor")
-    rows: Annotated[int | None, Option("Rows, if not the level's.", panel=WHAT, min=1)] = None
+    rows: Annotated[
+        int | None, Option("Rows of all configurations, if not 200.", panel=WHAT, min=1)
+    ] = None
     load: Annotated[int, Option("Requests at once, under load.", panel=WHAT, min=2)] = LOAD
     level: str = "usual"
     backend: Annotated[
@@ -88,12 +90,10 @@ class DoctorOptions:
     timeout: Annotated[float, Option("Seconds for a request.", panel=SERVER, min=0, above=True)] = (
         3600.0
     )
-    give_up_after: float = 600.0
     arguments: Annotated[Mapping[str, Any], options_of(RunOptions)["arguments"]] = field(
         default_factory=dict
     )
     price: Annotated[tuple[float, float] | None, options_of(RunOptions)["price"]] = None
-    quiet: bool = False
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -30,7 +30,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
-from ruler_eval.gate.plan import LOOK_EVERY, LookPlan, gate_order_of_file, plan_of_results
+from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
@@ -38,7 +38,7 @@ from ruler_eval.score.intervals import (
     FEWEST_ROWS,
     noninferiority_interval,
     paired_mean,
-    units,
+    strata_of,
 )
 from ruler_eval.score.results import Results, documents_of, row_values
 
@@ -179,7 +179,7 @@ def decide_run(
     """
     check_limit(max_drop)
     fixed = fixed_settings(base, max_drop)
-    with open_waves(options, fixed, LOOK_EVERY, base, gate_order_of_file) as run:
+    with open_waves(options, fixed, base, gate_order_of_file) as run:
         found = decide(base, run, max_drop, on_look)
         summary = run.finish({"decision": found})
         return DecidedRun(found, summary, run.remaining_tokens)
@@ -326,7 +326,7 @@ class SequentialTest:
         for stratum, names in self.plan.configs.items():
             for name in names:
                 drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
-        found = paired_mean(*units(drops, self._cells, None, self._documents))
+        found = paired_mean(strata_of(drops, self._cells, None, self._documents))
         if found.rows < FEWEST_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in noninferiority_interval(found)]

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import row_order
-from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
-from ruler_eval.run.runner import OpenRun
+from ruler_eval.run.plan import RunPlan
+from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
-from ruler_eval.score.run_facts import stopped_at
 
+WAVE, WAVE_OVER_LENGTHS = 10, 2
+"""New rows of each task and length that are answered together: at one length, over several."""
 LOOK_EVERY = 5
 """New rows of each task between two looks, at one length."""
 
@@ -69,7 +70,7 @@ class LookPlan:
 
     @property
     def wave(self) -> int:
-        """Rows of each stratum in a wave of `ruler run`."""
+        """New rows of each stratum that are answered together."""
         return WAVE if self.is_at_one_length else WAVE_OVER_LENGTHS
 
     def looks(self) -> list[int]:
@@ -141,18 +142,18 @@ def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | 
     return min(sizes, default=0) or None
 
 
-def plan_of_run(work: OpenRun) -> LookPlan:
-    """Return the plan of an open run, in the order of its rows."""
-    entries = {file["config"]: file for file in work.checked.release.manifest["files"].values()}
+def plan_of_run(run: RunPlan) -> LookPlan:
+    """Return the plan of a run that is made, in the order of its rows."""
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
-    for part in work.parts:
-        if not entries[part.config]["max_length"]:
+    for config, indices in run.rows.items():
+        file = run.files[config]
+        if not file["max_length"]:
             raise RulerError(
-                f"'{part.config}' is the control without a haystack, which counts in no mean: "
+                f"'{config}' is the control without a haystack, which counts in no mean: "
                 "leave it out of --configs."
             )
-        stratum = entries[part.config]["task"], entries[part.config]["length"]
-        order[stratum] = list(part.indices)
-        configs.setdefault(stratum, []).append(part.config)
+        stratum = file["task"], file["length"]
+        order[stratum] = indices
+        configs.setdefault(stratum, []).append(config)
     return LookPlan(order, configs)

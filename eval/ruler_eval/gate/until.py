@@ -29,7 +29,6 @@ from ruler_common.errors import RulerError
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.waves import open_waves
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import WAVE
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.results import Scores
 
@@ -90,7 +89,7 @@ def run_until(
     """
     if not 0 < half_width < 50:
         raise RulerError("--until takes points above 0 and below 50, such as 1.0.")
-    with open_waves(options, {"until": {"half_width": float(half_width)}}, WAVE) as run:
+    with open_waves(options, {"until": {"half_width": float(half_width)}}) as run:
         plan = run.plan
         min_rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
         for rows in [*range(min(plan.rows, min_rows), plan.rows, plan.wave), plan.rows]:

@@ -1,6 +1,6 @@
 """A run that goes on wave by wave, each row scored when it is answered.
 
-with open_waves(options, {"until": …}, max_rows=10) as run:
+with open_waves(options, {"until": …}) as run:
 run.answer(20)                     # 20 rows of each task and length have their score
 run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
 run.finish({"estimate": …})        # run.json and results.json
@@ -8,23 +8,22 @@ run.finish({"estimate": …})        # run.json and results.json
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
-from ruler_eval.run.checked_run import RowOrder
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Part
+from ruler_eval.run.plan import RowOrder, estimate
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
 from ruler_eval.score.row_score import ScoringRules, row_score
@@ -62,22 +61,25 @@ class ScoredRows:
 def open_waves(
     options: RunOptions,
     fixed: Mapping[str, Any],
-    max_rows: int,
     base: Results | None = None,
     order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
-    """Open a run in waves of at most `max_rows` rows of each configuration.
+    """Open a run of which the caller chooses how many rows are answered.
 
     What is `fixed` is written to run.json before the first row. Rows are scored by the rules of the
-    base, if there is one, and sent in the order of `order_rows`; by default the frozen order.
-    Raises RulerError as OpenRun does, if there are too many configurations for waves, and if the
-    base has other rows or some are missing.
+    base, if there is one, and come in the order of `order_rows`; by default the frozen order.
+    Raises RulerError as OpenRun does, and if the base has other rows or some are missing.
     """
+    if options.backend == "batch":
+        raise RulerError(
+            "--backend batch only writes requests, and this run needs answers after every few "
+            "rows: run all rows, or name another backend."
+        )
     if options.shard is not None:
-        raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
+        raise RulerError("--until looks at rows of every task as it goes: leave --shard out.")
     if options.repeats > 1:
-        raise RulerError("A run that scores stop has one sample of each row: leave --repeats out.")
-    with OpenRun(options, fixed, max_rows, order_rows) as work:
+        raise RulerError("--until answers each row once: leave --repeats out.")
+    with OpenRun(options, fixed, order_rows) as work:
         yield RunInWaves(work, base)
 
 
@@ -86,22 +88,22 @@ class RunInWaves:
 
     def __init__(self, work: OpenRun, base: Results | None) -> None:
         self.work, self.options = work, work.options
-        self.plan, self._waves, self._done = plan_of_run(work), work.waves(), 0
-        release = Release.open(self.options.release, self.options.data_revision)
-        configs = [part.config for part in work.parts]
-        self._rows = {
-            name: {row["index"]: row for row in release.rows(name, COLUMNS)} for name in configs
-        }
-        self._configs = {name: release.parse(name) for name in configs}
-        self._tasks = {
-            name: scoring_task(config.task, release.dataset, release)
-            for name, config in self._configs.items()
-        }
+        self.plan = plan_of_run(work.plan)
+        self._rows_answered = 0
+        release = work.plan.release
+        configs = work.plan.rows
+        self._rows = {}
+        self._configs = {}
+        self._tasks = {}
+        for name in configs:
+            self._rows[name] = {row["index"]: row for row in release.rows(name, COLUMNS)}
+            self._configs[name] = config = release.parse(name)
+            self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
         self.model = model = self.options.model
-        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
+        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).for_release(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
             scores={name: {} for name in configs},
@@ -149,10 +151,8 @@ class RunInWaves:
         digests = base["dataset"].get("rows", {})
         references = row_values(base, "references")
         for name, rows in self._rows.items():
-            same = (
-                digests.get(name, self.work.checked.digests[name])
-                == self.work.checked.digests[name]
-            )
+            digest_of_rows = self.work.plan.files[name]["rows_sha256"]
+            same = digests.get(name, digest_of_rows) == digest_of_rows
             if name in references and name not in digests:  # files scored by themselves
                 same = all(
                     index in rows and digest("\n".join(rows[index]["outputs"])) == known
@@ -169,40 +169,46 @@ class RunInWaves:
     def answer(self, rows: int) -> None:
         """Answer the first `rows` rows of each task and length, as far as they have no answer yet.
 
-        Raises RulerError if all rows of a wave failed: failed rows count as wrong, but a server
-        that is gone says nothing about a model.
+        Raises RulerError if all rows of a wave failed, or one stays missing: failed rows count as
+        wrong, but a server that is gone says nothing about a model.
         """
-        answered = sum(len(wave[0].indices) for wave in self._waves[: self._done])
-        while answered < rows:
-            wave = self._waves[self._done]
-            self.work.answer(wave)
-            errors = [
-                self._errors[part.config].get(index) for part in wave for index in part.indices
-            ]
-            if all(errors):
-                raise RulerError(
-                    f"Every row of a wave failed, the first with: {errors[0]}. Repair the server, "
-                    "then give the same command with --retry-failed."
-                )
-            self._done += 1
-            answered += len(wave[0].indices)
+        self.work.answer(self._part(0, rows))
+        errors = []
+        for name, indices in self._part(self._rows_answered, rows).items():
+            errors += [self._errors[name].get(index) for index in indices]
+        if errors and all(errors):
+            raise RulerError(
+                f"Every row of a wave failed, the first with: {errors[0]}. Repair the server, "
+                "then give the same command with --retry-failed."
+            )
+        if missing := self.plan.missing_row(self.rows.scores, rows):
+            raise RulerError(f"The {missing} has no answer: run the same command again.")
+        self._rows_answered = rows
 
-    def finish(self, found: Mapping[str, Any]) -> RunSummary:
-        """Add what was found to run.json, write results.json, and return how the rows ended."""
-        self.work.record(found)
-        parts: dict[str, Part] = {}
-        for part in (part for wave in self._waves[: self._done] for part in wave):
-            before = parts[part.config].indices if part.config in parts else ()
-            parts[part.config] = Part(part.config, before + part.indices, ())
-        summary = self.work.finish([*parts.values()])
-        source = PredictionSource(dataset=self.options.release, revision=self.options.data_revision)
-        predictions, release = source.open([self.options.folder])
+    def _part(self, start: int, end: int | None) -> dict[str, Sequence[int]]:
+        """Return a part of the rows of each configuration, in the order of the plan."""
+        part = {}
+        for stratum, names in self.plan.configs.items():
+            for name in names:
+                part[name] = self.plan.order[stratum][start:end]
+        return part
+
+    def finish(self, results: Mapping[str, Any]) -> RunSummary:
+        """Add results to run.json, write results.json, and return how the rows ended."""
+        self.work.record(results)
+        summary = self.work.finish(self._part(0, self._rows_answered))
+        run = PredictionOptions(
+            self.options.folder,
+            dataset=self.options.dataset,
+            revision=self.options.data_revision,
+        )
+        predictions, release = open_predictions(run)
         rules = ScoringRules(self._rules.compat, self._rules.cut)
-        results = scoring.score(predictions, release, rules)
-        write_results(results, self.options.folder / "results.json")
+        scored = scoring.score(predictions, release, rules)
+        write_results(scored, self.options.folder / "results.json")
         return summary
 
     @property
     def remaining_tokens(self) -> int:
         """The prompt tokens of the rows that were not run."""
-        return sum(sum(part.tokens) for wave in self._waves[self._done :] for part in wave)
+        return estimate(self.work.plan, self._part(self._rows_answered, None)).prompt_tokens

@@ -1,87 +1,112 @@
-"""What `ruler errors` and `ruler analyze` print: plain text, or Markdown."""
+"""What `ruler errors` prints, and `ruler analyze` for RULER: plain text, or Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
+from ruler_common.terminal import COLUMNS, line_of, sentences, table, width
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.table_parts import number, picked, titled
 
-_CAUTION = 0.6  # a correlation by chance that is worth a word
-_SHOWN = 60  # characters of a reference or an answer in an example
+_CAUTION = 0.6  # a correlation by chance that a reader is warned of
+_MAX_EXAMPLE = 60  # characters of a reference or an answer in an example
+
+Error = Mapping[str, Any]
+"""A wrong row, as `ruler errors --out` writes it."""
 
 
-def errors(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
-    """Return a row for each configuration and kind.
+# ---- Errors --------------------------------------------------------------------------------------
 
-    Rows, share of the wrong ones; below it an example.
-    """
-    if not found:
+
+def errors(wrong_rows: Sequence[Error], markdown: bool = False) -> str:
+    """Return a row for each configuration and kind: rows, share of the wrong ones, an example."""
+    if not wrong_rows:
         return "No wrong answers."
-    rows = []
-    for config in dict.fromkeys(error["config"] for error in found):
-        wrong = [error for error in found if error["config"] == config]
+    by_config: dict[str, dict[str, list[Error]]] = {}
+    kinds = set()
+    for error in wrong_rows:
+        by_kind = by_config.setdefault(error["config"], {})
+        by_kind.setdefault(error["kind"], []).append(error)
+        kinds.add(error["kind"])
+    rows, examples = [], []
+    for config, by_kind in by_config.items():
+        wrong = sum(map(len, by_kind.values()))
         for kind in KINDS:
-            same = [error for error in wrong if error["kind"] == kind]
-            if same:
-                row = {"configuration": config, "kind": kind, "rows": str(len(same))}
-                row["share"] = f"{100 * len(same) / len(wrong):.0f} %"
-                rows.append({**row, "mean": _detail(kind, same), "an example": _example(same[0])})
-    columns = ["configuration", "kind", "rows", "share", "mean", *["an example"] * markdown]
-    kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
-    meanings = "\n".join(sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in kinds)
+            if kind not in by_kind:
+                continue
+            same = by_kind[kind]
+            example = _example(same[0])
+            rows.append(
+                {
+                    "configuration": config,
+                    "kind": kind,
+                    "rows": str(len(same)),
+                    "share": f"{100 * len(same) / wrong:.0f} %",
+                    "mean": _detail(kind, same),
+                    "an example": example,
+                }
+            )
+            examples.append(_indented(example))
+    columns = ["configuration", "kind", "rows", "share", "mean"]
+    if markdown:
+        columns.append("an example")
     header, cells = picked(rows, columns)
     left = (0, 1, len(header) - 1) if markdown else (0, 1)
-    below = [_indented(row["an example"]) for row in rows]
-    parts = [narrow_table(header, cells, markdown, left, below), meanings]
-    parts.append(from_memory(found, markdown))
-    return "\n\n".join(filter(None, parts))
+    meanings = [sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in KINDS if kind in kinds]
+    parts = [table(header, cells, markdown, left, examples), "\n".join(meanings)]
+    if memory := _from_memory(by_config, markdown):
+        parts.append(memory)
+    return "\n\n".join(parts)
 
 
-def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
+def _from_memory(by_config: Mapping[str, Mapping[str, list[Error]]], markdown: bool) -> str:
     """Return the share of wrong answers that are the model's own without documents.
 
-    "" where not known.
+    An empty text if no answers without documents are known.
     """
-    known = [error for error in found if "memory" in error]
     rows = []
-    for config in dict.fromkeys(error["config"] for error in known):
-        wrong = [error for error in known if error["config"] == config]
-        same = sum(error["kind"] == "from memory" for error in wrong)
-        rows.append([config, str(len(wrong)), str(same), f"{100 * same / len(wrong):.0f} %"])
+    for config, by_kind in by_config.items():
+        compared = [error for same in by_kind.values() for error in same if "memory" in error]
+        if compared:
+            same = sum(error["kind"] == "from memory" for error in compared)
+            share = f"{100 * same / len(compared):.0f} %"
+            rows.append([config, str(len(compared)), str(same), share])
     title = "Wrong answers that are the model's own without documents (RULER, section 5)"
     return titled(title, ["configuration", "wrong", "from memory", "share"], rows, markdown)
 
 
-def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
-    """How many of n were found, or how near the distractor stood to the gold."""
-    gaps = [error["gap"] for error in errors if error["gap"] is not None]
+def _detail(kind: str, same: Sequence[Error]) -> str:
+    """Return how many of n were right, or how near the distractor was to the gold."""
+    gaps = [error["gap"] for error in same if error["gap"] is not None]
     if gaps:
         return f"{100 * sum(gaps) / len(gaps):.0f} % of depth away"
     if kind == "incomplete":
-        found = sum(error["found"] for error in errors) / len(errors)
-        of = sum(error["of"] for error in errors) / len(errors)
-        return f"{found:.1f} of {of:.1f}"
+        right = sum(error["found"] for error in same) / len(same)
+        wanted = sum(error["of"] for error in same) / len(same)
+        return f"{right:.1f} of {wanted:.1f}"
     return ""
 
 
-def _example(error: dict[str, Any]) -> str:
-    wanted = _short(", ".join(error["outputs"]))
-    given = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
-    whose = ""
+def _example(error: Error) -> str:
+    """Return a row's references and the answer, shortened."""
+    references, answer = _shortened(", ".join(error["outputs"])), "nothing"
+    if error["prediction"] is not None:
+        answer = repr(_shortened(error["prediction"]))
+    text = f"row {error['index']}: {references} <- {answer}"
     if error.get("needle"):
-        whose = f", at {100 * error['depth']:.0f} %: {_short(error['needle'])}"
-    return f"row {error['index']}: {wanted} <- {given}{whose}".replace("|", "/")
+        text += f", at {100 * error['depth']:.0f} %: {_shortened(error['needle'])}"
+    return text.replace("|", "/")
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MAX_EXAMPLE else text[: _MAX_EXAMPLE - 1] + "…"
 
 
 def _indented(example: str) -> str:
-    """Return an example below its row.
-
-    What does not fit the line is left out, and a sign says so.
-    """
+    """Return an example as one line below its row; "…" ends one that is too long."""
     line = "  " + line_of(example)
     if width(line) <= COLUMNS:
         return line
@@ -90,66 +115,55 @@ def _indented(example: str) -> str:
     return line + "…"
 
 
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+# ---- RULER's figures -----------------------------------------------------------------------------
 
 
-def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """Return the tables of `ruler analyze`.
+def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
+    """Return the matrix in leaf order, then the clusters as they join.
 
-    The matrix in leaf order, then the clusters as they join.
-
-    A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch stand together.
+    A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch are neighbours.
     """
-    tasks, number_of = found["tasks"], len(found["observations"])
-    place = {task: i for i, task in enumerate(tasks, 1)}
-    matrix = [
-        [f"{i} {task}", *(f"{r:.2f}" for r in row)]
-        for i, (task, row) in enumerate(zip(tasks, found["correlation"], strict=True), 1)
-    ]
-    merges = [
-        [
-            *(_range(place[task] for task in side) for side in merge["clusters"]),
-            f"{merge['distance']:.3f}",
-        ]
-        for merge in found["merges"]
-    ]
-    parts = [f"Correlation over {number_of} pairs of model and length"]
-    if found["by_chance"] >= _CAUTION:
+    tasks, pairs = analysis["tasks"], len(analysis["observations"])
+    matrix = []
+    for place, (task, row) in enumerate(zip(tasks, analysis["correlation"], strict=True), 1):
+        matrix.append([f"{place} {task}", *(f"{r:.2f}" for r in row)])
+    parts = [f"Correlation over {pairs} pairs of model and length"]
+    if analysis["by_chance"] >= _CAUTION:
         caution = (
-            f"Caution: with {number_of} observations tasks that have nothing to do with each other "
-            f"reach ±{found['by_chance']:.2f} in one case of twenty."
+            f"Caution: with {pairs} observations tasks that have nothing to do with each other "
+            f"reach ±{analysis['by_chance']:.2f} in one case of twenty."
         )
         parts.append(sentences(caution, markdown))
-    parts.append(narrow_table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
+    parts.append(table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
+    merges = []
+    for merge in analysis["merges"]:
+        row = []
+        for cluster in merge["clusters"]:
+            places = sorted(1 + tasks.index(task) for task in cluster)
+            row.append("-".join(map(str, dict.fromkeys((places[0], places[-1])))))
+        merges.append([*row, f"{merge['distance']:.3f}"])
     if merges:
-        parts += ["Clusters as they join, by their rows above (average linkage of 1 − r)"]
-        parts += [narrow_table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
-    if found["constant"]:
-        same = f"Never change, so correlate with nothing: {', '.join(found['constant'])}"
-        parts.append(sentences(same, markdown))
-    if found["left_out"]:
-        parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
+        parts.append("Clusters as they join, by their rows above (average linkage of 1 − r)")
+        parts.append(table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1)))
+    if analysis["constant"]:
+        constant = f"Never change, so correlate with nothing: {', '.join(analysis['constant'])}"
+        parts.append(sentences(constant, markdown))
+    if analysis["left_out"]:
+        skipped = len(analysis["left_out"])
+        parts.append(f"Left out, because tasks are missing there: {skipped} pairs")
     return "\n\n".join(parts)
 
 
-def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
+def complexity(panels: Sequence[Panel], markdown: bool = False) -> str:
     """Return a table for each panel of Figures 2 and 3: the parameter's values by lengths."""
     parts = []
-    for panel in found:
-        rows = [
-            [line.value, line.task, *(number(line.scores.get(length)) for length in panel.lengths)]
-            for line in panel.lines
-        ]
+    for panel in panels:
+        rows = []
+        for line in panel.lines:
+            scores = [number(line.scores.get(length)) for length in panel.lengths]
+            rows.append([line.value, line.task, *scores])
         parameter = panel.title.rpartition(": ")[2]
-        header = [parameter, "task", *(length.upper() for length in panel.lengths)]
-        title = line_of(f"{panel.title} ({panel.tokenizer})", markdown)
-        parts += [title, narrow_table(header, rows, markdown, left=(0, 1))]
+        header = [parameter, "task", *map(str.upper, panel.lengths)]
+        title = f"{panel.title} ({panel.tokenizer})"
+        parts += [line_of(title, markdown), table(header, rows, markdown, left=(0, 1))]
     return "\n\n".join(parts)
-
-
-def _range(rows: Iterable[int]) -> str:
-    """`3` or `3-5`."""
-    ends = sorted(rows)
-    return "-".join(map(str, dict.fromkeys((ends[0], ends[-1]))))

@@ -1,7 +1,7 @@
 """What `ruler decide` and `ruler run --until` print: a line for each look, then the verdict.
 
-look_line(found)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
-decision_lines(found)       # or decision_markdown(found), for a pull request
+look_line(decision)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
+decision_lines(decision)       # or decision_markdown(decision), for a pull request
 """
 
 from __future__ import annotations
@@ -20,59 +20,59 @@ WORST_TASKS = 3
 """Tasks whose losses are named."""
 
 
-def look_line(found: SequentialDecision) -> str:
+def look_line(decision: SequentialDecision) -> str:
     """Return one look: rows, the drop so far, and the interval of the drop over all rows."""
     return (
-        f"{found['rows']:,} of {found['of']:,} rows of each task: B lost {found['drop']:.1f} "
-        f"points so far; over all rows {bounds(found['interval'])}"
+        f"{decision['rows']:,} of {decision['of']:,} rows of each task: B lost "
+        f"{decision['drop']:.1f} points so far; over all rows {bounds(decision['interval'])}"
     )
 
 
-def decision_lines(found: SequentialDecision) -> list[str]:
+def decision_lines(decision: SequentialDecision) -> list[str]:
     """Return the verdict about these rows, then other rows, the worst tasks and failed rows."""
-    lines = [verdict_sentence(found)]
-    if found["rows"] < found["of"]:
+    lines = [verdict_sentence(decision)]
+    if decision["rows"] < decision["of"]:
         lines.append(
-            f"So far B lost {found['drop']:.1f} points. Over all {found['of']:,} rows of each task "
-            f"it loses {bounds(found['interval'])} (95 % interval, valid at every look)."
+            f"So far B lost {decision['drop']:.1f} points. Over all {decision['of']:,} rows of "
+            f"each task it loses {bounds(decision['interval'])} (95 % interval, valid at every "
+            "look)."
         )
     lines.append(
         "Another question is the drop on other rows like these: "
-        f"{bounds(found['other_rows_interval'])} (95 % interval)."
+        f"{bounds(decision['other_rows_interval'])} (95 % interval)."
     )
-    if losses := worst_tasks(found):
+    if losses := worst_tasks(decision):
         lines.append(f"Largest losses by task, in points, not tested one by one: {losses}.")
-    return lines + _unanswered_lines(found)
+    return lines + _unanswered_lines(decision)
 
 
-def verdict_sentence(found: SequentialDecision) -> str:
+def verdict_sentence(decision: SequentialDecision) -> str:
     """Return the verdict about the rows of the plan, with both models named."""
-    models = f"from {_named('A', found['a'])} to {_named('B', found['b'])}"
-    limit, rows = f"{found['max_drop']:g} points", f"{found['of']:,} rows of each task"
-    if found["rows"] == found["of"]:
-        compared = "below" if found["verdict"] == "smaller" else "not below"
-        return (
-            f"The drop {models} is {found['drop']:.1f} points over all {rows}: {compared} {limit}."
-        )
-    compared = "below" if found["verdict"] == "smaller" else "above"
-    confidence = f"{100 * (1 - found['alpha']):g} % confidence"
+    models = f"from {_named('A', decision['a'])} to {_named('B', decision['b'])}"
+    limit, rows = f"{decision['max_drop']:g} points", f"{decision['of']:,} rows of each task"
+    if decision["rows"] == decision["of"]:
+        compared = "below" if decision["verdict"] == "smaller" else "not below"
+        drop = f"{decision['drop']:.1f} points over all {rows}"
+        return f"The drop {models} is {drop}: {compared} {limit}."
+    compared = "below" if decision["verdict"] == "smaller" else "above"
+    confidence = f"{100 * (1 - decision['alpha']):g} % confidence"
     return (
         f"The drop {models} over all {rows} is {compared} {limit} ({confidence}). "
-        f"{found['rows']:,} rows of each task were enough."
+        f"{decision['rows']:,} rows of each task were enough."
     )
 
 
-def worst_tasks(found: SequentialDecision) -> str:
+def worst_tasks(decision: SequentialDecision) -> str:
     """Return the tasks with the largest losses: `vt 4.2, cwe 1.1`; empty if B lost nowhere."""
-    losses = [(task, drop) for task, drop in found["tasks"].items() if drop > 0]
+    losses = [(task, drop) for task, drop in decision["tasks"].items() if drop > 0]
     return ", ".join(f"{task} {drop:.1f}" for task, drop in losses[:WORST_TASKS])
 
 
-def decision_markdown(found: SequentialDecision) -> str:
+def decision_markdown(decision: SequentialDecision) -> str:
     """Return the decision as Markdown for a pull request: verdict, figures, losses by task."""
-    passed = "Passed" if found["verdict"] == "smaller" else "Failed"
-    verdict, *others = decision_lines(found)
-    rows = [[task, f"{drop:+.1f}"] for task, drop in found["tasks"].items()]
+    passed = "Passed" if decision["verdict"] == "smaller" else "Failed"
+    verdict, *others = decision_lines(decision)
+    rows = [[task, f"{drop:+.1f}"] for task, drop in decision["tasks"].items()]
     tasks = table(["task", "points lost"], rows, markdown=True)
     return "\n\n".join([f"**{passed}.** {verdict}", *others, tasks])
 
@@ -81,15 +81,15 @@ def _named(side: str, model: LookedAtModel) -> str:
     return f"{model['model'] or 'unnamed'} ({side})"
 
 
-def _unanswered_lines(found: SequentialDecision) -> list[str]:
+def _unanswered_lines(decision: SequentialDecision) -> list[str]:
     """Return what became of rows without an answer, and the verdict without them."""
-    sides = {"A": _counts(found["a"]), "B": _counts(found["b"])}
+    sides = {"A": _counts(decision["a"]), "B": _counts(decision["b"])}
     if not any(sides.values()):
         return []
     counts = " ".join(f"Rows of {side}: {text or 'all answered'}." for side, text in sides.items())
-    if "answered" not in found:
+    if "answered" not in decision:
         return [counts]
-    return [f"{counts} A row that failed or is missing counts as wrong.", _answered(found)]
+    return [f"{counts} A row that failed or is missing counts as wrong.", _answered(decision)]
 
 
 def _counts(model: LookedAtModel) -> str:
@@ -102,12 +102,12 @@ def _counts(model: LookedAtModel) -> str:
     return ", ".join(parts)
 
 
-def _answered(found: SequentialDecision) -> str:
-    answered: AnsweredDrop = found["answered"]
+def _answered(decision: SequentialDecision) -> str:
+    answered: AnsweredDrop = decision["answered"]
     without = f"Without the {number_of(answered['unanswered'], 'row')} of either model"
     if answered["drop"] is None:
         return f"{without}, some task has no row that both answered: there is no second verdict."
-    limit = f"{found['max_drop']:g} points"
+    limit = f"{decision['max_drop']:g} points"
     verdicts = {
         "smaller": f"which is below {limit}",
         "larger": f"which is not below {limit}",
@@ -116,11 +116,11 @@ def _answered(found: SequentialDecision) -> str:
     return f"{without} the drop is {answered['drop']:.1f} points, {verdicts[answered['verdict']]}."
 
 
-def estimate_line(found: MeanEstimate) -> str:
+def estimate_line(estimate: MeanEstimate) -> str:
     """Return the estimate of `ruler run --until` after a wave."""
     return (
-        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
-        f"{found['score']:.1f} ± {found['half_width']:.1f}"
+        f"{estimate['rows']:,} of {estimate['of']:,} rows of each task: the mean over all is "
+        f"{estimate['score']:.1f} ± {estimate['half_width']:.1f}"
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ruler_common.terminal import COLUMNS, out, sentences
+from ruler_common.terminal import COLUMNS, sentences
 from ruler_common.text import shortened, visible
 from ruler_eval.report.row_view import Piece, RowView
 from ruler_eval.report.templates import dress, template
@@ -109,11 +109,12 @@ def _shorten_middle(text: str) -> str:
 
 def _indented(text: str, by: str = "  ") -> str:
     """Return a text in lines of COLUMNS columns, each indented; its own line ends stay."""
+    from rich.console import Console
     from rich.text import Text
 
     lines = []
     for line in visible(text).split("\n"):
         # A character of Chinese takes two columns, an accent none.
-        for part in Text(line).wrap(out.console, COLUMNS - len(by)) or [Text("")]:
+        for part in Text(line).wrap(Console(), COLUMNS - len(by)) or [Text("")]:
             lines.append((by + part.plain).rstrip())
     return "\n".join(lines).strip("\n")

@@ -20,10 +20,10 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import check_references, join_predictions
-from ruler_eval.score.predictions import PredictionSource
-from ruler_eval.score.results import load
-from ruler_eval.score.row_score import ScoringRules, row_score
+from ruler_eval.score.join import join_predictions, join_row
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.row_score import rules_of_run
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = (
@@ -180,37 +180,28 @@ def pieces_of(row: PartialRow, around: int) -> tuple[Piece, ...]:
 
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
     """Return how a run answered a row, scored by the rules of its results."""
-    predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
-    joined = join_predictions(predictions, release)
-    answers = {name: configuration.answers for name, configuration in joined.items()}
-    index = int(row["index"])
-    prediction = answers.get(config, {}).get(index)
-    memory = memory_of(config, release, answers_from_memory(answers, release))
-    row = {**row, "memory": memory.get(index)}
-    check_references(row, prediction)
-    rules = rules_of_run(run).of(release)
-    parsed = release.parse(config)
-    task = scoring_task(parsed.task, parsed.dataset, release)
-    language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-    error = error_of(row, prediction, task, language, rules)
+    options = PredictionOptions(run, dataset=release.source, revision=release.revision)
+    predictions, _ = open_predictions(options)
+    rules = rules_of_run([run])
+    joined = join_predictions(predictions, release, rules)
+    memory = answers_from_memory({name: c.answers for name, c in joined.items()}, release)
+    row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
+    if config in joined:
+        joined_row = joined[config].join(row)
+    else:
+        parsed = release.parse(config)
+        task = scoring_task(parsed.task, parsed.dataset, release)
+        language = parsed.instruction_language if parsed.dataset == "oneruler" else None
+        joined_row = join_row(row, [], task, language, rules.for_release(release))
+    answer, error = joined_row.prediction, error_of(joined_row)
     return RunAnswer(
         model=str(predictions.run.get("model") or run),
-        text=None if prediction is None or prediction.failed else prediction.text,
-        state=state_of(prediction),
-        score=row_score(row, prediction, task, language, rules).score,
+        text=None if answer is None or answer.failed else answer.text,
+        state=state_of(answer),
+        score=joined_row.results[0].score,
         kind=None if error is None else error.kind,
-        reasoning=prediction.thinking if prediction else None,
+        reasoning=answer.thinking if answer else None,
     )
-
-
-def rules_of_run(run: Path) -> ScoringRules:
-    """Return the rules by which a RUN folder or results.json was scored; else the default."""
-    place = run / "results.json" if run.is_dir() else run
-    if place.name != "results.json" or not place.is_file():
-        return ScoringRules()
-    results = load(place)
-    rules = results["rules"]
-    return ScoringRules(rules["compat"], rules["cut"], model=results["model"] or "")
 
 
 def state_of(prediction: Prediction | None) -> str:

@@ -1,13 +1,13 @@
 """How tables write numbers, and a table under its title; numbers are rounded here and nowhere else.
 
-titled("Scores", ["task", "4k"], [["vt", number(98.04)]])          # "" where there are no rows
+titled("Scores", ["task", "4k"], [["vt", number(98.04)]])          # "" without rows
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.terminal import sentences, table
 
 
 def number(value: float | None) -> str:
@@ -34,21 +34,21 @@ def titled(
     markdown: bool = False,
     left: Sequence[int] = (0,),
 ) -> str:
-    """Return a table that narrow_table draws under its title; nothing where there are no rows."""
-    text = narrow_table(header, rows, markdown, left)
-    return f"{sentences(title, markdown)}\n\n{text}" if rows else ""
+    """Return a table under its title; an empty text without rows."""
+    if not rows:
+        return ""
+    return f"{sentences(title, markdown)}\n\n{table(header, rows, markdown, left)}"
 
 
 def picked(
     rows: Sequence[Mapping[str, str]],
     columns: Sequence[str],
     *kept: str,
-    nothing: Collection[str] = ("", "-", "0", "0.0"),
+    empty: Collection[str] = ("", "-", "0", "0.0"),
 ) -> tuple[list[str], list[list[str]]]:
-    """Of these columns those that say something in any row, those `kept`, and the first."""
-    said = [
-        name
-        for name in columns
-        if name in (columns[0], *kept) or any(row[name] not in nothing for row in rows)
-    ]
-    return said, [[row[name] for name in said] for row in rows]
+    """Return the columns that are not empty in every row, the first one, and those `kept`."""
+    header = []
+    for column in columns:
+        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows):
+            header.append(column)
+    return header, [[row[column] for column in header] for row in rows]

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from ruler_common.terminal import narrow_table, sentences
+from ruler_common.names import EVIDENCE_ALONE
+from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of
-from ruler_eval.report.table_parts import number, titled
+from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import (
     EVERY_LANGUAGE,
     EVERY_PAIR,
@@ -25,7 +26,6 @@ from ruler_eval.score.aggregates import (
 from ruler_eval.score.results import (
     Cell,
     GroupSummary,
-    LengthLoss,
     Results,
     rows_of,
     warnings_of,
@@ -54,52 +54,62 @@ WHOLE_WORDS = (
     "a reference within a longer word, too."
 )
 OTHER_TASKS = "* a mean over other tasks than the others of this row"
+COLUMN_NOTES = {
+    "from": "from, to: 95 % interval.",
+    "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
+    "effective": "effective: the longest length with a score at or above the threshold (by the "
+    "ends of the scores' intervals).",
+    "relative": "relative: the longest length with 85 % of the score at the shortest.",
+}
+CellsByTask = Mapping[str, Mapping[str, Sequence[Cell]]]
+"""Configurations by task and length; more than one in a mean over languages."""
 
 
-def scores(results: Results, markdown: bool = False, every: bool = False) -> str:
-    """Return headline, notes, scores, averages and effective lengths; with `every` all tables."""
-    max_notes = len(results["notes"]) if every else MAX_NOTES
-    notes = _notes(results["notes"], max_notes, markdown)
+def scores(results: Results, markdown: bool = False, all_tables: bool = False) -> str:
+    """Return headline, notes, scores, averages and effective lengths, or all tables."""
+    notes = _notes(results["notes"], None if all_tables else MAX_NOTES, markdown)
     parts = [sentences(headline(results), markdown)]
-    if not every:
+    if not all_tables:
         parts += [_counts(results), notes]
     for tokenizer, by_language in results["summary"].items():
-        for languages in by_language if every else [for_all(by_language)]:
-            parts += _of_languages(results, tokenizer, languages, markdown, every)
-        if len(by_language) > 1 and not every:
+        for languages in by_language if all_tables else [for_all(by_language)]:
+            parts += _language_tables(results, tokenizer, languages, markdown, all_tables)
+        if len(by_language) > 1 and not all_tables:
             parts.append("The tasks of each language and of the means: --all.")
-    if every:
-        parts.append(troubles(results, markdown))
-        parts.append(shared_documents(results, markdown))
-        parts.append(by_depth(results["configurations"], markdown))
+    if all_tables:
+        parts.append(_troubles(results["configurations"], markdown))
+        parts.append(_shared_documents(results["configurations"], markdown))
+        parts.append(_by_depth(results["configurations"], markdown))
         parts.append(notes)
     return "\n\n".join(part for part in parts if part)
 
 
-def _of_languages(
-    results: Results, tokenizer: str, languages: str, markdown: bool, every: bool
+def _language_tables(
+    results: Results, tokenizer: str, languages: str, markdown: bool, all_tables: bool
 ) -> list[str]:
     """Return the tables of one tokenizer and language, or of the mean over languages."""
     by_language = results["summary"][tokenizer]
-    groups, tasks = by_language[languages], results["dataset"]["tasks"]
-    cells = list(chosen(results, tokenizer, languages).values())
+    groups = {"all": by_language[languages]["all"], **by_language[languages]}
+    cells: dict[str, dict[str, list[Cell]]] = {}
+    for cell in chosen(results, tokenizer, languages).values():
+        cells.setdefault(cell["task"], {}).setdefault(cell["length"], []).append(cell)
+    tasks = {task: cells[task] for task in results["dataset"]["tasks"] if task in cells}
     name = f"{results['dataset']['name']}, {tokenizer}"
     if len(by_language) > 1 or languages != "en":
         name += f", {MEANS.get(languages, languages)}"
-    title, table = f"Scores ({name})", ""
-    if len(by_language) > 1 and not every:
+    if len(by_language) > 1 and not all_tables:
         title = f"Scores by language and length ({name}), mean of the tasks"
-        table = _language_rows(by_language, markdown)
+        score_table = _language_table(by_language, markdown)
     else:
-        table = _score_table(cells, groups, tasks, markdown, every)
-    parts = [f"{sentences(title, markdown)}\n\n{table}"]
-    parts.append(relative_to_alone(cells, groups, tasks, markdown))
-    averages = averages_table(groups, markdown)
-    parts.append(f"{sentences(f'Averages ({name})', markdown)}\n\n{averages}")
-    if every:
-        parts.append(means_by_length(groups, markdown))
-        parts.append(words_right(cells, groups, tasks, markdown))
-        parts.append(losses(groups, markdown))
+        title = f"Scores ({name})"
+        score_table = _score_table(tasks, groups["all"], markdown, all_tables)
+    parts = [sentences(title, markdown), score_table]
+    parts.append(_relative_to_0k(tasks, groups["all"], markdown))
+    parts += [sentences(f"Averages ({name})", markdown), _averages_table(groups, markdown)]
+    if all_tables:
+        parts.append(_means_by_length(groups, markdown))
+        parts.append(_words_right(tasks, groups["all"], markdown))
+        parts.append(_losses(groups, markdown))
     return parts
 
 
@@ -146,107 +156,152 @@ def overall_average(results: Results) -> float | None:
     return min(averages, default=None)
 
 
-# Notes and counts
+# ---- Notes and counts ----------------------------------------------------------------------------
 
 
-def _notes(notes: Sequence[str], max_notes: int, markdown: bool) -> str:
+def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
     """Return the first notes, a line each; those about missing rows, which are counted, last."""
-    order = sorted(notes, key=lambda note: " rows are missing, " in note)
-    lines = [f"Note: {note}." for note in order[:max_notes]]
+    order = sorted(notes, key=lambda note: " rows are missing, " in note)[:max_notes]
+    lines = [sentences(f"Note: {note}.", markdown) for note in order]
     if more := len(notes) - len(lines):
         lines.append(f"{number_of(more, 'more note')}: --all.")
-    return "\n".join(sentences(line, markdown) for line in lines)
+    return "\n".join(lines)
 
 
 def _counts(results: Results) -> str:
     """Return how many rows were scored, and how many of them had which trouble."""
-    cells = results["configurations"].values()
-    text = number_of(sum(cell["n"] for cell in cells), "row")
-    counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
-    found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
-    if found:
-        text += f": {', '.join(found)} (by configuration: --all)"
+    rows = 0
+    counts = dict.fromkeys(TROUBLES, 0)
+    for cell in results["configurations"].values():
+        rows += cell["n"]
+        for trouble in TROUBLES:
+            counts[trouble] += cell[trouble]
+    text = number_of(rows, "row")
+    troubles = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    if troubles:
+        text += f": {', '.join(troubles)} (by configuration: --all)"
     if counts["missing"] and not results["partial"]:
         text += ". Missing rows count as wrong; --partial leaves them out"
     return sentences(text)
 
 
-def troubles(results: Results, markdown: bool = False) -> str:
+def _troubles(cells: Mapping[str, Cell], markdown: bool) -> str:
     """Return the counts beside the score, for the configurations that have any."""
-    cells = results["configurations"]
-    shown = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
-    rows = [
-        [config, str(cell["n"]), *(str(cell[name]) for name in shown)]
-        for config, cell in cells.items()
-        if any(cell[name] for name in shown)
-    ]
-    header = ["configuration", "n", *(TROUBLE_NAMES[name] for name in shown)]
+    columns = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
+    rows = []
+    for config, cell in cells.items():
+        counts = [cell[name] for name in columns]
+        if any(counts):
+            rows.append([config, str(cell["n"]), *map(str, counts)])
+    header = ["configuration", "n", *(TROUBLE_NAMES[name] for name in columns)]
     return titled("Rows that are missing, failed or truncated", header, rows, markdown)
 
 
-def shared_documents(results: Results, markdown: bool = False) -> str:
+def _shared_documents(cells: Mapping[str, Cell], markdown: bool) -> str:
     """Return the configurations whose rows share documents, and what that does to intervals."""
-    rows = [
-        [name, str(cell["n"]), str(cell["documents"]), f"{cell['design_effect']:.2f}"]
-        for name, cell in results["configurations"].items()
-        if "documents" in cell and "design_effect" in cell
-    ]
+    rows = []
+    for config, cell in cells.items():
+        if "documents" in cell and "design_effect" in cell:
+            effect = f"{cell['design_effect']:.2f}"
+            rows.append([config, str(cell["n"]), str(cell["documents"]), effect])
     title = "Rows that share documents, and so are known less well"
     return titled(title, ["configuration", "n", "documents", "design effect"], rows, markdown)
 
 
-def by_depth(cells: Mapping[str, Cell], markdown: bool = False) -> str:
+def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
     """Return ten bins of depth, in whole percent, for each configuration that has evidence."""
     rows = []
-    for name, cell in cells.items():
+    for config, cell in cells.items():
         if cell["depth"]:
             bins = [bin["score"] for bin in cell["depth"]]
-            rows.append([name, *("-" if score is None else f"{score:.0f}" for score in bins)])
+            rows.append([config, *("-" if score is None else f"{score:.0f}" for score in bins)])
     header = ["configuration", *(str(10 * place) for place in range(10))]
     return titled("Scores by the depth of the evidence, in %", header, rows, markdown)
 
 
-# Scores by length
+# ---- Scores by length ----------------------------------------------------------------------------
 
 
-def _score_table(
-    cells: Sequence[Cell],
-    groups: Mapping[str, GroupSummary],
-    tasks: Sequence[str],
-    markdown: bool,
-    every: bool,
-) -> str:
+def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_tables: bool) -> str:
     """Return a row for each task, then the mean of the tasks and its interval.
 
-    With `every` also the interval of each score, the strict mean, and a column of averages over
-    the lengths; else the change from the shortest length.
+    With `all_tables` also the interval of each score, the strict mean, and a column of averages
+    over the lengths; else the change from the shortest length.
     """
-    lengths = groups["all"]["lengths"]
-    means = marked(groups["all"])
-    rows = task_rows(cells, list(lengths), tasks, every)
-    has_whole_words = any(row[0].endswith(", whole words") for row in rows)
-    rows.append([mean_name(groups["all"]), *means.values()])
-    rows += interval_rows([mean["interval"] for mean in lengths.values()])
-    if every:
-        rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
-    header = ["task", *map(str.upper, lengths)]
-    far = [length for length, mean in lengths.items() if mean["tokens"]]
-    if every and len(far) > 1:
-        header.append("Avg.")
-        averages = {task: _average(cells, task, far) for task in tasks}
-        averages[mean_name(groups["all"])] = number(groups["all"]["average"]["score"])
-        rows = [[*row, averages.get(row[0], "")] for row in rows]
-    changes = {loss["longer"]: _change(loss) for loss in groups["all"]["losses"]}
+    lengths = group["lengths"]
+    has_averages = all_tables and sum(mean["tokens"] > 0 for mean in lengths.values()) > 1
+    rows: list[list[str]] = []
+    for task, by_length in tasks.items():
+        rows += _task_rows(task, by_length, group, all_tables, has_averages)
     notes = []
-    if changes and not every:
-        shorter = groups["all"]["losses"][0]["shorter"].upper()
-        rows.append([f"change from {shorter}", *(changes.get(name, "") for name in lengths)])
-        notes.append("change: in points, rows paired by index, ± half the 95 % interval.")
-    if any(mean.endswith("*") for mean in means.values()):
-        notes.append(OTHER_TASKS)
-    if has_whole_words:
+    if any(row[0].endswith(", whole words") for row in rows):
         notes.append(WHOLE_WORDS)
-    return "\n".join([narrow_table(header, rows, markdown), *(_note(n, markdown) for n in notes)])
+    marked = marked_means(group)
+    if any(text.endswith("*") for text in marked.values()):
+        notes.insert(0, OTHER_TASKS)
+    rows.append([mean_name(group), *marked.values()])
+    if has_averages:
+        rows[-1].append(number(group["average"]["score"]))
+    low, high, strict = ["95 % from"], ["95 % to"], ["strict"]
+    for mean in lengths.values():
+        interval = mean["interval"] or (None, None)
+        low.append(number(interval[0]))
+        high.append(number(interval[1]))
+        strict.append(number(mean["strict"]))
+    rows += _known([low, high])
+    if all_tables:
+        rows.append(strict)
+    elif group["losses"]:
+        changes = _changes(group)
+        shortest = group["losses"][0]["shorter"].upper()
+        rows.append([f"change from {shortest}", *(changes.get(name, "") for name in lengths)])
+        notes.insert(0, "change: in points, rows paired by index, ± half the 95 % interval.")
+    header = ["task", *map(str.upper, lengths)]
+    if has_averages:
+        header.append("Avg.")
+        rows = [row + [""] * (len(header) - len(row)) for row in rows]
+    return "\n".join([table(header, rows, markdown), *(_note(text, markdown) for text in notes)])
+
+
+def _task_rows(
+    task: str,
+    by_length: Mapping[str, Sequence[Cell]],
+    group: GroupSummary,
+    all_tables: bool,
+    has_average: bool,
+) -> list[list[str]]:
+    """Return the rows of a task: scores, intervals, answers with whole words, pass@k."""
+    scores, low, high, words = [task], ["95 % from"], ["95 % to"], [f"{task}, whole words"]
+    passed: dict[str, list[str]] = {}
+    values = []
+    for place, (length, mean) in enumerate(group["lengths"].items(), 1):
+        cells = by_length.get(length, ())
+        score = _mean(cells, "score")
+        interval = (cells[0]["interval"] if len(cells) == 1 else None) or (None, None)
+        scores.append(number(score))
+        low.append(number(interval[0]))
+        high.append(number(interval[1]))
+        words.append(number(_mean(cells, "whole_word")))
+        for size in cells[0].get("pass_at", ()) if cells else ():
+            row = passed.setdefault(size, [f"{task}, pass@{size}"] + ["-"] * len(group["lengths"]))
+            row[place] = number(_mean_pass(cells, size))
+        if mean["tokens"]:
+            values.append(score)
+    if has_average:
+        known = [value for value in values if value is not None]
+        scores.append(number(sum(known) / len(known) if known == values else None))
+    rows = [scores]
+    if all_tables:
+        rows += _known([low, high])
+    rows += _known([words])
+    for size in sorted(passed, key=int):
+        rows.append(passed[size])
+    return rows
+
+
+def _known(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows, or none of them if the last one has no value."""
+    return rows if set(rows[-1][1:]) - {"-"} else []
 
 
 def _note(text: str, markdown: bool) -> str:
@@ -254,231 +309,170 @@ def _note(text: str, markdown: bool) -> str:
     return "\n" + sentences(text, markdown) if markdown else sentences(text)
 
 
-def task_rows(
-    cells: Sequence[Cell], lengths: Sequence[str], tasks: Sequence[str], intervals: bool
-) -> list[list[str]]:
-    """Return a row for each scored task, in the order of `tasks`, and rows beside its score."""
-    by_place: dict[tuple[str, str], list[Cell]] = {}
+def _mean(
+    cells: Iterable[Cell], key: Literal["score", "whole_word", "words_right"]
+) -> float | None:
+    """Return the mean of a value over configurations that have it, those of several languages."""
+    values = []
     for cell in cells:
-        by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
-    scored = {cell["task"] for cell in cells}
-    rows: list[list[str]] = []
-    for task in tasks:
-        if task not in scored:
-            continue
-        by_length = [by_place.get((task, length), []) for length in lengths]
-        rows.append([task, *(_mean_of(here, "score") for here in by_length)])
-        if intervals:
-            alone = [here[0]["interval"] if len(here) == 1 else None for here in by_length]
-            rows += interval_rows(alone)
-        if any("whole_word" in cell for here in by_length for cell in here):
-            shares = [_mean_of(here, "whole_word") for here in by_length]
-            rows.append([f"{task}, whole words", *shares])
-        sizes = {size for here in by_length for cell in here for size in cell.get("pass_at", ())}
-        for size in sorted(sizes, key=int):
-            passed = [number(_pass_at(here, size)) for here in by_length]
-            rows.append([f"{task}, pass@{size}", *passed])
-    return rows
+        value = cell.get(key)
+        if value is not None:
+            values.append(value)
+    return sum(values) / len(values) if values else None
 
 
-def _pass_at(cells: Sequence[Cell], size: str) -> float | None:
+def _mean_pass(cells: Iterable[Cell], size: str) -> float | None:
     """Return the mean over languages of the share of rows that one of `size` samples solves."""
-    values = [cell["pass_at"][size]["score"] for cell in cells if size in cell.get("pass_at", {})]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    values = []
+    for cell in cells:
+        score = cell["pass_at"][size]["score"] if size in cell.get("pass_at", {}) else None
+        if score is not None:
+            values.append(score)
+    return sum(values) / len(values) if values else None
 
 
-def words_right(
-    cells: Sequence[Cell],
-    groups: Mapping[str, GroupSummary],
-    tasks: Sequence[str],
-    markdown: bool = False,
-) -> str:
+def _words_right(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
     """Return how many of the ten words of ONERULER's cwe are right, by length."""
-    lengths = groups["all"]["lengths"]
     rows = []
-    for task in tasks:
-        of_task = [cell for cell in cells if cell["task"] == task and "words_right" in cell]
-        if of_task:
-            at = {name: [cell for cell in of_task if cell["length"] == name] for name in lengths}
-            rows.append([task, *(_mean_of(here, "words_right") for here in at.values())])
-    title = "Words right of ten, mean over the rows"
-    return titled(title, ["task", *map(str.upper, lengths)], rows, markdown)
+    for task, by_length in tasks.items():
+        row = [task]
+        for length in group["lengths"]:
+            row.append(number(_mean(by_length.get(length, ()), "words_right")))
+        rows += _known([row])
+    header = ["task", *map(str.upper, group["lengths"])]
+    return titled("Words right of ten, mean over the rows", header, rows, markdown)
 
 
-def interval_rows(intervals: Sequence[Sequence[float] | None]) -> list[list[str]]:
-    """Return the ends of intervals, a row each: both in one column would be too wide."""
-    if not any(intervals):
-        return []
-    rows = []
-    for place, name in enumerate(("from", "to")):
-        ends = [None if interval is None else interval[place] for interval in intervals]
-        rows.append([f"95 % {name}", *(number(end) for end in ends)])
-    return rows
-
-
-def relative_to_alone(
-    cells: Sequence[Cell],
-    groups: Mapping[str, GroupSummary],
-    tasks: Sequence[str],
-    markdown: bool = False,
-) -> str:
+def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
     """Return each score in percent of the task's at `0k`, if that was scored."""
-    means = {name: mean for name, mean in groups["all"]["lengths"].items() if mean["tokens"]}
-    shares = {
-        (cell["task"], cell["length"]): cell["relative_to_0k"]
-        for cell in cells
-        if "relative_to_0k" in cell
-    }
-    known = {task for task, _ in shares}
-    rows = [
-        [task, *(number(shares.get((task, length))) for length in means)]
-        for task in tasks
-        if task in known
-    ]
+    if EVIDENCE_ALONE not in group["lengths"]:
+        return ""
+    means = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
+    rows = []
+    for task, by_length in tasks.items():
+        row = [task]
+        for length in means:
+            cells = by_length.get(length)
+            row.append(number(cells[-1].get("relative_to_0k") if cells else None))
+        rows += _known([row])
     if rows:
-        of_means = [number(mean.get("relative_to_0k")) for mean in means.values()]
-        rows.append(["mean by mean", *of_means])
+        shares = [mean.get("relative_to_0k") for mean in means.values()]
+        rows.append(["mean by mean", *map(number, shares)])
     title = "Scores in percent of those at 0k (only the evidence)"
     return titled(title, ["task", *map(str.upper, means)], rows, markdown)
 
 
-def _average(cells: Iterable[Cell], task: str, lengths: Sequence[str]) -> str:
-    """Return the mean over lengths of a task's score; "-" if it was not scored at each."""
-    by_length: dict[str, list[float]] = {length: [] for length in lengths}
-    for cell in cells:
-        if cell["task"] == task and cell["length"] in by_length and cell["score"] is not None:
-            by_length[cell["length"]].append(cell["score"])
-    if not all(by_length.values()):
-        return "-"
-    means = [sum(values) / len(values) for values in by_length.values()]
-    return number(sum(means) / len(means))
-
-
-def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:
-    values = [value for cell in cells if (value := cell.get(key)) is not None]
-    return number(sum(values) / len(values)) if values else "-"
-
-
-def _language_rows(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
+def _language_table(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
     """Return a row for each language, the best first, pairs after single ones, means last."""
-    lengths = list(dict.fromkeys(n for g in by_language.values() for n in g["all"]["lengths"]))
-
-    def order(languages: str) -> tuple[bool, bool, float]:
-        means = by_language[languages]["all"]["lengths"].values()
-        known = [mean["score"] for mean in means if mean["score"] is not None]
-        average = sum(known) / len(known) if known else 0.0
-        return languages in MEANS, "-" in languages, -average
-
+    lengths: dict[str, None] = {}
+    places = {}
+    for languages, groups in by_language.items():
+        lengths |= dict.fromkeys(groups["all"]["lengths"])
+        scores = []
+        for mean in groups["all"]["lengths"].values():
+            if mean["score"] is not None:
+                scores.append(mean["score"])
+        average = sum(scores) / len(scores) if scores else 0.0
+        places[languages] = (languages in MEANS, "-" in languages, -average)
     rows = []
-    for languages in sorted(by_language, key=order):
+    for languages in sorted(by_language, key=places.__getitem__):
         group = by_language[languages]["all"]
-        means = marked(group)
-        cells = [means.get(length, "-") for length in lengths]
-        average = number(group["average"]["score"])
-        rows.append([MEANS.get(languages, languages), *cells, average])
-    return narrow_table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
+        means = marked_means(group)
+        row = [MEANS.get(languages, languages), *(means.get(length, "-") for length in lengths)]
+        rows.append([*row, number(group["average"]["score"])])
+    return table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
-# Averages over lengths, and effective lengths
+# ---- Averages over lengths, and effective lengths ------------------------------------------------
 
 
-def averages_table(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
+def _averages_table(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     """Return a row for all tasks and each category: averages, threshold and effective length.
 
     A mean over fewer tasks than the category has says so in its row's name.
     """
-    several = sum(mean["tokens"] > 0 for mean in groups["all"]["lengths"].values()) > 1
-    has_average = any(group["average"]["score"] is not None for group in groups.values())
-    has_threshold = any(group["threshold"] is not None for group in groups.values())
-    has_relative = any(group["relative_effective_length"] for group in groups.values())
-    header, notes = ["group"], []
-    if has_average:
-        header += ["Avg.", "from", "to"]
-        notes.append("from, to: 95 % interval.")
-        if several:
-            header += ["inc", "dec"]
-            notes.append(
-                "inc, dec: averages in which longer, and in which shorter, lengths weigh more."
-            )
-    if has_threshold and several:
-        header += ["threshold", "effective"]
-        notes.append(
-            "effective: the longest length with a score at or above the threshold (by the ends of "
-            "the scores' intervals)."
+    rows = []
+    has_threshold = False
+    for name, group in groups.items():
+        has_threshold = has_threshold or group["threshold"] is not None
+        low, high = group["average"]["interval"] or (None, None)
+        rows.append(
+            {
+                "group": group_name(name, group),
+                "Avg.": number(group["average"]["score"]),
+                "from": number(low),
+                "to": number(high),
+                "inc": number(group["weighted_inc"]["score"]),
+                "dec": number(group["weighted_dec"]["score"]),
+                "threshold": number(group["threshold"]),
+                "effective": effective_name(group),
+                "relative": relative_name(group),
+            }
         )
-    elif has_relative and several:
-        header.append("relative")
-        notes.append("relative: the longest length with 85 % of the score at the shortest.")
+    columns = ["group", "Avg.", "from", "to"]
+    if sum(mean["tokens"] > 0 for mean in groups["all"]["lengths"].values()) > 1:
+        columns += ["inc", "dec"]
+        columns += ["threshold", "effective"] if has_threshold else ["relative"]
+    header, cells = picked(rows, columns, empty=("-",))
     if len(header) == 1:
         return "None: too few tasks were scored."
-    rows = []
-    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
-        low, high = group["average"]["interval"] or (None, None)
-        cells = {
-            "group": group_name(name, group),
-            "Avg.": number(group["average"]["score"]),
-            "from": number(low),
-            "to": number(high),
-            "inc": number(group["weighted_inc"]["score"]),
-            "dec": number(group["weighted_dec"]["score"]),
-            "threshold": number(group["threshold"]),
-            "effective": effective_name(group),
-            "relative": relative_name(group),
-        }
-        rows.append([cells[column] for column in header])
-    return f"{narrow_table(header, rows, markdown)}\n\n{sentences(' '.join(notes), markdown)}"
+    notes = [COLUMN_NOTES[column] for column in header if column in COLUMN_NOTES]
+    return f"{table(header, cells, markdown)}\n\n{sentences(' '.join(notes), markdown)}"
 
 
-def means_by_length(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
+def _means_by_length(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     """Return each category's mean at each length, the area under it, and its relative length."""
     lengths = groups["all"]["lengths"]
-    rows, marks = [], False
-    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
-        means = marked(group)
-        marks = marks or any(mean.endswith("*") for mean in means.values())
-        cells = [means.get(length, "-") for length in lengths]
-        row = [group_name(name, group), *cells, number(group["area"]["score"])]
-        rows.append([*row, relative_name(group)])
+    rows = []
+    is_marked = False
+    for name, group in groups.items():
+        means = marked_means(group)
+        is_marked = is_marked or any(mean.endswith("*") for mean in means.values())
+        row = [group_name(name, group), *(means.get(length, "-") for length in lengths)]
+        rows.append([*row, number(group["area"]["score"]), relative_name(group)])
     header = ["group", *map(str.upper, lengths), "area", "relative"]
-    note = (
-        "area: under the scores over log2 of the lengths. relative: the longest length with 85 % "
-        "of the score at the shortest."
-    )
     parts = [titled("Means by length", header, rows, markdown)]
-    if marks:
+    if is_marked:
         parts.append(_note(OTHER_TASKS, markdown))
+    note = f"area: under the scores over log2 of the lengths. {COLUMN_NOTES['relative']}"
     return "\n".join([*parts, _note(note, markdown)])
 
 
-def losses(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
+def _losses(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     """Return for each category how the mean changes from the shortest length; "" of one length.
 
     Rows of one index are paired; ± is half the 95 % interval.
     """
-    lengths = list(groups["all"]["lengths"])
-    rows = []
-    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
-        changes = {loss["longer"]: _change(loss) for loss in group["losses"]}
-        if changes:
-            shorter = group["losses"][0]["shorter"]
-            lengths = [length for length in lengths if length != shorter]
-            rows.append((name, changes))
-    if not rows:
+    changes = {}
+    for name, group in groups.items():
+        if group["losses"]:
+            changes[name] = _changes(group)
+            shortest = group["losses"][0]["shorter"].upper()
+    if not changes:
         return ""
-    known = [length for length in lengths if any(length in changes for _, changes in rows)]
-    table = [[name, *(changes.get(length, "-") for length in known)] for name, changes in rows]
-    title = f"Change from {shorter.upper()}, in points (rows paired by index, ± 95 %)"
-    return titled(title, ["group", *map(str.upper, known)], table, markdown)
+    lengths = [
+        length
+        for length in groups["all"]["lengths"]
+        if any(length in by_length for by_length in changes.values())
+    ]
+    rows = [
+        [name, *(by_length.get(length, "-") for length in lengths)]
+        for name, by_length in changes.items()
+    ]
+    title = f"Change from {shortest}, in points (rows paired by index, ± 95 %)"
+    return titled(title, ["group", *map(str.upper, lengths)], rows, markdown)
 
 
-def _change(loss: LengthLoss) -> str:
-    """Return `−6.2±0.8`."""
-    text = f"{loss['difference']:+.1f}".replace("-", "−")
-    if loss["interval"] is None:
-        return text
-    low, high = loss["interval"]
-    return f"{text}±{(high - low) / 2:.1f}"
+def _changes(group: GroupSummary) -> dict[str, str]:
+    """Return the change from the shortest length to each longer one: `−6.2±0.8`."""
+    changes = {}
+    for loss in group["losses"]:
+        text = f"{loss['difference']:+.1f}".replace("-", "−")
+        if loss["interval"] is not None:
+            low, high = loss["interval"]
+            text += f"±{(high - low) / 2:.1f}"
+        changes[loss["longer"]] = text
+    return changes
 
 
 def group_name(name: str, group: GroupSummary) -> str:
@@ -490,7 +484,7 @@ def group_name(name: str, group: GroupSummary) -> str:
 
 
 def mean_name(group: GroupSummary) -> str:
-    """`mean of 13 tasks`; `mean of 8 of 13 tasks` if some were not scored at any length."""
+    """Return `mean of 13 tasks`; `mean of 8 of 13 tasks` if some were not scored at any length."""
     counts = sorted({mean["tasks"] for mean in group["lengths"].values()})
     tasks = number_of(group["tasks"], "task")
     if counts == [group["tasks"]]:
@@ -499,15 +493,17 @@ def mean_name(group: GroupSummary) -> str:
     return f"mean of {scored} of {tasks}"
 
 
-def marked(group: GroupSummary) -> dict[str, str]:
+def marked_means(group: GroupSummary) -> dict[str, str]:
     """Return the mean at each length, with a mark if it is over other tasks than most are."""
-    means = group["lengths"]
-    most = max((mean["tasks"] for mean in means.values()), default=0)
-    usual = next((mean["lacking"] for mean in means.values() if mean["tasks"] == most), [])
-    return {
-        length: number(mean["score"]) + ("" if mean["lacking"] == usual else "*")
-        for length, mean in means.items()
-    }
+    max_tasks = 0
+    usual: list[str] = []
+    for mean in group["lengths"].values():
+        if mean["tasks"] > max_tasks:
+            max_tasks, usual = mean["tasks"], mean["lacking"]
+    means = {}
+    for length, mean in group["lengths"].items():
+        means[length] = number(mean["score"]) + ("" if mean["lacking"] == usual else "*")
+    return means
 
 
 def effective_name(group: GroupSummary) -> str:
@@ -520,17 +516,25 @@ def effective_name(group: GroupSummary) -> str:
 
 def effective_between(group: GroupSummary) -> str:
     """Return `64K-128K`: the effective lengths by the lower and upper ends of the intervals."""
-    found = group["effective_length_interval"]
-    if found is None:
-        return "-"
-    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
-    shortest = min(tokens for tokens in names if tokens)
-    ends = [f"<{written(shortest, names)}" if n is None else written(n, names) for n in found]
-    return "-".join(dict.fromkeys(ends))
+    texts: list[str] = []
+    for tokens in group["effective_length_interval"] or ():
+        text = _length_name(group, tokens)
+        if text not in texts:
+            texts.append(text)
+    return "-".join(texts) or "-"
 
 
 def relative_name(group: GroupSummary) -> str:
     """Return the relative effective length, as the group's columns name it."""
     tokens = group["relative_effective_length"]
-    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
-    return "-" if tokens is None else written(tokens, names)
+    return "-" if tokens is None else _length_name(group, tokens)
+
+
+def _length_name(group: GroupSummary, tokens: int | None) -> str:
+    """Return a length as the group's columns name it; None is below the shortest one."""
+    for length, mean in group["lengths"].items():
+        if tokens is None and mean["tokens"]:
+            return f"<{length.upper()}"
+        if tokens is not None and mean["tokens"] == tokens:
+            return length.upper()
+    return "-" if tokens is None else written(tokens)

@@ -328,11 +328,6 @@ class RunOptions:
         return Reasoning.parse(str(self.thinking))
 
     @property
-    def release(self) -> str:
-        """The release folder or Hub repository."""
-        return str(self.dataset)
-
-    @property
     def folder(self) -> Path:
         """The folder of the run."""
         return Path(self.out)

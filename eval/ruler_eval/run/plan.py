@@ -1,84 +1,87 @@
-r"""What a run has to do, known before its first row: rows, prompt tokens, cache share, cost.
+r"""What a run has to do, checked before a model is loaded: release, folder, settings, rows.
 
-    parts, estimate = plan_rows(release, parts, reasoning_tokens=0, by_prefix=True)
-    print(*estimate.lines((0.15, 0.60)), sep="\\n")
+    plan = plan_run(RunOptions("ruler", configs="all_4k", …))
+    plan.rows                            # {"niah_single_1_4k": [412, 17, …], …}
+    estimate(plan, plan.rows).lines()    # "To do: 6,500 rows of 13 configurations, …"
+    for config, row in read_rows(plan.release, plan.rows):
+        …
 
-Tokens are those the release gives each row, by its own tokenizer: no model is needed. A row's texts
-begin as other rows of its file do, up to the first needle; an engine with a prefix cache reads such
-a beginning once, if the rows come one after another. So rows are sorted by their beginnings, within
-waves: N rows of every configuration, in the frozen random order (ruler_common/rows.py). A run that
-ends between two waves holds the same random rows of every task.
+Token counts are those that the manifest gives each file, by the release's own tokenizer: nothing is
+read for them. Rows are read in the order of their files, a row group of every configuration in
+turn, so that a run that stops early has about as many rows of each. An engine with a prefix cache
+reads the common beginning of two prompts once if they come one after another: the rows of a group
+are sorted by their text.
 """
 
 from __future__ import annotations
 
-import hashlib
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from itertools import pairwise
-from typing import NamedTuple
+import os
+import platform
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib import metadata
+from itertools import product
+from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import steps
+from ruler_common.files import UNREADABLE
+from ruler_common.manifest import FileEntry, Manifest
+from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
-from ruler_common.work import release_memory
-from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backends.backend import WITHOUT_PREFIX_CACHE, load_model_tokenizer
-from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import TokenIds
+from ruler_common.work import Shard, release_memory
+from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
+from ruler_eval.run.backends.secrets import check_address, check_key
+from ruler_eval.run.options import SAMPLERS, RunOptions
+from ruler_eval.run.prompts import ChatTemplate
+from ruler_eval.run.records import (
+    Records,
+    RowKey,
+    RunSettings,
+    Session,
+    check_settings,
+    read_lines,
+)
+from ruler_eval.run.sampling import choose_sampling
 
+RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
+"""Puts row indices of a file into another order than the frozen one."""
+Rows = Mapping[str, Sequence[int]]
+"""Row indices by configuration."""
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
+"""Packages whose versions run.json records."""
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
-SentRow = tuple[str, PartialRow]
-"""A configuration and the columns of one row that make its prompt."""
-CHUNK_TOKENS = 1 << 24
-"""Prompt tokens of the rows of a file that are read at a time, at most, or one row: 64 MB or so."""
-WINDOW_MARGIN = 0.05
-"""The share by which a row may be longer than its configuration's first."""
-TEMPLATE_TOKENS = 1024
-"""Tokens that a chat template may add."""
-BLOCK = 512
-"""Bytes by which the beginnings of texts are compared."""
-_DIGEST = 8  # bytes
-MOST_IN_WAVES = 128
-"""Configurations of a run in waves; one of more is sent file after file."""
-WAVE, WAVE_OVER_LENGTHS = 10, 2
-"""Rows of every configuration in a wave: of a run at one length, and over several."""
+MIN_ROWS_IN_TURN = 10
+"""Rows of a configuration that are sent one after another, if so many are to be sent."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A configuration of the plan: the rows of this run, and which of them still miss an answer.
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """The options of a run, its release and folder, its rows, and the settings known so far."""
 
-    `indices` are in the frozen order, `missing` in the order in which rows are sent. Where the plan
-    has been estimated, `tokens` are their prompts', `output_tokens` those of all answers,
-    `cached_tokens` what a cache holds.
-    """
-
-    config: str
-    indices: tuple[int, ...]
-    missing: tuple[int, ...]
-    tokens: tuple[int, ...] = ()
-    _: KW_ONLY
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    options: RunOptions
+    release: Release
+    records: Records
+    files: Mapping[str, FileEntry]
+    """The manifest's entry of each configuration."""
+    rows: Rows
+    """The rows of each configuration, in the order in which a limit chooses them."""
+    in_shard: Collection[str]
+    """The configurations that this process runs."""
+    settings: RunSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What is to be done: rows, and tokens by the release's own count.
-
-    `cached_tokens` are those of the prompts that an ideal prefix cache holds already when a row
-    comes; None where the backend has no such cache.
-    """
+    """What is to be done: rows, and tokens by the release's own count."""
 
     rows: int = 0
     configs: int = 0
     samples: int = 1
     prompt_tokens: int = 0
     output_tokens: int = 0
-    cached_tokens: int | None = None
 
     def lines(self, price: tuple[float, float] | None = None) -> list[str]:
         """Return the estimate in words; `price` of a million tokens of prompts and of answers."""
@@ -89,11 +92,6 @@ class Estimate:
             f"prompt tokens as the release counts them, room for {self.output_tokens:,} tokens of "
             "answers."
         ]
-        if self.cached_tokens and self.prompt_tokens:
-            share = 100 * self.cached_tokens / self.prompt_tokens
-            lines.append(
-                f"Prompts begin alike: a prefix cache saves up to {share:.1f} % of their tokens."
-            )
         if price is not None:
             prompts = self.prompt_tokens * price[0] / 1e6
             answers = self.output_tokens * price[1] / 1e6
@@ -104,205 +102,270 @@ class Estimate:
         return lines
 
 
-class Waves(NamedTuple):
-    """Waves of `first` rows of every configuration; if `growing`, of as many as all before them."""
+def plan_run(
+    options: RunOptions,
+    fixed: Mapping[str, Any] | None = None,
+    order_rows: RowOrder | None = None,
+) -> RunPlan:
+    """Check that a run can be as asked, and goes with what its folder holds. Nothing is written.
 
-    first: int
-    growing: bool = False
-
-    @classmethod
-    def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
-        """Return the waves of a run.
-
-        None where it has too many configurations to go round in waves.
-
-        They grow, unless the caller looks at the rows between them: `look_every` is the most rows
-        of one.
-        """
-        if configs > MOST_IN_WAVES:
-            return None
-        first = WAVE if lengths == 1 else WAVE_OVER_LENGTHS
-        return cls(min(first, look_every or first), growing=look_every is None)
-
-    def number(self, place: int) -> int:
-        """Return the wave of the row at a place of the frozen order."""
-        before = place // self.first
-        return before.bit_length() if self.growing else before
-
-
-def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
-    """Return the parts of each wave: its rows of every configuration, answered or missing.
-
-    The parts are planned ones; the missing rows of a wave keep the order of sending.
+    `fixed` are further settings that the whole run has to have. `limit` takes the first rows of the
+    frozen order, and `order_rows` puts those into another order. Raises RulerError.
     """
-    in_wave: list[list[Part]] = []
-    for part in parts:
-        wave_of: dict[int, int] = {}
-        indices: dict[int, list[int]] = {}
-        for place, index in enumerate(part.indices):
-            wave_of[index] = waves.number(place)
-            indices.setdefault(wave_of[index], []).append(index)
-        missing: dict[int, list[int]] = {wave: [] for wave in indices}
-        tokens: dict[int, list[int]] = {wave: [] for wave in indices}
-        for index, size in zip(part.missing, part.tokens, strict=True):
-            missing[wave_of[index]].append(index)
-            tokens[wave_of[index]].append(size)
-        for wave in indices:
-            if wave == len(in_wave):
-                in_wave.append([])
-            in_wave[wave].append(
-                Part(
-                    part.config,
-                    tuple(indices[wave]),
-                    tuple(missing[wave]),
-                    tuple(tokens[wave]),
-                )
-            )
-    return in_wave
-
-
-def plan_rows(
-    release: Release, parts: Sequence[Part], options: RunOptions, waves: Waves | None = None
-) -> tuple[list[Part], Estimate]:
-    """Return the parts with their rows in the order of sending, and what they amount to.
-
-    Raises RulerError if a row that the manifest names is missing in a file.
-    """
-    by_prefix = options.backend not in WITHOUT_PREFIX_CACHE
-    planned = []
-    rows = configs = prompt_tokens = output_tokens = cached_tokens = 0
-    for part in steps(parts, "Planning", quiet=not options.progress):
-        part = _planned(release, part, by_prefix, waves)
-        planned.append(part)
-        rows += len(part.missing)
-        configs += bool(part.missing)
-        prompt_tokens += sum(part.tokens)
-        output_tokens += part.output_tokens + options.reasoning.budget * len(part.missing)
-        cached_tokens += part.cached_tokens
-    samples = options.repeats
-    cached_tokens += (samples - 1) * prompt_tokens  # the samples of a row have one prompt
-    return planned, Estimate(
+    if not options.model:
+        if options.backend != "oracle":
+            raise RulerError(f"The {options.backend} backend needs a model: add --model NAME.")
+        options = replace(options, model="oracle")
+    _check_combinations(options)
+    shard = Shard.parse(options.shard) if options.shard else None
+    release = Release.open(str(options.dataset), options.data_revision)
+    if options.data_revision is not None and release.revision is None:
+        raise RulerError(
+            f"'{options.dataset}' is a folder: --data-revision is for a Hub repository."
+        )
+    files = chosen_configs(options.configs, release.manifest, options.skip_missing)
+    digests, rows, tokens = {}, {}, {}
+    for config, file in files.items():
+        digests[config] = file["rows_sha256"]
+        rows[config] = indices_of(release.manifest, file)[: options.limit]
+        if order_rows is not None:
+            rows[config] = order_rows(release.manifest, file, rows[config])
+        tokens[config] = len(rows[config]) * max(1, file["max_length"])
+    settings = known_settings(options, release, digests)
+    records = Records(options.folder, shard)
+    before = records.settings()
+    for config in files:
+        for path in records.files(config):
+            for _ in read_lines(path):  # which no other program wrote
+                pass
+    check_settings(before, settings, options.folder)
+    if fixed:
+        _check_fixed(before, fixed, options)
+        settings = {**settings, **fixed}
+    return RunPlan(
+        options=options,
+        release=release,
+        records=records,
+        files=files,
         rows=rows,
-        configs=configs,
+        in_shard=files.keys() if shard is None else shard.chosen(tokens),
+        settings=settings,
+    )
+
+
+def _check_combinations(options: RunOptions) -> None:
+    """Raise RulerError for options that do not go together, before anything is started."""
+    backend = options.backend
+    if options.chat_template is not None:
+        if options.mode == "completion":
+            raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
+        if backend not in ("vllm", "hf"):
+            raise RulerError(
+                "--chat-template is for --backend vllm and hf: a server uses its own template "
+                "(vllm serve MODEL --chat-template FILE)."
+            )
+    if backend != "openai" and (options.omit or options.stream):
+        raise RulerError("--omit and --stream are for --backend openai.")
+    if backend not in ("openai", "batch") and options.provider:
+        raise RulerError("--provider is for --backend openai and batch.")
+    if options.answers and backend != "batch":
+        raise RulerError("--answers are for --backend batch.")
+    for name in options.omit:
+        if name not in SAMPLERS:
+            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
+    if backend == "openai":
+        check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
+        check_key("OPENAI_API_KEY")
+
+
+def chosen_configs(
+    names: Iterable[str], manifest: Manifest, skip_missing: bool = False
+) -> dict[str, FileEntry]:
+    """Return the manifest's entries of configurations by name; groups are expanded.
+
+    Raises RulerError with the remedy.
+    """
+    entries: dict[str, FileEntry] = {}
+    for name in names:
+        try:
+            paths = chosen_files([name], manifest, skip_missing=skip_missing)
+        except RulerError as error:
+            try:
+                chosen_files([name], manifest, skip_missing=True)
+            except RulerError:
+                raise error from None
+            raise RulerError(f"{error}; --skip-missing runs the tasks that it has.") from None
+        for path in paths:
+            entries[manifest["files"][path]["config"]] = manifest["files"][path]
+    if not entries:
+        raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
+    return entries
+
+
+def known_settings(
+    options: RunOptions, release: Release, digests: Mapping[str, str]
+) -> RunSettings:
+    """Return the settings that are known before a model is loaded.
+
+    A mode and sampling that the backend chooses are not among them.
+    """
+    template = ChatTemplate.read(options.chat_template) if options.chat_template else None
+    settings = {
+        "format": 1,
+        "model": options.model,
+        "revision": options.revision,
+        "backend": options.backend,
+        "direct": options.direct,
+        "tokenizer": options.tokenizer,
+        "chat_template": template.facts() if template else None,
+        "arguments": dict(options.arguments),
+        "thinking": options.reasoning.settings(),
+        "repeats": options.repeats,
+        "dataset": release.manifest["dataset"],
+        "data_version": release.manifest["data_version"],
+        "data_revision": release.revision,
+        "rows": dict(digests),
+    }
+    if options.mode is not None:
+        settings["mode"] = options.mode
+    sampling = choose_sampling(options, lambda: None)
+    if sampling.source == "greedy":  # else the model's generation_config.json has a say
+        settings["sampling"] = sampling.settings()
+    return settings
+
+
+def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOptions) -> None:
+    """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
+    if before and not set(fixed) <= set(before):
+        raise RulerError(
+            f"'{options.folder}' was begun before {', '.join(fixed)} was fixed: name a new --out."
+        )
+    check_settings(before, fixed, options.folder)
+    for first in before.get("sessions", [])[:1]:
+        limit = first.get("limit")
+        if limit != options.limit:
+            how = f"with --limit {limit}" if limit else "without --limit"
+            raise RulerError(
+                f"'{options.folder}' was begun {how}, which is part of what was fixed: give the "
+                "same --limit, or name a new --out."
+            )
+
+
+def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
+    """Return what belongs only to this start of the program: times, versions, part of the work."""
+    source = place_of(str(options.dataset))
+    versions = {"python": platform.python_version()}
+    for package in VERSIONS:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return {
+        "started": utc_now(),
+        "shard": options.shard,
+        "limit": options.limit,
+        "source": source,
+        "configs": list(configs),
+        "concurrency": options.concurrency,
+        "stream": options.stream,
+        "options": {**options.to_json(), "dataset": source},
+        "versions": versions,
+        "machine": platform.platform(),
+    }
+
+
+def utc_now() -> str:
+    """Return the time in ISO 8601, UTC."""
+    return datetime.now(timezone.utc).isoformat()
+
+
+def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
+    """Return the rows of this process that have a record and are not to be run again."""
+    answered = {}
+    for config in plan.in_shard:
+        answered[config] = set(plan.records.read(config, plan.options.retry_failed))
+    return answered
+
+
+def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, set[RowKey]]) -> Rows:
+    """Return those of these rows of this process of which a sample has no record."""
+    samples = range(plan.options.repeats)
+    missing: dict[str, list[int]] = {}
+    for config, indices in rows.items():
+        for index in indices if config in plan.in_shard else ():
+            if not answered[config].issuperset(product([index], samples)):
+                missing.setdefault(config, []).append(index)
+    return missing
+
+
+def estimate(plan: RunPlan, rows: Rows) -> Estimate:
+    """Return what it takes to answer these rows, by what the manifest says of their files."""
+    tasks = plan.release.manifest["tasks"]
+    samples = plan.options.repeats
+    prompt_tokens = output_tokens = 0.0
+    for config, indices in rows.items():
+        file = plan.files[config]
+        answer = tasks[file["task"]].get("max_new_tokens", 0)
+        prompt_tokens += len(indices) * max(0, file["tokens"]["mean"] - answer)
+        output_tokens += len(indices) * (answer + plan.options.reasoning.budget)
+    return Estimate(
+        rows=sum(map(len, rows.values())),
+        configs=len(rows),
         samples=samples,
-        prompt_tokens=samples * prompt_tokens,
-        output_tokens=samples * output_tokens,
-        cached_tokens=cached_tokens if by_prefix else None,
+        prompt_tokens=round(samples * prompt_tokens),
+        output_tokens=round(samples * output_tokens),
     )
 
 
-def read_rows(release: Release, parts: Iterable[Part]) -> Iterator[SentRow]:
-    """Yield the missing rows of planned parts in the order of sending.
+def read_rows(release: Release, rows: Rows) -> Iterator[tuple[str, PartialRow]]:
+    """Yield a configuration and the columns of one row that make its prompt, for all these rows.
 
-    The row groups of a file are read once for many rows, CHUNK_TOKENS of prompts at a time.
+    Each row group is read once; the configurations take turns. Raises RulerError for a row that
+    its file lacks.
     """
-    for part in parts:
-        for indices in _chunks(part):
-            rows = {row["index"]: row for row in release.some_rows(part.config, COLUMNS, indices)}
+    import pyarrow.compute as pc
+
+    turns = {config: _turns(release, config, indices) for config, indices in rows.items()}
+    while turns:
+        for config in list(turns):
+            table = next(turns[config], None)
+            if table is None:
+                del turns[config]
+                continue
+            for place in pc.sort_indices(table["input"]).to_pylist():
+                (row,) = table.slice(place, 1).to_pylist()
+                yield config, row
+            del table, row
             release_memory()  # what unpacking took
-            for index in indices:
-                yield part.config, rows.pop(index)
 
 
-def _chunks(part: Part) -> Iterator[list[int]]:
-    """Yield the missing rows in lists of at most CHUNK_TOKENS of prompts, or of one row."""
-    chunk: list[int] = []
-    tokens = 0
-    for index, size in zip(part.missing, part.tokens, strict=True):
-        if chunk and tokens + size > CHUNK_TOKENS:
-            yield chunk
-            chunk, tokens = [], 0
-        chunk.append(index)
-        tokens += size
-    if chunk:
-        yield chunk
+def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[Any]:
+    """Yield Arrow tables of rows, in the order of the file.
 
-
-def needed_window(release: Release, parts: Sequence[Part], options: RunOptions) -> int:
-    """Return the tokens that the longest missing row may need with its answer; 0 for no rows.
-
-    An engine then makes room for these rows and not for a window of a million tokens. Rows of a
-    configuration are nearly of one length, which its first row tells under the model's own
-    tokenizer; of configurations less than half as long as the longest no row is read.
+    A table is of one row group, or of several if only some of their rows are asked for. The file is
+    opened for each, since there may be thousands of files.
     """
-    lengths = {file["config"]: file["max_length"] for file in release.manifest["files"].values()}
-    todo = [part for part in parts if part.missing]
-    longest = max((lengths[part.config] for part in todo), default=0)
-    if not longest:
-        return 0
-    token_ids = TokenIds(load_model_tokenizer(options))
-    needed = 0
-    for part in todo:
-        if 2 * lengths[part.config] >= longest:
-            (row,) = release.some_rows(part.config, COLUMNS, part.missing[:1])
-            count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
-            count = max(count, row["length"] - row["max_new_tokens"])
-            needed = max(needed, count + row["max_new_tokens"])
-    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + options.reasoning.budget
-    return -(-window // 1024) * 1024
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-
-def _planned(release: Release, part: Part, by_prefix: bool, waves: Waves | None) -> Part:
-    """Return a part with its missing rows in the order of sending, and its tokens."""
-    if not part.missing:
-        return part
-    columns = ["length", "max_new_tokens"]
-    if by_prefix:
-        columns.append("input")
-    tokens: dict[int, int] = {}
-    output_tokens = 0
-    beginnings: dict[int, Beginning] = {}
-    for row in release.some_rows(part.config, columns, part.missing):
-        output_tokens += row["max_new_tokens"]
-        tokens[row["index"]] = row["length"] - row["max_new_tokens"]
-        if by_prefix:
-            beginnings[row["index"]] = Beginning.of(row["input"])
-    if by_prefix:
-        release_memory()
-    for index in part.missing:
-        if index not in tokens:
-            raise RulerError(f"'{part.config}' has no row {index}. Run: ruler verify DIR")
-    order, cached = list(part.missing), 0.0
-    if by_prefix:
-        places = enumerate(part.indices)
-        wave = {index: waves.number(place) if waves else 0 for place, index in places}
-        order.sort(key=lambda index: (wave[index], beginnings[index].digests))
-        for before, index in pairwise(order):
-            if wave[before] == wave[index]:
-                cached += tokens[index] * beginnings[index].share_in(beginnings[before])
-    return replace(
-        part,
-        missing=tuple(order),
-        tokens=tuple(tokens[index] for index in order),
-        output_tokens=output_tokens,
-        cached_tokens=int(cached),
-    )
-
-
-class Beginning(NamedTuple):
-    """What is kept of a text to compare its beginning with others': digests, and its bytes.
-
-    A digest for each beginning of 1, 2, … blocks of BLOCK bytes: equal as far as the texts are,
-    so that sorting by them brings texts with a common beginning together.
-    """
-
-    digests: bytes
-    size: int
-
-    @classmethod
-    def of(cls, text: str) -> Beginning:
-        """Return the beginnings of a text."""
-        digest = hashlib.blake2b(digest_size=_DIGEST)
-        data = text.encode()
-        found = bytearray()
-        for at in range(0, len(data), BLOCK):
-            digest.update(data[at : at + BLOCK])
-            found += digest.copy().digest()
-        return cls(bytes(found), len(data))
-
-    def share_in(self, before: Beginning) -> float:
-        """Return the share of the text, in whole blocks, with which another text begins too."""
-        mine, theirs = self.digests, before.digests
-        blocks = range(_DIGEST, min(len(mine), len(theirs)) + 1, _DIGEST)
-        equal = bisect_left(blocks, True, key=lambda end: mine[:end] != theirs[:end])
-        return min(1.0, equal * BLOCK / max(self.size, 1))
+    missing, path, group = set(indices), release.path(config), 0
+    while missing:
+        tables: list[Any] = []
+        with pq.ParquetFile(path) as file:
+            while missing and sum(map(len, tables)) < MIN_ROWS_IN_TURN:
+                if group == file.num_row_groups:
+                    raise RulerError(f"'{config}' has no row {min(missing)}. Run: ruler verify DIR")
+                try:
+                    held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                    places = [place for place, index in enumerate(held) if index in missing]
+                    if places:
+                        table = file.read_row_group(group, columns=list(COLUMNS))
+                        refuse_nulls(table, path)
+                        if len(places) < len(held):
+                            table = table.take(places)
+                        tables.append(table)
+                        missing.difference_update(held)
+                except UNREADABLE as error:
+                    raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
+                group += 1
+        turn = pa.concat_tables(tables)
+        del table, tables  # the caller alone holds the rows
+        yield turn

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
 
-from ruler_common.terminal import err, progress, sentences
-from ruler_common.text import number_of, printable
+from ruler_common.terminal import note, progress_bar, sentences
+from ruler_common.text import number_of, plain, printable
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
-
-if TYPE_CHECKING:
-    from rich.progress import Task
 
 
 class Progress:
@@ -27,83 +25,64 @@ class Progress:
     def __init__(
         self, estimate: Estimate, price: tuple[float, float] | None = None, quiet: bool = False
     ) -> None:
-        self._lines = [] if quiet else estimate.lines(price)
-        # speed: a row of a million tokens takes minutes
-        self._bar = progress(_bar_text, quiet=quiet, speed_estimate_period=600)
+        self._quiet = quiet
         self._states: Counter[str] = Counter()
+        self._rows = estimate.rows * estimate.samples
         self._tokens = 0
         self._started = time.monotonic()
-        total, rows = estimate.prompt_tokens, estimate.rows * estimate.samples
-        self._task = self._bar.add_task("rows", total=total, of=rows, **self._fields())
-
-    def start(self) -> None:
-        """Show the estimate and the bar."""
-        for line in self._lines:
-            err.print(sentences(line), highlight=False, soft_wrap=True)
-        self._bar.start()
-
-    def stop(self) -> None:
-        """End the bar."""
-        self._bar.stop()
+        if not quiet:
+            for line in estimate.lines(price):
+                note(sentences(line))
+        self.bar = progress_bar("rows", estimate.prompt_tokens, quiet)
 
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""
-        if not self._bar.disable:
-            err.print(hide_keys(text), highlight=False, soft_wrap=True)
+        if not self._quiet:
+            self.bar.write(plain(hide_keys(text)), file=sys.stderr)
 
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
-        self._states[record["finish_reason"]] += 1
+        states = self._states
+        states[record["finish_reason"]] += 1
         usage = record["usage"]
         if usage and record["finish_reason"] in ("stop", "length"):
             self._tokens += usage["prompt_tokens"] + usage["completion_tokens"]
-        self._bar.update(self._task, advance=row_tokens, **self._fields())
-
-    def _fields(self) -> dict[str, Any]:
-        """Return what the columns show."""
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        return {
-            "rows": self._states.total(),
-            "speed": f"{self._tokens / seconds:,.0f}",
-            "failed": self._states["error"],
-            "truncated": self._states["length"],
-            "over": self._states["does_not_fit"],
-        }
+        speed = self._tokens / max(time.monotonic() - self._started, 1e-9)
+        text = f"rows {states.total():,}/{self._rows:,}, {speed:,.0f} tokens/s"
+        if states["error"]:
+            text += f", {states['error']:,} failed"
+        if states["length"]:
+            text += f", {states['length']:,} truncated"
+        if states["does_not_fit"]:
+            text += f", {states['does_not_fit']:,} too long"
+        self.bar.set_description_str(text, refresh=False)
+        self.bar.update(row_tokens)
 
 
-def _bar_text(task: Task) -> str:
-    """Return what stands behind the bar: rows, speed, and the rows that did not end well."""
-    fields = task.fields
-    parts = [f"rows {fields['rows']:,}/{fields['of']:,}", f"{fields['speed']} tokens/s"]
-    for name, what in (("failed", "failed"), ("truncated", "truncated"), ("over", "too long")):
-        if fields[name]:
-            parts.append(f"{fields[name]:,} {what}")
-    return ", ".join(parts)
-
-
+@dataclass(repr=False)
 class RunSummary:
-    """The states of all rows of a run, and what this session did.
+    """The states of all rows of a run, and what this session did."""
 
-    `missing` are rows that have no record yet; `differences` are prompts of this session whose
-    length the server counted differently from our template. `max_thinking` is the budget of
-    reasoning tokens, if an engine was to keep the model to one.
-    """
-
-    def __init__(self, shard: str | None = None, max_thinking: int | None = None) -> None:
-        self._shard = shard
-        self._max_thinking = max_thinking
-        self._over_budget = 0
-        self.states: dict[str, Counter[str]] = {}
-        self.unfinished: Counter[str] = Counter()
-        self.first: dict[str, str] = {}
-        """The first row that failed, and the first that did not fit, by these states."""
-        self.missing = 0
-        self.differences = 0
-        self.notes: list[str] = []
-        """Sentences that the user should read at the end."""
-        self.tokens: Counter[str] = Counter()
-        self._told = 0
-        self._started = time.monotonic()
+    shard: str | None = None
+    max_thinking: int | None = None
+    """The budget of reasoning tokens, if an engine was to keep the model to one."""
+    states: dict[str, Counter[str]] = field(default_factory=dict)
+    """How many rows of each configuration ended in each state."""
+    unfinished: Counter[str] = field(default_factory=Counter)
+    """Rows of each configuration whose reasoning did not end."""
+    over_budget: int = 0
+    """Rows whose reasoning was longer than its budget."""
+    first: dict[str, str] = field(default_factory=dict)
+    """The first row that failed, and the first that did not fit, by these states."""
+    missing: int = 0
+    """Rows that have no record yet."""
+    tokens: Counter[str] = field(default_factory=Counter)
+    """The tokens of this session's rows."""
+    tokens_with_cache: int = 0
+    """This session's prompt tokens of rows of which the backend says how many were cached."""
+    differences: int = 0
+    """This session's prompts whose length the server counted differently from our template."""
+    started: float = field(default_factory=time.monotonic)
 
     def __repr__(self) -> str:
         """Show how many rows ended in each state."""
@@ -113,26 +92,28 @@ class RunSummary:
         """Count the recorded rows of a configuration."""
         states = self.states.setdefault(config, Counter())
         for record in records:
-            states[record["finish_reason"]] += 1
+            state = record["finish_reason"]
+            states[state] += 1
             self.unfinished[config] += record.get("thinking_ended") is False
             usage = record["usage"]
-            if usage and self._max_thinking is not None:
-                self._over_budget += usage["thinking_tokens"] > self._max_thinking
-            ended = record["finish_reason"]
-            if ended in ("error", "does_not_fit") and ended not in self.first:
+            if usage and self.max_thinking is not None:
+                self.over_budget += usage["thinking_tokens"] > self.max_thinking
+            if state in ("error", "does_not_fit") and state not in self.first:
                 why = printable(hide_keys(record["error"] or ""))
-                self.first[ended] = f"{config} row {record['index']}: {why}"
+                self.first[state] = f"{config} row {record['index']}: {why}"
 
     def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
         usage = record["usage"]
         if usage is None:
             return
-        self.tokens.update({name: count for name, count in usage.items() if type(count) is int})
+        for name in ("prompt_tokens", "completion_tokens", "thinking_tokens"):
+            self.tokens[name] += usage[name]
         if usage["cached_tokens"] is not None:
-            self._told += usage["prompt_tokens"]
-        ours = prompt.counted_tokens
-        self.differences += ours is not None and usage["prompt_tokens"] != ours
+            self.tokens["cached_tokens"] += usage["cached_tokens"]
+            self.tokens_with_cache += usage["prompt_tokens"]
+        expected = prompt.counted_tokens
+        self.differences += expected is not None and usage["prompt_tokens"] != expected
 
     @property
     def total(self) -> Counter[str]:
@@ -140,29 +121,27 @@ class RunSummary:
         return sum(self.states.values(), Counter[str]())
 
     @property
-    def none_fits(self) -> bool:
-        """Whether every row is recorded as longer than the model's context."""
-        return not self.missing and set(self.total) == {"does_not_fit"}
-
-    @property
     def cached_share(self) -> float | None:
         """The share of this session's prompt tokens that came from a prefix cache.
 
         Of the rows for which the backend reports it; None if it reports none.
         """
-        return self.tokens["cached_tokens"] / self._told if self._told else None
+        if not self.tokens_with_cache:
+            return None
+        return self.tokens["cached_tokens"] / self.tokens_with_cache
 
     def complete(self, session: Session, ended: str) -> None:
         """Add to a session what it did; `ended` is the time in ISO 8601."""
         session["ended"] = ended
-        session["seconds"] = round(time.monotonic() - self._started, 1)
+        session["seconds"] = round(time.monotonic() - self.started, 1)
         session["tokens"] = dict(self.tokens)
         session["cached_share"] = self.cached_share
         session["prompt_token_differences"] = self.differences
 
     def lines(self) -> list[str]:
         """Return the summary in words, failures first."""
-        total, rows = self.total, self.total.total()
+        total = self.total
+        rows = total.total()
         lines = []
         if total["error"]:
             lines.append(
@@ -178,6 +157,8 @@ class RunSummary:
             lines.append(
                 "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL"
             )
+        if rows and not lines:
+            lines.append(f"No failures: {number_of(rows, 'row')} answered.")
         if self.differences:
             lines.append(
                 f"{number_of(self.differences, 'prompt')} had another length on the server than "
@@ -188,29 +169,26 @@ class RunSummary:
                 f"The reasoning of {number_of(unfinished, 'row')} did not end: give --thinking "
                 "more tokens."
             )
-        if self._over_budget:
+        if self.over_budget:
             lines.append(
-                f"The reasoning of {number_of(self._over_budget, 'row')} was longer than the "
-                f"{self._max_thinking:,} tokens of --thinking: the engine did not limit it."
+                f"The reasoning of {number_of(self.over_budget, 'row')} was longer than the "
+                f"{self.max_thinking:,} tokens of --thinking: the engine did not limit it."
             )
         if total["length"]:
-            cut = number_of(total["length"], "answer")
-            lines.append(f"Truncated at max_new_tokens: {cut}.")
+            lines.append(f"Truncated at max_new_tokens: {number_of(total['length'], 'answer')}.")
         if self.missing:
-            is_one = self.missing == 1
-            why = "has no answer" if is_one else "have no answer"
-            if self._shard:
-                why = f"{'belongs' if is_one else 'belong'} to shards that have not run"
+            if self.shard:
+                verb = "belongs" if self.missing == 1 else "belong"
+                why = f"{verb} to shards that have not run"
+            else:
+                why = "has no answer" if self.missing == 1 else "have no answer"
             lines.append(f"{number_of(self.missing, 'row')} {why} yet.")
-        lines += self.notes
-        if rows and not total["error"] and not total["does_not_fit"]:
-            lines.insert(0, f"No failures: {number_of(rows, 'row')} answered.")
-        read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
+        read, generated = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:
-            seconds = time.monotonic() - self._started
+            seconds = time.monotonic() - self.started
             share = "unknown how many" if self.cached_share is None else f"{self.cached_share:.1%}"
             lines.append(
                 f"This session: {read:,} prompt tokens, {share} of them from the prefix cache, "
-                f"{made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
+                f"{generated:,} generated, {(read + generated) / seconds:,.0f} tokens/s."
             )
         return lines

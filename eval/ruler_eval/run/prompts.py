@@ -32,6 +32,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import read_text
 from ruler_common.hub import auto_tokenizer
 from ruler_common.text import one_line
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.reasoning import Reasoning
 
 DIRECT = " Do not provide any explanation. Please directly give me the answer."
@@ -152,6 +153,22 @@ class ChatTemplate:
                 f"The chat template '{self.name}' leaves out what the user asks: it has to render "
                 "each message's `content`. Correct the file of --chat-template."
             )
+
+
+def load_model_tokenizer(options: RunOptions) -> Any:
+    """Return the tokenizer that is named, or the model's own, with the chat template that is given.
+
+    The code of a repository runs only if `trust_remote_code` asks for it, and only the model's own.
+    Raises RulerError.
+    """
+    if options.tokenizer is not None:
+        tokenizer = load_tokenizer(options.tokenizer, options.revision)
+    else:
+        trust = options.arguments.get("trust_remote_code", False) is True
+        tokenizer = load_tokenizer(options.model, options.revision, trust)
+    if options.chat_template is not None:
+        ChatTemplate.read(options.chat_template).put_into(tokenizer)
+    return tokenizer
 
 
 class TokenIds:

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of, read_bytes, write_whole
+from ruler_common.files import json_value, lines_of, parse_json, read_bytes, write_whole
 from ruler_common.work import Shard
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
@@ -91,29 +91,44 @@ class Session(TypedDict):
     prompt_token_differences: NotRequired[int]
 
 
+class RunFile(TypedDict, total=False):
+    """What every run.json has, besides the settings that can move a score."""
+
+    format: Required[int]
+    rows: dict[str, str]
+    sessions: list[dict[str, Any]]
+
+
 RunSettings = dict[str, Any]
 """What run.json holds: what can move a score, and the sessions."""
 
 
 def read_lines(path: Path) -> Iterator[Record]:
-    """Yield the whole records of a file; a half-written or damaged line is skipped."""
-    if not path.is_file():
-        return
-    for _, line in lines_of(path):
+    """Yield the records of a file; a last line that a crash left half-written is skipped.
+
+    Raises RulerError for a line that no run wrote into a file of this name.
+    """
+    config = re.sub(r"(\.\d+of\d+)?\.jsonl$", "", path.name)
+    for number, line in lines_of(path):
         try:
             record = json_value(line)
         except ValueError:
+            record = None
+        if (
+            isinstance(record, dict)
+            and type(record.get("index")) is int
+            and record.get("finish_reason") in STATES
+            and record.get("config", config) == config
+        ):
+            if line.endswith(b"\n"):
+                yield cast(Record, record)
             continue
-        if line.endswith(b"\n") and _is_record(record):
-            yield cast(Record, record)
-
-
-def _is_record(record: Any) -> bool:
-    return (
-        isinstance(record, dict)
-        and type(record.get("index")) is int
-        and record.get("finish_reason") in STATES
-    )
+        start = f'{{"config": "{config}"'.encode()[: len(line)]
+        if line.endswith(b"\n") or not line.startswith(start):
+            raise RulerError(
+                f"'{path}', line {number}, is not a record of a run of {config}: move the file "
+                "away, or name a new --out."
+            )
 
 
 class Records:
@@ -122,6 +137,7 @@ class Records:
     def __init__(self, folder: Path, shard: Shard | None = None) -> None:
         self.folder = Path(folder)
         self.shard = shard
+        self._suffix = f".{shard.number}of{shard.total}" if shard else ""
         self._locks: list[Any] = []
 
     def lock(self) -> bool:
@@ -137,12 +153,12 @@ class Records:
             raise RulerError(
                 f"Cannot make the folder '{self.folder}': {error.strerror}."
             ) from error
-        own = self.folder / f".{self._suffix or 'whole'}.lock"
+        lock = self.folder / f"{self._suffix or '.whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
             for path in others:  # shards that begin at once ask for the same one
                 FileLock(path).acquire(timeout=LOCK_TIMEOUT).lock.release()
-            self._locks.append(FileLock(own).acquire(timeout=LOCK_TIMEOUT))
+            self._locks.append(FileLock(lock).acquire(timeout=LOCK_TIMEOUT))
         except Timeout as error:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
@@ -151,13 +167,15 @@ class Records:
             return False
         return True
 
+    def close(self) -> None:
+        """Release the locks."""
+        for lock in self._locks:
+            lock.lock.release()
+        self._locks.clear()
+
     def path(self, config: str) -> Path:
-        """Return the file this writer appends to. Raises RulerError for a path as a name."""
-        if not re.fullmatch(r"(?!\.)[\w.-]{1,200}", config):
-            raise RulerError(
-                f"{config!r} cannot be the name of a configuration: get the release again."
-            )
-        return self.folder / ".".join(filter(None, (config, self._suffix, "jsonl")))
+        """Return the file of a configuration that this writer appends to."""
+        return self.folder / f"{config}{self._suffix}.jsonl"
 
     def files(self, config: str) -> list[Path]:
         """Return every file that holds rows of a configuration, those of all shards too."""
@@ -165,41 +183,28 @@ class Records:
         return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
 
     def read(self, config: str, without_failed: bool = False) -> dict[RowKey, Record]:
-        """Return the records of a configuration by row and sample; an answer replaces a failure."""
-        found: dict[RowKey, Record] = {}
+        """Return the records of a configuration by row and sample; an answer replaces a failure.
+
+        Raises RulerError for a line that no run wrote.
+        """
+        records: dict[RowKey, Record] = {}
         for path in self.files(config):
             for record in read_lines(path):
                 key = record["index"], record.get("sample", 0)
                 failed = record["finish_reason"] == "error"
-                if failed and (without_failed or key in found):
-                    continue
-                found[key] = record
-        return found
-
-    def check(self, configs: Sequence[str]) -> None:
-        """Raise RulerError for a file of these names that no run wrote; nothing is changed."""
-        self.settings()
-        for config in configs:
-            self.path(config)
-            for path in self.files(config):
-                for number, line in lines_of(path):
-                    if not _is_line(line, config):
-                        raise RulerError(
-                            f"'{path}', line {number}, is not a record of a run of {config}: "
-                            "move the file away, or name a new --out."
-                        )
+                if not (failed and (without_failed or key in records)):
+                    records[key] = record
+        return records
 
     def repair(self, config: str, drop_failed: bool) -> None:
         """Drop a half-written line from this writer's file and, if asked, the failed rows."""
         path = self.path(config)
         if not path.is_file():
             return
-        kept = [
-            _line(record)
-            for record in read_lines(path)
-            if not (drop_failed and record["finish_reason"] == "error")
-        ]
-        text = "".join(kept)
+        text = ""
+        for record in read_lines(path):
+            if not (drop_failed and record["finish_reason"] == "error"):
+                text += _line(record)
         if text.encode() != path.read_bytes():
             write_whole(path, text)
 
@@ -208,100 +213,65 @@ class Records:
         with self.path(record["config"]).open("a", encoding="utf-8", newline="\n") as file:
             file.write(_line(record))
 
-    def finish(self, config: str, keys: Iterable[RowKey]) -> bool:
-        """Sort a complete configuration into one file; False if some of these rows are missing."""
+    def finish(self, config: str, keys: Sequence[RowKey]) -> dict[RowKey, Record]:
+        """Return the records of a configuration, sorted into one file if none of `keys` lacks."""
         from filelock import FileLock
 
-        with FileLock(self.folder / ".run.lock"):
-            found = self.read(config)
-            if not found or not set(keys) <= set(found):
-                return False
-            self._write_whole(config, found)
-        return True
-
-    def _write_whole(self, config: str, rows: Mapping[RowKey, Record]) -> None:
-        """Write these rows, sorted, as the configuration's one file, and remove its other files."""
         whole = self.folder / f"{config}.jsonl"
-        text = "".join(_line(rows[key]) for key in sorted(rows))
-        if not whole.is_file() or whole.read_bytes() != text.encode():
-            write_whole(whole, text)
-        for path in self.files(config):
-            if path != whole:
-                path.unlink()
-
-    def close(self) -> None:
-        """Release the locks."""
-        for lock in self._locks:
-            lock.lock.release()
-        self._locks.clear()
+        with FileLock(self.folder / ".run.lock"):
+            records = self.read(config)
+            if records and records.keys() >= set(keys):
+                text = ""
+                for key in sorted(records):
+                    text += _line(records[key])
+                if not whole.is_file() or whole.read_bytes() != text.encode():
+                    write_whole(whole, text)
+                for path in self.files(config):
+                    if path != whole:
+                        path.unlink()
+        return records
 
     def settings(self) -> RunSettings:
         """Return what run.json holds; empty in a new folder. Raises RulerError for another file."""
         path = self.folder / RUN_FILE
         if not path.exists():
             return {}
-        try:
-            settings = json_value(read_bytes(path))
-        except ValueError:
-            settings = None
-        if not _is_run(settings):
-            raise RulerError(f"'{path}' is not a run.json of `ruler run`: name a new --out.")
+        wrong = "not a run.json of `ruler run`"
+        settings = parse_json(read_bytes(path), RunFile, path, "Name a new --out.", 1, wrong)
         return cast(RunSettings, settings)
 
     def record_settings(
-        self, settings: Mapping[str, Any], session: Session, found: Mapping[str, Any] | None = None
+        self,
+        settings: Mapping[str, Any],
+        session: Session,
+        results: Mapping[str, Any] | None = None,
     ) -> None:
         """Check the settings against run.json and write them with this session's facts.
 
-        A session is known by its `started`; writing it again replaces it, and so with what the run
-        has `found`: rows that failed and are run again may change it.
+        A session is known by its `started`; writing it again replaces it. So do `results` of the
+        whole run, which rows that failed and are run again may change.
         """
         from filelock import FileLock
 
         with FileLock(self.folder / ".run.lock"):
             old = self.settings()
             check_settings(old, settings, self.folder)
-            sessions = [
-                other
-                for other in old.get("sessions", [])
-                if (other.get("started"), other.get("shard"))
-                != (session["started"], session["shard"])
-            ]
+            key = session["started"], session["shard"]
+            sessions = []
+            for other in old.get("sessions", []):
+                if (other.get("started"), other.get("shard")) != key:
+                    sessions.append(other)
             sessions.append(session)
             new = {
                 **old,
                 **settings,
-                **(found or {}),
+                **(results or {}),
                 "limit": rows_asked_for(sessions),
                 "rows": {**old.get("rows", {}), **settings.get("rows", {})},
                 "sessions": sessions,
             }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)
-
-    @property
-    def _suffix(self) -> str:
-        return "{}of{}".format(*self.shard) if self.shard else ""
-
-
-def _is_run(settings: Any) -> bool:
-    """Whether a value is what `ruler run` writes into run.json."""
-    if not isinstance(settings, dict) or not isinstance(settings.get("format"), int):
-        return False
-    sessions = settings.get("sessions", [])
-    if not isinstance(settings.get("rows", {}), dict) or not isinstance(sessions, list):
-        return False
-    return all(isinstance(session, dict) for session in sessions)
-
-
-def _is_line(line: bytes, config: str) -> bool:
-    """Whether a line is a record of a configuration, or the part of one that a crash left."""
-    try:
-        record = json_value(line)
-    except ValueError:
-        start = f'{{"config": "{config}"'.encode()[: len(line)]
-        return not line.endswith(b"\n") and line.startswith(start)
-    return _is_record(record) and record.get("config") == config
 
 
 def _line(record: Record) -> str:
@@ -316,33 +286,40 @@ def rows_asked_for(sessions: Iterable[Mapping[str, Any]]) -> int | None:
     They are the first ones of the frozen order; None means all rows. A run that was resumed with
     another --limit was asked for the rows of the largest one.
     """
-    limits = [session.get("limit") for session in sessions]
-    numbers = [limit for limit in limits if limit is not None]
-    return max(numbers) if numbers and len(numbers) == len(limits) else None
+    most = 0
+    for session in sessions:
+        limit = session.get("limit")
+        if limit is None:
+            return None
+        most = max(most, limit)
+    return most or None
 
 
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
     """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
     for name, value in new.items():
         before = old.get(name, value)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            keys = sorted({*value, *before})
-            if name == "rows":  # more configurations may join a run
-                keys = [key for key in value if key in before]
-            changed = next((key for key in keys if before.get(key) != value.get(key)), None)
-            if changed is None:
-                continue
-            name, before, value = f"{name}.{changed}", before.get(changed), value.get(changed)
-        if "unknown" in (before, value):  # the engine does not tell
+        if before == value:
             continue
-        if before != value:
-            ours = name in ("decide.alpha", "decide.rule")  # of the version, not of the command
-            instead = "go on with the version that began it" if ours else "use the old value"
-            then, now = (
-                "none" if one is None else json.dumps(one, ensure_ascii=False)
-                for one in (before, value)
-            )
-            raise RulerError(
-                f"'{folder}' was run with {name} = {then}, not {now}: name a new --out, or "
-                f"{instead}."
-            )
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            for key in sorted({*value, *before}):
+                if name == "rows" and not (key in before and key in value):
+                    continue  # more configurations may join a run
+                _check_setting(f"{name}.{key}", before.get(key), value.get(key), folder)
+        else:
+            _check_setting(name, before, value, folder)
+
+
+def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
+    """Raise RulerError if a setting differs from run.json; "unknown" is what no engine told."""
+    if before == value or "unknown" in (before, value):
+        return
+    if name in ("decide.alpha", "decide.rule"):  # of the version, not of the command
+        instead = "go on with the version that began it"
+    else:
+        instead = "use the old value"
+    old = "none" if before is None else json.dumps(before, ensure_ascii=False)
+    new = "none" if value is None else json.dumps(value, ensure_ascii=False)
+    raise RulerError(
+        f"'{folder}' was run with {name} = {old}, not {new}: name a new --out, or {instead}."
+    )

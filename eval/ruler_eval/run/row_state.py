@@ -42,40 +42,35 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
 
     `limit` is the model's window in tokens, if it is known.
     """
-    record = _record_of_answer(completion, limit, tokenizer)
-    if completion.in_flight is None or completion.tries is None:
-        return record
-    return {**record, "in_flight": completion.in_flight, "tries": completion.tries}
-
-
-def _record_of_answer(completion: Completion, limit: int | None, tokenizer: Any) -> Record:
-    """Return the record without the load under which the answer came."""
     prompt = completion.prompt
-    if completion.error is not None:
-        return _record(prompt, "error", error=completion.error)
     usage = None
     if completion.prompt_tokens is not None and completion.completion_tokens is not None:
         usage = _usage(
             completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
         )
-    why = shortened(completion, limit)
-    if why is not None:
-        return _record(prompt, "does_not_fit", usage=usage, error=why)
     reason = completion.finish_reason
     if reason is None:
         full = (completion.completion_tokens or 0) >= prompt.max_tokens
         reason = "length" if full else "stop"
-    if reason not in ("stop", "length"):
+    if completion.error is not None:
+        record = _record(prompt, "error", error=completion.error)
+    elif (why := shortened(completion, limit)) is not None:
+        record = _record(prompt, "does_not_fit", usage=usage, error=why)
+    elif reason not in ("stop", "length"):
         error = f"finish_reason is '{str(reason)[:100]}'"
-        return _record(prompt, "error", usage=usage, error=error)
-    state = cast(FinishReason, reason)
-    before, answer, ended = split(completion, state)
-    if usage is not None and before:
-        usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
-    if prompt.reasoning_tokens and tokenizer is not None:
-        answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
-        state = "length" if truncated else state
-    return _record(prompt, state, answer, before, usage, thinking_ended=ended)
+        record = _record(prompt, "error", usage=usage, error=error)
+    else:
+        state = cast(FinishReason, reason)
+        before, answer, ended = split(completion, state)
+        if usage is not None and before:
+            usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
+        if prompt.reasoning_tokens and tokenizer is not None:
+            answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
+            state = "length" if truncated else state
+        record = _record(prompt, state, answer, before, usage, thinking_ended=ended)
+    if completion.in_flight is not None and completion.tries is not None:
+        record["in_flight"], record["tries"] = completion.in_flight, completion.tries
+    return record
 
 
 def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:

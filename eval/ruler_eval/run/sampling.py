@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ruler_common.errors import RulerError
 from ruler_eval.run.options import SAMPLERS, RunOptions
 
 MODEL_SAMPLERS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
@@ -48,8 +47,16 @@ class Sampling:
         unset = {} if self.neutral else {"temperature": UNTOLD, "top_p": UNTOLD}
         return {**unset, **self.values}
 
-    def note(self, reasoning: bool) -> str | None:
-        """Return a sentence that says how a reasoning model is sampled; None for other runs."""
+    def note(self, reasoning: bool, repeats: int = 1) -> str | None:
+        """Return a sentence on how a reasoning model, or several samples of a row, are drawn.
+
+        None for other runs.
+        """
+        if self.is_greedy and repeats > 1:
+            return (
+                f"Warning: at temperature 0 the {repeats} samples of a row differ only if the "
+                "engine varies by itself: add --temperature."
+            )
         if not reasoning:
             return None
         if self.is_greedy:
@@ -74,8 +81,10 @@ def choose_sampling(
     `generation_config` returns the model's own defaults, or None if they cannot be read; it is
     called only for a model that reasons.
     """
-    flags = {name: getattr(options, name) for name in SAMPLERS}
-    flags = {name: value for name, value in flags.items() if value is not None}
+    flags = {}
+    for name in SAMPLERS:
+        if getattr(options, name) is not None:
+            flags[name] = getattr(options, name)
     if not options.reasoning.on or flags.get("temperature") == 0:
         return Sampling({"temperature": 0.0, "top_p": 1.0, **flags})
     defaults = generation_config()
@@ -103,10 +112,3 @@ def read_generation_config(model: str, revision: str | None = None) -> dict[str,
         return None
     values: dict[str, Any] = found.to_diff_dict()
     return values if values.get("do_sample") is not False else {}
-
-
-def check_omitted(options: RunOptions) -> None:
-    """Raise RulerError for a name in --omit that is not a sampler."""
-    for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")

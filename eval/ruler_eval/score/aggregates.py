@@ -35,14 +35,23 @@ was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, cast
 
+import numpy as np
+
 from ruler_common.errors import RulerError
-from ruler_common.names import GROUPS, Names, in_tokens, languages_of, length_name
+from ruler_common.names import (
+    EVIDENCE_ALONE,
+    GROUPS,
+    Names,
+    in_tokens,
+    languages_of,
+    length_name,
+)
 from ruler_eval.score import intervals
 from ruler_eval.score.results import (
     Cell,
@@ -54,7 +63,6 @@ from ruler_eval.score.results import (
     RowsByConfig,
     Summary,
     is_alone,
-    lengths_of,
 )
 
 Baseline = Literal["chat", "base"] | float
@@ -120,11 +128,11 @@ def area_weights(tokens: Sequence[int]) -> list[float]:
 
     By the trapezoidal rule: a length weighs half the way between its neighbours. A single one: 1.
     """
-    places = [math.log2(length) for length in tokens]
-    if len(places) == 1:
+    if len(tokens) == 1:
         return [1.0]
-    ends = [*places[:1], *places, *places[-1:]]
-    return [(after - before) / 2 for before, after in zip(ends, ends[2:], strict=False)]
+    places = np.log2(tokens)
+    steps = np.diff(places, prepend=places[:1], append=places[-1:])
+    return list(((steps[:-1] + steps[1:]) / 2).tolist())
 
 
 def effective_length(scores_by_length: Mapping[int, float], threshold: float) -> int | None:
@@ -144,20 +152,6 @@ def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | No
     """
     own = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
     return effective_length(scores_by_length, RELATIVE * own) if own else None
-
-
-def effective_length_interval(
-    intervals_by_length: Mapping[int, Sequence[float]], threshold: float | None
-) -> list[int | None] | None:
-    """Return the effective lengths of the lower and of the upper ends of the 95 % intervals.
-
-    None for an end at which no length reaches the threshold, and without a threshold.
-    """
-    if threshold is None or not intervals_by_length:
-        return None
-    lower = {tokens: bounds[0] for tokens, bounds in intervals_by_length.items()}
-    upper = {tokens: bounds[1] for tokens, bounds in intervals_by_length.items()}
-    return [effective_length(lower, threshold), effective_length(upper, threshold)]
 
 
 def effective_length_name(
@@ -215,26 +209,26 @@ def summary(
 ) -> Summary:
     """Return the aggregates of scored configurations, by tokenizer, languages and group."""
     options = options or SummaryOptions()
-    by_tokenizer: dict[str | None, dict[str, Cell]] = {}
+    by_place: dict[str, dict[str, dict[str, Cell]]] = {}  # cells by tokenizer and languages
     for name, cell in cells.items():
-        by_tokenizer.setdefault(cell["tokenizer"], {})[name] = cell
+        by_languages = by_place.setdefault(cell["tokenizer"] or "unknown", {})
+        by_languages.setdefault(languages_of(cell), {})[name] = cell
     found: Summary = {}
-    for tokenizer, same in by_tokenizer.items():
-        by_languages: dict[str, dict[str, Cell]] = {}
-        for name, cell in same.items():
-            by_languages.setdefault(languages_of(cell), {})[name] = cell
-        pairs = [languages for languages in by_languages if "-" in languages]
-        if len(by_languages) - len(pairs) > 1:
-            by_languages[EVERY_LANGUAGE] = _in_languages(same, EVERY_LANGUAGE)
-        if len(pairs) > 1:
-            by_languages[EVERY_PAIR] = _in_languages(same, EVERY_PAIR)
-        found[tokenizer or "unknown"] = {
-            languages: {
+    for tokenizer, by_languages in by_place.items():
+        for several, is_pair in ((EVERY_LANGUAGE, False), (EVERY_PAIR, True)):
+            together, count = dict[str, Cell](), 0
+            for languages, chosen in by_languages.items():
+                if ("-" in languages) == is_pair and languages not in (EVERY_LANGUAGE, EVERY_PAIR):
+                    together.update(chosen)
+                    count += 1
+            if count > 1:
+                by_languages[several] = together
+        found[tokenizer] = {}
+        for languages, chosen in by_languages.items():
+            found[tokenizer][languages] = {
                 category.name: group(chosen, rows, category, options)
                 for category in categories(names, chosen, options.standard)
             }
-            for languages, chosen in by_languages.items()
-        }
     return found
 
 
@@ -242,10 +236,6 @@ def in_languages(cell: Cell, languages: str) -> bool:
     """Return whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
     pair = languages_of(cell)
     return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
-
-
-def _in_languages(cells: Cells, languages: str) -> dict[str, Cell]:
-    return {name: cell for name, cell in cells.items() if in_languages(cell, languages)}
 
 
 def for_all(by_language: Iterable[str]) -> str:
@@ -279,71 +269,100 @@ def group(
     cells: Cells, rows: RowsByConfig, category: Category, options: SummaryOptions
 ) -> GroupSummary:
     """Return one group's row of a table: its mean at each length and what is made of those."""
-    cells = {name: cell for name, cell in cells.items() if cell["task"] in category.tasks}
-    languages = {languages_of(cell) for cell in cells.values()}
-    controls = _controls(cells)
+    by_length: dict[str, dict[str, Cell]] = {}
+    scored: Counter[str] = Counter()  # cells by length
+    controls: dict[tuple[str, str], float] = {}  # scores at 0k, by task and languages
+    languages = set()
+    for name, cell in sorted(cells.items(), key=lambda item: item[1]["max_length"]):
+        if cell["task"] in category.tasks:
+            by_length.setdefault(cell["length"], {})[name] = cell
+            scored[cell["length"]] += cell["score"] is not None
+            languages.add(languages_of(cell))
+            if is_alone(cell) and cell["score"] is not None:
+                controls[cell["task"], languages_of(cell)] = cell["score"]
     lengths: dict[str, LengthMean] = {}
-    whole: list[str] = []  # lengths at which every task was scored
-    for length in lengths_of(cells.values()):
-        here = {name: cell for name, cell in cells.items() if cell["length"] == length}
-        scored = [cell for cell in here.values() if cell["score"] is not None]
-        tasks = {cell["task"] for cell in scored}
-        score, strict, interval = combine(here, rows)
-        tokens = max(cell["max_length"] for cell in here.values())
-        lengths[length] = {
-            "tokens": tokens,
-            "score": score,
-            "strict": strict,
-            "interval": interval if options.intervals else None,
-            "tasks": len(tasks),
-            "lacking": [task for task in category.tasks if task not in tasks],
-        }
-        if (relative := _mean_relative(scored, controls)) is not None:
-            lengths[length]["relative_to_0k"] = relative
-        if tokens and len(scored) == len(category.tasks) * len(languages):
-            whole.append(length)
-    scores: dict[int, float] = {}
-    bounds: dict[int, Interval] = {}
-    for length in whole:
-        mean = lengths[length]
-        if mean["score"] is not None:
+    displayed: dict[int, str] = {}  # names of lengths by tokens
+    whole: dict[str, Cells] = {}  # lengths at which every task was scored in every language
+    scores, lower, upper = dict[int, float](), dict[int, float](), dict[int, float]()
+    for length, here in by_length.items():
+        mean = lengths[length] = _length_mean(here, rows, category, controls, options)
+        displayed[mean["tokens"]] = length
+        is_whole = scored[length] == len(category.tasks) * len(languages)
+        if mean["score"] is not None and mean["tokens"] and is_whole:
+            whole[length] = here
             scores[mean["tokens"]] = mean["score"]
-        if mean["interval"] is not None:
-            bounds[mean["tokens"]] = mean["interval"]
-    displayed = {mean["tokens"]: name for name, mean in lengths.items()}
+            if mean["interval"] is not None:
+                lower[mean["tokens"]], upper[mean["tokens"]] = mean["interval"]
     threshold = category.threshold(options.baseline)
-    of_area = area_weights([lengths[length]["tokens"] for length in whole])
+    ends = None
+    if threshold is not None and lower:
+        ends = [effective_length(lower, threshold), effective_length(upper, threshold)]
+    n = len(whole)
     return {
         "tasks": len(category.tasks),
         "lengths": lengths,
-        "average": _over_lengths(cells, rows, whole, [1] * len(whole), options),
-        "weighted_inc": _over_lengths(cells, rows, whole, weights(len(whole), "inc"), options),
-        "weighted_dec": _over_lengths(cells, rows, whole, weights(len(whole), "dec"), options),
-        "area": _over_lengths(cells, rows, whole, of_area, options),
+        "average": _over_lengths(whole, rows, [1] * n, options),
+        "weighted_inc": _over_lengths(whole, rows, weights(n, "inc"), options),
+        "weighted_dec": _over_lengths(whole, rows, weights(n, "dec"), options),
+        "area": _over_lengths(whole, rows, area_weights([*scores]), options),
         "threshold": threshold,
         "effective_length": None if threshold is None else effective_length(scores, threshold),
-        "effective_length_interval": effective_length_interval(bounds, threshold),
+        "effective_length_interval": ends,
         "effective_length_name": effective_length_name(
             scores, threshold, options.claimed, displayed
         ),
         "relative_effective_length": relative_effective_length(scores),
-        "losses": _losses(cells, rows, lengths, options),
+        "losses": _losses(by_length, rows, options),
     }
 
 
-def _over_lengths(
+def _length_mean(
     cells: Cells,
     rows: RowsByConfig,
-    lengths: Sequence[str],
-    weighting: Sequence[float],
+    category: Category,
+    controls: Mapping[tuple[str, str], float],
+    options: SummaryOptions,
+) -> LengthMean:
+    """Return the mean over the cells of one length; `controls` are their tasks' scores at 0k."""
+    tasks, tokens = set(), 0
+    total = total_of_controls = 0.0
+    has_controls = True
+    for cell in cells.values():
+        tokens = max(tokens, cell["max_length"])
+        if cell["score"] is None:
+            continue
+        tasks.add(cell["task"])
+        control = controls.get((cell["task"], languages_of(cell)))
+        has_controls = has_controls and control is not None and not is_alone(cell)
+        total += cell["score"]
+        total_of_controls += control or 0
+    score, strict, interval = combine(cells, rows)
+    mean: LengthMean = {
+        "tokens": tokens,
+        "score": score,
+        "strict": strict,
+        "interval": interval if options.intervals else None,
+        "tasks": len(tasks),
+        "lacking": [task for task in category.tasks if task not in tasks],
+    }
+    if has_controls and total_of_controls:
+        mean["relative_to_0k"] = 100 * total / total_of_controls
+    return mean
+
+
+def _over_lengths(
+    by_length: Mapping[str, Cells],
+    rows: RowsByConfig,
+    length_weights: Sequence[float],
     options: SummaryOptions,
 ) -> Mean:
     """Return the weighted mean over lengths of the mean over tasks, with its interval."""
-    shares = {}
-    for name, cell in cells.items():
-        if cell["length"] in lengths:
-            shares[name] = weighting[lengths.index(cell["length"])]
-    score, _, interval = combine({name: cells[name] for name in shares}, rows, shares)
+    cells: dict[str, Cell] = {}
+    shares: dict[str, float] = {}
+    for here, weight in zip(by_length.values(), length_weights, strict=True):
+        cells |= here
+        shares |= dict.fromkeys(here, weight)
+    score, _, interval = combine(cells, rows, shares)
     return {"score": score, "interval": interval if options.intervals else None}
 
 
@@ -354,62 +373,35 @@ def combine(
 
     Cells of a task share rows by index. All three are None if no cell has a score.
     """
-    shares: dict[str, float] = {}
+    values: dict[str, Mapping[int, float]] = {}
     total = score = strict = 0.0
     for name, cell in cells.items():
         if cell["score"] is not None and cell["strict"] is not None:
-            share = 1.0 if weighting is None else float(weighting[name])
-            shares[name] = share
+            share = 1.0 if weighting is None else weighting[name]
+            values[name] = rows.scores[name]
             total += share
             score += share * cell["score"]
             strict += share * cell["strict"]
     if not total:
         return None, None, None
-    values = {name: rows.scores[name] for name in shares}
-    strata = intervals.units(values, cells, shares, rows.documents)
-    return score / total, strict / total, intervals.percent(*strata)
-
-
-def _controls(cells: Cells) -> dict[tuple[str, str], float]:
-    """Return the scores at `0k` by task and languages."""
-    found = {}
-    for cell in cells.values():
-        if is_alone(cell) and cell["score"] is not None:
-            found[cell["task"], languages_of(cell)] = cell["score"]
-    return found
-
-
-def _mean_relative(
-    scored: Sequence[Cell], controls: Mapping[tuple[str, str], float]
-) -> float | None:
-    """Return the mean score of cells in percent of the mean of their tasks at `0k`.
-
-    None if one of them was not scored there.
-    """
-    total = total_of_controls = 0.0
-    for cell in scored:
-        control = controls.get((cell["task"], languages_of(cell)))
-        if is_alone(cell) or control is None or cell["score"] is None:
-            return None
-        total += cell["score"]
-        total_of_controls += control
-    return 100 * total / total_of_controls if total_of_controls else None
+    strata = intervals.strata_of(values, cells, weighting, rows.documents)
+    return score / total, strict / total, intervals.percent(strata)
 
 
 # ---- Losses ----------------------------------------------------------------------------------
 
 
 def _losses(
-    cells: Cells, rows: RowsByConfig, lengths: Mapping[str, LengthMean], options: SummaryOptions
+    by_length: Mapping[str, Cells], rows: RowsByConfig, options: SummaryOptions
 ) -> list[LengthLoss]:
     """Return the loss from the shortest length to each longer one; `0k` is not a length."""
-    names = [name for name, mean in lengths.items() if mean["tokens"]]
-    found = []
+    names = [length for length in by_length if length != EVIDENCE_ALONE]
+    losses = []
     for longer in names[1:]:
-        loss = length_loss(cells, rows, names[0], longer)
+        loss = length_loss({**by_length[names[0]], **by_length[longer]}, rows, names[0], longer)
         if loss is not None:
-            found.append(loss if options.intervals else {**loss, "interval": None})
-    return found
+            losses.append(loss if options.intervals else {**loss, "interval": None})
+    return losses
 
 
 def length_loss(cells: Cells, rows: RowsByConfig, shorter: str, longer: str) -> LengthLoss | None:
@@ -422,6 +414,7 @@ def length_loss(cells: Cells, rows: RowsByConfig, shorter: str, longer: str) -> 
         if cell["length"] == shorter:
             partners[cell["task"], languages_of(cell)] = name
     differences: dict[str, dict[int, float]] = {}
+    pairs, tasks = 0, set()
     for name, cell in cells.items():
         partner = partners.get((cell["task"], languages_of(cell)))
         if cell["length"] != longer or partner is None:
@@ -430,16 +423,17 @@ def length_loss(cells: Cells, rows: RowsByConfig, shorter: str, longer: str) -> 
         paired = {index: after[index] - before[index] for index in after if index in before}
         if paired:
             differences[name] = paired
+            pairs += len(paired)
+            tasks.add(cell["task"])
     if not differences:
         return None
-    strata = intervals.units(differences, cells, None, rows.documents)
-    found = intervals.paired_mean(*strata)
+    found = intervals.paired_mean(intervals.strata_of(differences, cells, None, rows.documents))
     low, high = intervals.paired_interval(found)
     return {
         "shorter": shorter,
         "longer": longer,
         "difference": 100 * found.mean,
         "interval": [100 * low, 100 * high],
-        "rows": sum(len(paired) for paired in differences.values()),
-        "tasks": len({cells[name]["task"] for name in differences}),
+        "rows": pairs,
+        "tasks": len(tasks),
     }

@@ -1,6 +1,6 @@
-"""Name the configurations of prediction files, by what a file says and what the caller adds.
+"""Name the configurations of other tools' files, by what a file says and what the caller adds.
 
-    naming = Naming(names=Names.of("ruler"))
+    naming = Naming(names=Names.standard("ruler"))
     naming.config_name("vt", 4096, Path("4096/pred/vt.jsonl"))          # "vt_4k"
     naming.config_name("vt", 128000, Path("samples_vt.jsonl"))          # "vt_128000"
 
@@ -19,72 +19,13 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
-    GROUPS,
-    TASKS,
     Config,
     Names,
     check_name,
-    languages_of,
     length_name,
     parse_length,
 )
-
-ABLATION = "niah_single_nonone"
-"""The task of ONERULER's Figure 14, which belongs to none of its groups."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredConfig:
-    """The configuration of scored rows."""
-
-    dataset: str
-    task: str
-    length: str  # a name (`4k`) or a number of tokens (`10000`)
-    max_length: int  # tokens
-    tokenizer: str | None  # the one that the rows were fitted with; None if unknown
-    language: str  # of the text
-    instruction_language: str
-
-    @property
-    def languages(self) -> str:
-        """`pl`, or `en-ko` if the languages of text and instruction differ."""
-        return languages_of(vars(self))
-
-
-def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
-    """Read a configuration name, whose length may also be a number of tokens.
-
-    Args:
-        names: the names of the data set.
-        name: the configuration name.
-        of_release: whether the rows are those of a release. In files of other tools a name without
-            a tokenizer does not mean the default tokenizer: it is unknown.
-
-    Raises:
-        RulerError: for a name that is not a configuration.
-    """
-    tasks = "|".join(map(re.escape, names.tasks))
-    match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
-    if match and names.dataset == "ruler" and _is_length(match["tokens"], names.dataset):
-        match = None  # a length such as 4096, which has a name (4k)
-    config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
-    facts = {**vars(config), "max_length": config.max_length}
-    if match:
-        facts |= {"length": match["tokens"], "max_length": int(match["tokens"])}
-    if not of_release and config.tokenizer == DEFAULT_TOKENIZER:
-        facts["tokenizer"] = None
-    return ScoredConfig(**facts)
-
-
-def dataset_of(name: str) -> str:
-    """Return the data set of a configuration name, "ruler" or "oneruler".
-
-    The names of ONERULER have a language: `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are
-    ONERULER's, `vt_4k_qwen2.5` is RULER's.
-    """
-    match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
-    tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}
-    return "oneruler" if match and match[1] in tasks else "ruler"
+from ruler_eval.prediction import ABLATION, is_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +35,7 @@ class Naming:
     The fields are the options --length, --tokenizer and --config of `ruler score`.
     """
 
-    names: Names = field(default_factory=lambda: Names.of("ruler"))
+    names: Names = field(default_factory=lambda: Names.standard("ruler"))
     length: str | None = None
     tokenizer: str | None = None
     config: str | None = None
@@ -184,14 +125,7 @@ def tokens_name(tokens: int, dataset: str) -> str:
         name = length_name(tokens, dataset)
     except RulerError:
         return str(tokens)
-    return name if _is_length(name, dataset) else str(tokens)
-
-
-def _is_length(name: str, dataset: str) -> bool:
-    try:
-        return parse_length(name, dataset) >= 0
-    except RulerError:
-        return False
+    return name if is_length(name, dataset) else str(tokens)
 
 
 def config_at_end(names: Names, text: str) -> str | None:

@@ -19,7 +19,7 @@ from ruler_common.extras import missing
 from ruler_common.files import check_type
 from ruler_common.text import one_line
 from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
-from ruler_eval.score.run_facts import RunFacts, check_times
+from ruler_eval.score.own_run import RunFacts, check_times
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

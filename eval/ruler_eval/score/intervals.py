@@ -1,7 +1,8 @@
 """Intervals and p values: of scores, and of the paired differences of two models.
 
-    interval([np.array([1, 1, 0.4, …])])                    # 95 % interval of a cell's mean, 0 … 1
-    paired_interval(paired_mean([np.array([0, 1, 0, -1])])) # of a mean difference, −1 … 1
+    rows = Stratum.from_rows(np.array([1, 1, 0.4, …]))
+    interval([rows])                                # 95 % interval of a cell's mean, 0 … 1
+    paired_interval(paired_mean([differences]))     # of a mean difference, −1 … 1
     mcnemar(6, 0)                                           # 0.03125: 2 of 64 ways
     signed_p(np.array([0.2, 0.2, -0.1, 0.0]))               # partial credit
 
@@ -15,7 +16,7 @@ observed of it. Means over cells are stratified: each cell's variance by its squ
 the effective number of rows of the weights is Kish's.
 
 Rows with the same index ask the same thing at every length and in every language, so they are not
-independent: `units` averages them first, also if some are missing (taken as independent,
+independent: `strata_of` averages them first, also if some are missing (taken as independent,
 six lengths of 200 rows of which one each lacks are covered in 62 % where rows mostly agree over
 lengths). Rows that ask about one document are a cluster: `moments`
 counts them as fewer by the design effect.
@@ -74,6 +75,33 @@ _MAX_UNITS = 2520
 _ROUNDING = 1e-6
 
 
+class Stratum(NamedTuple):
+    """The rows of a task, which are independent of those of other strata.
+
+    If not all rows are in each of the task's cells, they count differently: by linearisation a row
+    pulls at the mean of cells by its deviation from each cell's own mean, over that cell's rows.
+    """
+
+    values: np.ndarray
+    """Each row's score or difference: its average over the cells that have it."""
+    weight: float
+    mean: float
+    pulls: np.ndarray
+    """How far each row pulls from the mean; on average 0."""
+    rows: float
+    """How many rows that count alike are worth them."""
+    clusters: np.ndarray | None
+    """A label for each row, which rows that share a document have in common; None without any."""
+
+    @classmethod
+    def from_rows(
+        cls, values: np.ndarray, weight: float = 1.0, clusters: np.ndarray | None = None
+    ) -> Stratum:
+        """Return the stratum of rows that count alike."""
+        mean = float(values.mean()) if len(values) else 0.0
+        return cls(values, weight, mean, values - mean, len(values), clusters)
+
+
 class Moments(NamedTuple):
     """A mean of strata, the squared standard error of it, and its number of independent rows."""
 
@@ -82,59 +110,23 @@ class Moments(NamedTuple):
     rows: float
 
 
-class Uneven(NamedTuple):
-    """A stratum whose rows count differently, as not all of them are in each of its cells.
-
-    Its mean, how far each row pulls from it (on average 0), and how many rows alike are worth them.
-    """
-
-    mean: float
-    pulls: np.ndarray
-    rows: float
-
-
-class Units(NamedTuple):
-    """Independent strata: their row scores, their weights, and which of their rows are a cluster.
-
-    The labels of a stratum's clusters are by row; None where every row is one. `uneven` is None
-    where every row counts alike.
-    """
-
-    strata: list[np.ndarray]
-    weights: list[float]
-    clusters: list[np.ndarray | None]
-    uneven: list[Uneven | None]
-
-
-def moments(
-    strata: Sequence[np.ndarray],
-    weights: Sequence[float] | None = None,
-    clusters: Sequence[np.ndarray | None] | None = None,
-    uneven: Sequence[Uneven | None] | None = None,
-) -> Moments:
+def moments(strata: Sequence[Stratum]) -> Moments:
     """Return the weighted mean of the strata's means.
 
     The rows are Kish's, by the design effect fewer.
     """
-    shares = np.ones(len(strata)) if weights is None else np.asarray(weights, dtype=float)
-    shares = shares / shares.sum()
-    means = [float(np.mean(values)) for values in strata]
-    parts = [
-        found or Uneven(mean, values - mean, len(values))
-        for values, mean, found in zip(strata, means, uneven or [None] * len(means), strict=True)
-    ]
-    sizes = np.array([len(values) for values in strata], dtype=float)
-    squares = np.array([np.square(part.pulls).sum() for part in parts])
-    errors = shares**2 * squares / (sizes * np.maximum(sizes - 1, 1))
-    rows = shares**2 / [part.rows for part in parts]
-    if clusters is not None:
-        designs = [
-            1.0 if labels is None else design_effect(part.pulls, labels)
-            for part, labels in zip(parts, clusters, strict=True)
-        ]
-        errors, rows = errors * designs, rows * designs
-    mean = float(shares @ [part.mean for part in parts])
-    return Moments(mean, float(errors.sum()), 1 / float(rows.sum()))
+    total = mean = error2 = inverse_rows = 0.0
+    for stratum in strata:
+        weight, n = stratum.weight, len(stratum.values)
+        design = 1.0
+        if stratum.clusters is not None:
+            design = design_effect(stratum.pulls, stratum.clusters)
+        total += weight
+        mean += weight * stratum.mean
+        squares = float(stratum.pulls @ stratum.pulls)
+        error2 += weight**2 * design * squares / (n * max(n - 1, 1))
+        inverse_rows += weight**2 * design / stratum.rows
+    return Moments(mean / total, error2 / total**2, total**2 / inverse_rows)
 
 
 def design_effect(values: np.ndarray, clusters: np.ndarray) -> float:
@@ -159,26 +151,21 @@ def design_effect(values: np.ndarray, clusters: np.ndarray) -> float:
     return max(1.0, found) * few
 
 
-def interval(
-    strata: Sequence[np.ndarray],
-    weights: Sequence[float] | None = None,
-    clusters: Sequence[np.ndarray | None] | None = None,
-    uneven: Sequence[Uneven | None] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-) -> tuple[float, float] | None:
-    """Return the interval of the weighted mean of the strata's means; scores and bounds are 0 … 1.
+def interval(strata: Sequence[Stratum]) -> tuple[float, float] | None:
+    """Return the interval of the weighted mean of the strata; scores and bounds are 0 … 1.
 
-    `strata` holds each independent cell's row scores; `weights` default to equal, `clusters` to
-    rows that share nothing, `uneven` to rows that count alike. None without rows.
+    None without rows.
     """
-    if not strata or any(len(values) == 0 for values in strata):
+    if not strata:
         return None
-    found = moments(strata, weights, clusters, uneven)
-    mean, rows = min(max(found.mean, 0.0), 1.0), found.rows
-    observed = rows * max(rows - 1, 0) * found.error2
+    for stratum in strata:
+        if not len(stratum.values):
+            return None
+    estimate = moments(strata)
+    mean, rows = min(max(estimate.mean, 0.0), 1.0), estimate.rows
+    observed = rows * max(rows - 1, 0) * estimate.error2
     dispersion = (observed + PRIOR) / (rows * mean * (1 - mean) + PRIOR)
-    return clopper_pearson(mean, rows / dispersion, confidence)
+    return clopper_pearson(mean, rows / dispersion)
 
 
 def clopper_pearson(
@@ -194,65 +181,72 @@ def clopper_pearson(
     return low, high
 
 
-def percent(
-    strata: Sequence[np.ndarray],
-    weights: Sequence[float] | None = None,
-    clusters: Sequence[np.ndarray | None] | None = None,
-    uneven: Sequence[Uneven | None] | None = None,
-) -> list[float] | None:
+def percent(strata: Sequence[Stratum]) -> list[float] | None:
     """Return the interval as a results.json has it: [low, high], 0 … 100."""
-    bounds = interval(strata, weights, clusters, uneven)
-    return [100 * bound for bound in bounds] if bounds else None
+    bounds = interval(strata)
+    return None if bounds is None else [100 * bounds[0], 100 * bounds[1]]
 
 
-def units(
+def strata_of(
     values: Mapping[str, Mapping[int, float]],
     cells: Mapping[str, Cell],
     weights: Mapping[str, float] | None = None,
     documents: Mapping[str, Mapping[int, str]] | None = None,
-) -> Units:
-    """Return independent strata of a weighted mean over configurations, for `moments`.
+) -> list[Stratum]:
+    """Return the strata of a weighted mean over configurations, one for each task.
 
-    `values` maps each to {index: score or difference}, `cells` are theirs, `weights` default to
-    equal; `documents` are those of rows, for configurations whose rows share some.
-    Configurations of one task become one stratum of row averages.
+    Args:
+        values: the scores or differences of each configuration's rows, by index.
+        cells: the cells of the configurations.
+        weights: the weights of the configurations; by default they are equal.
+        documents: the documents of rows, for configurations whose rows share some.
     """
+    weights = weights or dict.fromkeys(values, 1.0)
     tasks: dict[str, list[str]] = {}
     for name, rows in values.items():
-        share = 1.0 if weights is None else weights[name]
-        if rows and share:
+        if rows and weights[name]:
             tasks.setdefault(cells[name]["task"], []).append(name)
-    found = Units([], [], [], [])
+    strata = []
     for names in tasks.values():
-        order = sorted({index for name in names for index in values[name]})
-        shares = np.array([1.0 if weights is None else weights[name] for name in names])
-        table = np.array([[values[n].get(i, np.nan) for i in order] for n in names], dtype=float)
-        averages, uneven = _averaged(table, shares / shares.sum())
-        found.strata.append(averages)
-        found.weights.append(float(shares.sum()))
-        found.uneven.append(uneven)
-        shared: dict[int, str] = {}
+        first = values[names[0]]
+        order, shares, columns, shared = list(first), [], [], dict[int, str]()
+        has_gaps = False
         for name in names:
+            shares.append(weights[name])
             shared.update((documents or {}).get(name, {}))
-        clusters = np.array([shared[i] for i in order]) if shared.keys() >= {*order} else None
-        found.clusters.append(clusters)
-    return found
+            columns.append(list(values[name].values()))
+            has_gaps = has_gaps or list(values[name]) != order
+        weight = float(sum(shares))
+        if has_gaps:
+            order = sorted(set().union(*(values[name] for name in names)))
+            columns = [[values[name].get(index, np.nan) for index in order] for name in names]
+        clusters = None
+        if shared and shared.keys() >= set(order):
+            clusters = np.array([shared[index] for index in order])
+        table, portions = np.array(columns, dtype=float), np.array(shares) / weight
+        if has_gaps:
+            strata.append(_uneven_stratum(table, portions, weight, clusters))
+        else:
+            strata.append(Stratum.from_rows(portions @ table, weight, clusters))
+    return strata
 
 
-def _averaged(table: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, Uneven | None]:
-    """Every row's average over the cells that have it, and how it counts if some lack it.
+def _uneven_stratum(
+    table: np.ndarray, portions: np.ndarray, weight: float, clusters: np.ndarray | None
+) -> Stratum:
+    """Return the stratum of a table with a row for each cell, NaN for rows that the cell lacks.
 
-    Rows of the table are cells, NaN where one lacks; `shares` sum to 1. By linearisation: a row
-    pulls at the mean of cells by its deviation from each cell's own mean, over that cell's rows.
+    `portions` are the weights of the cells; they sum to 1.
     """
-    there = ~np.isnan(table)
-    if there.all():
-        return shares @ table, None
-    held = np.where(there, table, 0.0)
-    each = shares / there.sum(axis=1)  # what a row weighs in the mean of each cell
-    means, weights = held.sum(axis=1) / there.sum(axis=1), each @ there
-    pulls = len(weights) * (each @ np.where(there, held - means[:, None], 0.0))
-    return each @ held / weights, Uneven(float(shares @ means), pulls, 1 / float(weights @ weights))
+    is_in = ~np.isnan(table)
+    scores = np.where(is_in, table, 0.0)
+    counts = is_in.sum(axis=1)
+    row_weights = portions / counts  # what a row weighs in the mean of each cell
+    means, totals = scores.sum(axis=1) / counts, row_weights @ is_in
+    pulls = len(totals) * (row_weights @ np.where(is_in, scores - means[:, None], 0.0))
+    rows = 1 / float(totals @ totals)
+    values = row_weights @ scores / totals
+    return Stratum(values, weight, float(portions @ means), pulls, rows, clusters)
 
 
 class PairedMean(NamedTuple):
@@ -270,15 +264,10 @@ class PairedMean(NamedTuple):
     largest: float
 
 
-def paired_mean(
-    strata: Sequence[np.ndarray],
-    weights: Sequence[float] | None = None,
-    clusters: Sequence[np.ndarray | None] | None = None,
-    uneven: Sequence[Uneven | None] | None = None,
-) -> PairedMean:
-    """Return the weighted mean of independent strata of differences; see Units."""
-    mean, error2, rows = moments(strata, weights, clusters, uneven)
-    every = np.concatenate(strata)
+def paired_mean(strata: Sequence[Stratum]) -> PairedMean:
+    """Return the weighted mean of independent strata of differences."""
+    mean, error2, rows = moments(strata)
+    every = np.concatenate([stratum.values for stratum in strata])
     differ = int((abs(every) > NO_SPREAD).sum())
     size2 = (float(every @ every) + _DOUBT) / (differ + _DOUBT)
     return PairedMean(mean, error2**0.5, rows, size2**0.5, float(every.min()), float(every.max()))
@@ -345,7 +334,7 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
 def signed_p(differences: np.ndarray) -> float | None:
     """Return the two-sided p of paired differences; None if they are multiples of no unit."""
-    units = _units(np.unique(abs(differences)))
+    units = _smallest_units(np.unique(abs(differences)))
     if units is None:
         return None
     whole = np.rint(differences * units).astype(int)
@@ -363,7 +352,7 @@ def signed_p(differences: np.ndarray) -> float | None:
     return min(1.0, max(p, 2.0 ** (1 - _ADDED - np.count_nonzero(whole))))
 
 
-def _units(sizes: np.ndarray) -> int | None:
+def _smallest_units(sizes: np.ndarray) -> int | None:
     """Return the smallest number of units in a whole row's score that makes all sizes multiples."""
     for units in range(1, _MAX_UNITS + 1):
         if (abs(sizes * units - np.rint(sizes * units)) < _ROUNDING).all():
@@ -377,4 +366,4 @@ def holm(p_values: Sequence[float]) -> list[float]:
     scaled = np.array(p_values)[order] * np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(1, np.maximum.accumulate(scaled))
-    return [float(p) for p in adjusted]
+    return list(adjusted.tolist())

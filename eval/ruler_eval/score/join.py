@@ -1,8 +1,8 @@
 """Join predictions to rows by configuration and index, and reject those of other rows.
 
-    for joined in join_predictions(predictions, release).values():
-        for row, prediction in joined.rows():
-            …
+    for config in join_predictions(predictions, release, rules).values():
+        for joined in config.rows():
+            joined.row["index"], joined.prediction, joined.results[0].score
 
 Scoring, the kinds of errors, the page and `ruler show` all read answers through this join.
 """
@@ -11,21 +11,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import NamedTuple
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Names
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.prediction import Prediction
-from ruler_eval.score.config_naming import ScoredConfig, read_name
+from ruler_eval.prediction import Prediction, ScoredConfig, read_name
+from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import Proof
-from ruler_eval.score.run_facts import RunFacts
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
 _SHOWN = 4  # configurations named in a message
+
+
+class JoinedRow(NamedTuple):
+    """A row, what a run answered to it, and what the answers score."""
+
+    row: PartialRow
+    samples: Sequence[Prediction]
+    """The answers; empty if the row is missing."""
+    results: Sequence[RowScore]
+    """The score of each answer, or that of a missing row."""
+    task: str
+    """The task whose scoring rule applies."""
+    language: str | None
+    """The language of the instruction, for ONERULER's rules; None in RULER."""
+    rules: ScoringRules
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """The first answer."""
+        return self.samples[0] if self.samples else None
+
+
+def join_row(
+    row: PartialRow,
+    samples: Sequence[Prediction],
+    task: str,
+    language: str | None,
+    rules: ScoringRules,
+) -> JoinedRow:
+    """Score the answers to a row. Raises RulerError for an answer that belongs to another row."""
+    results = []
+    for sample in samples:
+        same_outputs = sample.outputs in (None, tuple(row["outputs"]))
+        same_question = not sample.question or row.get("question") in (None, sample.question)
+        if not same_outputs or not same_question:
+            what = "question differs" if same_outputs else "references differ"
+            raise RulerError(
+                f"'{sample.where}' answers a row {row['index']} that is not the release's (its "
+                f"{what}): leave --dataset out to score it by its own references."
+            )
+        results.append(row_score(row, sample, task, language, rules))
+    if not results:
+        results.append(row_score(row, None, task, language, rules))
+    return JoinedRow(row, samples, results, task, language, rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +80,13 @@ class JoinedConfig:
     config: ScoredConfig
     task: str
     """The task whose scoring rule applies."""
+    language: str | None
+    """The language of the instruction, for ONERULER's rules; None in RULER."""
+    rules: ScoringRules
     release: Release | None
-    answers: Mapping[int, Prediction]
-    """The answer that is scored, by row index. If a row has several, it is the first that did not
-    fail; with several samples (`ruler run --repeats`) it is the first sample."""
     samples: Mapping[int, Sequence[Prediction]]
-    """All samples of each row that has any, by row index."""
+    """All samples of each row that has any, by row index; the first is shown. If a row has several
+    answers that are not samples (`ruler run --repeats`), the first that did not fail counts."""
     repeats: int
     """The number of samples requested for each row."""
     duplicated: int
@@ -53,19 +98,17 @@ class JoinedConfig:
     notes: Sequence[str]
 
     @property
-    def language(self) -> str | None:
-        """The language of the instruction, for ONERULER's rules; None in RULER."""
-        return self.config.instruction_language if self.config.dataset == "oneruler" else None
+    def answers(self) -> dict[int, Prediction]:
+        """The first sample of each row that has any, by row index."""
+        return {index: samples[0] for index, samples in self.samples.items()}
 
-    @property
-    def rows_available(self) -> int:
-        """The number of rows of the configuration, whether or not the run was to answer them."""
-        return self.release.size(self.name) if self.release else len(self.answers)
+    def join(self, row: PartialRow) -> JoinedRow:
+        """Score the answers to a row. Raises RulerError for an answer to another row."""
+        samples = self.samples.get(int(row["index"]), ())
+        return join_row(row, samples, self.task, self.language, self.rules)
 
-    def rows(
-        self, columns: Sequence[str] = COLUMNS
-    ) -> Iterator[tuple[PartialRow, Prediction | None]]:
-        """Yield the rows that the run was to answer, each with its answer, in the file's order.
+    def rows(self, columns: Sequence[str] = COLUMNS) -> Iterator[JoinedRow]:
+        """Yield the rows that the run was to answer, each with its answers, in the file's order.
 
         Without a release, a row has only the columns that the prediction files have.
 
@@ -73,42 +116,32 @@ class JoinedConfig:
             RulerError: for an answer that belongs to another row.
         """
         if self.release is None:
-            for index, answer in sorted(self.answers.items()):
+            for index, samples in sorted(self.samples.items()):
+                answer = samples[0]
                 if not answer.outputs:
                     raise RulerError(
                         f"'{answer.where}' holds no references: name the release with --dataset, "
                         "or the folder of the reference code's data with --references."
                     )
                 outputs = list(answer.outputs)
-                yield {"index": index, "outputs": outputs, "question": answer.question}, answer
+                yield self.join({"index": index, "outputs": outputs, "question": answer.question})
             return
         for row in self.release.rows(self.name, columns):
-            index = int(row["index"])
-            for sample in self.samples.get(index, ()):
-                check_references(row, sample)
-            scored_answer = self.answers.get(index)
-            if scored_answer is not None or self.asked is None or index in self.asked:
-                yield row, scored_answer
+            if self.asked is None or row["index"] in self.asked or row["index"] in self.samples:
+                yield self.join(row)
 
 
-def check_references(row: PartialRow, answer: Prediction | None) -> None:
-    """Raise RulerError if the references or question stored with an answer are not the row's."""
-    if answer is None:
-        return
-    same_outputs = answer.outputs in (None, tuple(row["outputs"]))
-    same_question = not answer.question or row.get("question") in (None, answer.question)
-    if not same_outputs or not same_question:
-        what = "question differs" if same_outputs else "references differ"
-        raise RulerError(
-            f"'{answer.where}' answers a row {row['index']} that is not the release's (its "
-            f"{what}): leave --dataset out to score it by its own references."
-        )
-
-
-def join_predictions(predictions: Predictions, release: Release | None) -> dict[str, JoinedConfig]:
+def join_predictions(
+    predictions: Predictions, release: Release | None, rules: ScoringRules | None = None
+) -> dict[str, JoinedConfig]:
     """Match predictions to the rows of their configurations.
 
     Configurations that the run was to answer are included even if they have no predictions yet.
+
+    Args:
+        predictions: what was read.
+        release: the release whose rows they answer; None if they have their own references.
+        rules: the rules by which rows are scored.
 
     Returns:
         The joined configurations by name, in the order of tokenizer, languages, length and task.
@@ -117,55 +150,48 @@ def join_predictions(predictions: Predictions, release: Release | None) -> dict[
         RulerError: for predictions on data, configurations or rows that are not the release's.
     """
     names = release.names if release else predictions.names
+    rules = (rules or ScoringRules()).for_release(release)
     run = predictions.run
-    groups = _by_config(predictions, names)
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions.rows:
+        groups.setdefault(prediction.config, []).append(prediction)
+    for session in run.get("sessions", []):  # configurations without any predictions yet
+        for name in session.get("configs", []):
+            groups.setdefault(name, [])
+    configs = []
+    for name, answers in groups.items():
+        config = read_name(names, name, release is not None)
+        if config.task not in names.tasks:
+            where = f"'{answers[0].where}'" if answers else "The run"
+            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
+        place = (config.max_length, names.tasks.index(config.task))
+        configs.append((config.tokenizer or "", config.languages, place, name, config))
     if release is not None:
-        _check_data(run, release)
-        _check_configurations(groups, release)
-    configs = {name: read_name(names, name, release is not None) for name in groups}
-
-    def sort_key(name: str) -> tuple[str, str, int, int]:
-        config = configs[name]
-        task_number = names.tasks.index(config.task)
-        return config.tokenizer or "", config.languages, config.max_length, task_number
-
+        _check_release(run, groups, release)
+    configs.sort(key=itemgetter(0, 1, 2))
     joined = {}
-    for name in sorted(groups, key=sort_key):
-        config = configs[name]
+    for *_, name, config in configs:
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
-        answers = {index: row_samples[0] for index, row_samples in samples.items()}
-        samples_per_row = [len(row_samples) for row_samples in samples.values()]
+        asked = None
         if release is not None:
-            _check_rows(name, answers, release)
+            order = release.order(name)
+            _check_rows(name, samples, order, release)
+            asked = _rows_asked(name, run, order)
         joined[name] = JoinedConfig(
             name=name,
             config=config,
             task=scoring_task(config.task, config.dataset, release),
+            language=config.instruction_language if config.dataset == "oneruler" else None,
+            rules=rules,
             release=release,
-            answers=answers,
             samples=samples,
-            repeats=max(run.get("repeats", 1), *samples_per_row, 1),
+            repeats=max(run.get("repeats", 1), max(map(len, samples.values()), default=1)),
             duplicated=duplicated,
-            asked=_rows_asked(name, run, release),
-            proof=_proof(name, answers, run, release),
+            asked=asked,
+            proof=_proof(name, samples, run, release),
             notes=notes,
         )
     return joined
-
-
-def _by_config(predictions: Predictions, names: Names) -> dict[str, list[Prediction]]:
-    """Return the predictions by configuration. Raises RulerError if one names a group of tasks."""
-    groups: dict[str, list[Prediction]] = {}
-    for prediction in predictions.rows:
-        groups.setdefault(prediction.config, []).append(prediction)
-    for session in predictions.run.get("sessions", []):  # those without any predictions yet
-        for name in session.get("configs", []):
-            groups.setdefault(name, [])
-    for name, rows in groups.items():
-        if read_name(names, name).task not in names.tasks:
-            where = f"'{rows[0].where}'" if rows else "The run"
-            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
-    return groups
 
 
 def _by_index(
@@ -189,8 +215,8 @@ def _by_index(
         if earlier is None or (earlier.failed and not prediction.failed):
             scored[key] = prediction
     samples: dict[int, list[Prediction]] = {}
-    for prediction in sorted(scored.values(), key=lambda prediction: prediction.sample):
-        samples.setdefault(prediction.index, []).append(prediction)
+    for index, sample in sorted(scored):
+        samples.setdefault(index, []).append(scored[index, sample])
     if not duplicates:
         return samples, 0, []
     if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
@@ -205,24 +231,18 @@ def _by_index(
     return samples, len(duplicates), [note]
 
 
-def _check_data(run: Mapping[str, Any], release: Release) -> None:
-    """Raise RulerError for a run on another data set, or on rows with other digests."""
-    if run.get("dataset", release.dataset) != release.dataset:
-        raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
+def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> None:
+    """Raise RulerError for a run on other data, rows or configurations than the release's."""
+    dataset = run.get("dataset", release.dataset)
+    if dataset != release.dataset:
+        raise RulerError(f"The run is on '{dataset}', the release is '{release.dataset}'.")
     for name, run_digest in run.get("rows", {}).items():
-        if name not in release.configs:
-            continue
-        release_digest = release.rows_sha256(name)
-        if release_digest != run_digest:
+        if name in release.configs and release.rows_sha256(name) != run_digest:
             raise RulerError(
                 f"'{name}' was run on rows with the digest {run_digest[:12]}…, this release's is "
-                f"{release_digest[:12]}…: name the release that was run with --dataset."
+                f"{release.rows_sha256(name)[:12]}…: name the release that was run with --dataset."
             )
-
-
-def _check_configurations(names: Iterable[str], release: Release) -> None:
-    """Raise RulerError for predictions for configurations that the release does not have."""
-    unknown = [name for name in names if name not in release.configs]
+    unknown = [name for name in configs if name not in release.configs]
     if unknown:
         raise RulerError(
             f"There are predictions for {_list(unknown)}, which '{release.source}' does not hold; "
@@ -231,13 +251,18 @@ def _check_configurations(names: Iterable[str], release: Release) -> None:
         )
 
 
-def _check_rows(name: str, answers: Mapping[int, Prediction], release: Release) -> None:
+def _check_rows(
+    name: str,
+    samples: Mapping[int, Sequence[Prediction]],
+    order: Sequence[int],
+    release: Release,
+) -> None:
     """Raise RulerError for predictions for row indices that the configuration does not have."""
-    indices = set(release.order(name))
-    unknown = [answer for index, answer in answers.items() if index not in indices]
+    indices = set(order)
+    unknown = [answers[0] for index, answers in samples.items() if index not in indices]
     if unknown:
         raise RulerError(
-            f"{len(unknown)} of {len(answers)} predictions for '{name}' are for rows that "
+            f"{len(unknown)} of {len(samples)} predictions for '{name}' are for rows that "
             f"'{release.source}' does not have (its '{name}' has {len(indices)} rows, "
             f"{min(indices)} to {max(indices)}; '{unknown[0].where}' is for row "
             f"{unknown[0].index}): they were made on other rows. Name their release with "
@@ -251,28 +276,38 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _rows_asked(name: str, run: RunFacts, release: Release | None) -> frozenset[int] | None:
+def _rows_asked(name: str, run: RunFacts, order: Sequence[int]) -> frozenset[int] | None:
     """Return the indices of the rows that a run was to answer; None for all of them.
 
     `ruler run --limit N` runs the first N rows of the frozen order. A run may have several
     sessions with different limits; the largest counts.
     """
-    sessions = run.get("sessions", [])
-    limits = [session.get("limit") for session in sessions if name in session.get("configs", [])]
-    if release is None or not limits or None in limits:
-        return None
-    return frozenset(release.order(name)[: max(limit for limit in limits if limit is not None)])
+    largest = None
+    for session in run.get("sessions", []):
+        if name in session.get("configs", []):
+            limit = session.get("limit")
+            if limit is None:
+                return None
+            largest = max(limit, largest or 0)
+    return None if largest is None else frozenset(order[:largest])
 
 
 def _proof(
-    name: str, answers: Mapping[int, Prediction], run: RunFacts, release: Release | None
+    name: str,
+    samples: Mapping[int, Sequence[Prediction]],
+    run: RunFacts,
+    release: Release | None,
 ) -> Proof:
     """Return the evidence that a configuration's answers belong to its rows, the weakest of any."""
     if release is not None and name in run.get("rows", {}):
         return "rows"  # _check_data compared the digests
-    if release is None and not any(answer.by_line for answer in answers.values()):
+    are_by_line, are_asked, are_compared = False, True, True
+    for answer, *_ in samples.values():
+        are_by_line = are_by_line or answer.by_line
+        are_asked = are_asked and answer.asked_row
+        are_compared = are_compared and bool(answer.outputs or answer.question)
+    if release is None and not are_by_line:
         return "own"
-    if all(answer.asked_row for answer in answers.values()):
+    if are_asked:
         return "prompt"
-    compared = all(answer.outputs or answer.question for answer in answers.values())
-    return "references" if compared and release is not None else "none"
+    return "references" if are_compared and release is not None else "none"

@@ -70,15 +70,6 @@ class PredictionOptions:
             panel=FILES,
         ),
     ] = None
-    cut: Annotated[
-        str,
-        Option(
-            "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), wrong "
-            "or score.",
-            panel=RULES,
-            choices=CUTS,
-        ),
-    ] = "protocol"
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -100,9 +91,22 @@ class ScoreOptions(PredictionOptions):
         bool,
         Option("Leave missing rows out, and mark the result; else they are wrong.", panel=RULES),
     ] = False
+    cut: Annotated[
+        str,
+        Option(
+            "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), wrong "
+            "or score.",
+            panel=RULES,
+            choices=CUTS,
+        ),
+    ] = "protocol"
     compat: Annotated[
         str | None,
-        Option("authors: score ONERULER as its authors' script does.", panel=RULES),
+        Option(
+            "authors: score ONERULER as its authors' script does.",
+            panel=RULES,
+            choices=("authors",),
+        ),
     ] = None
     threshold: Annotated[
         str | float,

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, lines_of
-from ruler_eval.prediction import Prediction, digest, read_references, row_number
-from ruler_eval.score.config_naming import path_facts, read_name
+from ruler_eval.prediction import Prediction, digest, read_name, read_references, row_number
+from ruler_eval.score.config_naming import path_facts
 
 if TYPE_CHECKING:
     from ruler_eval.score.predictions import Predictions

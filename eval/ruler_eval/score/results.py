@@ -60,7 +60,6 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,9 +71,10 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json, read_bytes, sha256_of, write_whole
 from ruler_common.frozen import rows_label
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.terminal import note
-from ruler_eval.score.run_facts import RUN_FILE, RunFacts
+from ruler_eval.score.own_run import RUN_FILE, RunFacts
 
 FORMAT = 4
 Compat = Literal["authors"]
@@ -172,13 +172,16 @@ class Cell(TypedDict):
 
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
-    data, cells = results["dataset"], results["configurations"]
-    digests = {name: data["rows"].get(name, "") for name in cells}
+    data, asked, available = results["dataset"], 0, 0
+    digests = {}
+    for name, cell in results["configurations"].items():
+        digests[name] = data["rows"].get(name, "")
+        asked += cell["rows_asked"]
+        available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
-    asked = sum(cell["rows_asked"] for cell in cells.values())
-    answered, available = answered_rows(results)
     if asked < available:
         label += f", {limit_of(results)}"
+    answered, _ = answered_rows(results)
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
@@ -186,10 +189,12 @@ def warnings_of(results: Results) -> list[str]:
     """Return what a reader must know before the scores, except whose rows they are of."""
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
-    proofs = Counter(cell["proof"] for cell in cells.values())
-    for proof, said in UNPROVED.items():
-        if count := proofs[proof]:
-            parts.append(f"{said} ({count} of {len(cells)} configurations)")
+    for proof, warning in UNPROVED.items():
+        count = 0
+        for cell in cells.values():
+            count += cell["proof"] == proof
+        if count:
+            parts.append(f"{warning} ({count} of {len(cells)} configurations)")
     return parts
 
 
@@ -207,18 +212,22 @@ def limit_of(results: Results) -> str | None:
 
 def answered_rows(results: Results) -> tuple[int, int]:
     """Return how many rows have an answer, and how many rows the scored configurations have."""
-    cells = results["configurations"].values()
-    answered = sum(cell["rows_asked"] - cell["missing"] for cell in cells)
-    return answered, sum(cell["rows_available"] for cell in cells)
+    answered = available = 0
+    for cell in results["configurations"].values():
+        answered += cell["rows_asked"] - cell["missing"]
+        available += cell["rows_available"]
+    return answered, available
 
 
 def row_values(results: Results, column: RowColumn) -> dict[str, dict[int, Any]]:
     """Return a column of the rows by configuration and index."""
     rows = results["rows"]
-    found: dict[str, dict[int, Any]] = {name: {} for name in results["configurations"]}
+    values: dict[str, dict[int, Any]] = {}
+    for name in results["configurations"]:
+        values[name] = {}
     for config, index, value in zip(rows["config"], rows["index"], rows[column], strict=True):
-        found.setdefault(config, {})[index] = value
-    return found
+        values.setdefault(config, {})[index] = value
+    return values
 
 
 Scores = Mapping[str, Mapping[int, float]]
@@ -232,19 +241,22 @@ class RowsByConfig:
     Scores are 0 … 1; documents are digests, known for configurations whose rows share some.
     """
 
-    scores: Scores
-    documents: Mapping[str, Mapping[int, str]]
+    scores: dict[str, Mapping[int, float]]
+    documents: dict[str, Mapping[int, str]]
 
 
 def rows_by_config(results: Results) -> RowsByConfig:
     """Return the scores and the documents of results."""
-    return RowsByConfig(row_values(results, "score"), documents_of(results))
+    return RowsByConfig({**row_values(results, "score")}, documents_of(results))
 
 
-def documents_of(results: Results) -> dict[str, dict[int, str]]:
+def documents_of(results: Results) -> dict[str, Mapping[int, str]]:
     """Return the documents of the rows, of configurations in which all are known."""
-    values = row_values(results, "document")
-    return {name: rows for name, rows in values.items() if rows and None not in rows.values()}
+    documents: dict[str, Mapping[int, str]] = {}
+    for name, rows in row_values(results, "document").items():
+        if rows and None not in rows.values():
+            documents[name] = rows
+    return documents
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
@@ -369,14 +381,14 @@ def write(results: Results, path: Path) -> None:
     parts = []
     for name, value in results.items():
         if name == "rows":
-            columns = [
-                f"  {json.dumps(column)}: {json.dumps(values, ensure_ascii=False, allow_nan=False)}"
-                for column, values in results["rows"].items()
-            ]
-            text = '{\n "rows": {\n' + ",\n".join(columns) + "\n }\n}"
+            columns = []
+            for column, values in results["rows"].items():
+                line = json.dumps(values, ensure_ascii=False, allow_nan=False)
+                columns.append(f"  {json.dumps(column)}: {line}")
+            parts.append(' "rows": {\n' + ",\n".join(columns) + "\n }")
         else:
             text = json.dumps({name: value}, ensure_ascii=False, indent=1, allow_nan=False)
-        parts.append(text[1:-1].strip("\n"))
+            parts.append(text[1:-1].strip("\n"))
     write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
@@ -385,6 +397,8 @@ def load(path: Path) -> Results:
 
     Raises RulerError if there is none, if it is another file, or of another format.
     """
+    if (path / MANIFEST).is_file():
+        raise RulerError(f"'{path}' is a release: name a scored RUN folder or a results.json.")
     path = path / "results.json" if path.is_dir() else path
     if not path.exists():
         if path.name == "results.json":
@@ -411,18 +425,21 @@ def open_results(path: Path) -> Results:
         return load(path)
     place = path / "results.json"
     stored = load(place) if place.exists() else None
-    answers = [file for file in path.glob("*.jsonl") if not file.name.startswith("tmp_")]
-    digests = {sha256_of(file) for file in answers}
+    digests = set()
+    for file in path.glob("*.jsonl"):
+        if not file.name.startswith("tmp_"):
+            digests.add(sha256_of(file))
     if stored is not None:
-        if not digests or digests == {*stored["predictions"].values()}:
+        scored = set(stored["predictions"].values())
+        if not digests or digests == scored:
             return stored
-        others = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(others) > 1:
-            if digests <= {*stored["predictions"].values()}:
+        folders = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(folders) > 1:
+            if digests <= scored:
                 return stored
             raise RulerError(
                 f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(others))}"
+                f"other folders. Score them again: ruler score {' '.join(sorted(folders))}"
             )
     why = "it had no results.json" if stored is None else "its answers changed after the last time"
     try:
@@ -442,18 +459,19 @@ def _score(folder: Path, stored: Results | None) -> Results:
     """Score a run, in the way its results were made if it has any."""
     # most results are not scored again, and need none of this
     from ruler_eval.score import scoring
-    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.options import PredictionOptions
+    from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.row_score import ScoringRules
 
     if stored is None:
-        predictions, release = PredictionSource().open([folder])
+        predictions, release = open_predictions(PredictionOptions(folder))
         return scoring.score(predictions, release)
     dataset, rules = stored["dataset"], stored["rules"]
     options = stored["options"]
-    source = PredictionSource(
-        dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
+    as_stored = PredictionOptions(
+        folder, dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
     )
-    predictions, release = source.open([folder])
+    predictions, release = open_predictions(as_stored)
     return scoring.score(
         predictions,
         release,

@@ -5,21 +5,19 @@ row_score(row, prediction, "vt", None, ScoringRules()).score                   #
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.names import check_name
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
-from ruler_eval.score.results import Compat, CutRule, RowState
+from ruler_eval.score.results import Compat, CutRule, RowState, load
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out
 from ruler_score.split_reasoning import ReasoningState
-
-CUTS = ("protocol", "wrong", "score")
 
 
 @dataclass(frozen=True)
@@ -42,21 +40,29 @@ class ScoringRules:
     model: str = ""
     """The model's name: ONERULER's authors treat some models specially (`compat`)."""
     languages: ReleaseLanguages = field(default_factory=ReleaseLanguages)
-    """With those that the release brings along (`of`)."""
+    """With those that the release brings along (`for_release`)."""
 
-    def of(self, release: Release | None) -> ScoringRules:
+    def for_release(self, release: Release | None) -> ScoringRules:
         """Return the same rules for the rows of a release."""
         return replace(self, languages=release.languages) if release else self
 
-    @classmethod
-    def parse(
-        cls, compat: str | None = None, cut: str = "protocol", partial: bool = False
-    ) -> ScoringRules:
-        """Return the rules of the command line's values; RulerError for an unknown one."""
-        check_name("--cut", cut, CUTS, "ruler score --help")
-        if compat not in (None, "authors"):
-            raise RulerError(f"Unknown --compat '{compat}': it is authors, or left out.")
-        return cls(cast(Compat | None, compat), cast(CutRule, cut), partial)
+
+def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
+    """Return the rules by which a RUN folder among the files was scored.
+
+    If none was scored, those of `cut` (--cut). Raises RulerError if the two differ.
+    """
+    for folder in files:
+        if (folder / "run.json").is_file() and (folder / "results.json").is_file():
+            results = load(folder)
+            used = results["rules"]
+            if cut not in (None, used["cut"]):
+                raise RulerError(
+                    f"'{folder}' was scored with --cut {used['cut']}: leave --cut out, or score "
+                    f"the run again with --cut {cut}."
+                )
+            return ScoringRules(used["compat"], used["cut"], model=results["model"] or "")
+    return ScoringRules(cut=cast(CutRule, cut or "protocol"))
 
 
 class RowScore(NamedTuple):

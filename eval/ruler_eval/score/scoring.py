@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -35,11 +35,14 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
-from ruler_eval.frozen_release import PartialRow, Release, place_of
+from ruler_common.work import without_garbage_collection
+from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
-from ruler_eval.score.join import JoinedConfig, join_predictions
+from ruler_eval.score.intervals import Stratum
+from ruler_eval.score.join import JoinedConfig, JoinedRow, join_predictions
+from ruler_eval.score.own_run import RunFacts, StoppedAt, note_of_stopped, stopped_at
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results import (
     FORMAT,
@@ -51,8 +54,7 @@ from ruler_eval.score.results import (
     RowTable,
     ScoredDataset,
 )
-from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
-from ruler_eval.score.run_facts import RunFacts, StoppedAt, note_of_stopped, stopped_at
+from ruler_eval.score.row_score import RowScore, ScoringRules
 from ruler_score import ruler_score as metric
 
 BINS = 10
@@ -81,7 +83,7 @@ def score(
     Raises RulerError if nothing can be joined, or if the run was made on other data.
     """
     run = predictions.run
-    rules = replace(rules or ScoringRules(), model=str(run.get("model") or "")).of(release)
+    rules = replace(rules or ScoringRules(), model=str(run.get("model") or ""))
     asked_partial = rules.partial
     stopped = _stopped(predictions)
     if stopped is not None:  # the rows after that were never to be asked
@@ -89,19 +91,31 @@ def score(
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
-    joined = join_predictions(predictions, release)
-    scored = {name: _scored_rows(joined[name], rules) for name in progress([*joined])}
-    documents = _shared_documents(scored, release) if release else {}
+    joined = join_predictions(predictions, release, rules)
+    documents = _shared_documents(joined, release) if release else {}
+    table = cast(RowTable, {column: [] for column in RowTable.__annotations__})
+    by_config = RowsByConfig({}, {})
     cells: dict[str, Cell] = {}
     controls: dict[tuple[str, str | None, str], float | None] = {}
-    for name, rows in scored.items():  # 0k, the control of a task, comes before its other lengths
-        config = rows.joined.config
-        place = config.task, config.tokenizer, config.languages
-        cells[name] = _cell(rows, documents.get(name), controls.get(place), rules, stopped)
-        if config.length == EVIDENCE_ALONE:
-            controls[place] = cells[name]["score"]
-    table = _row_table(scored, documents)
-    by_config = RowsByConfig({name: rows.scores for name, rows in scored.items()}, documents)
+    notes = [note_of_stopped(stopped)] if stopped else []
+    notes += predictions.damaged
+    with without_garbage_collection():
+        for name in progress([*joined]):  # 0k, the control of a task, before its other lengths
+            config = joined[name].config
+            place = config.task, config.tokenizer, config.languages
+            every = _score_rows(joined[name])
+            rows = [row for row in every if row.is_counted]
+            by_config.scores[name] = {row.joined.row["index"]: row.result.score for row in rows}
+            shared = documents.get(name, {})
+            if by_config.scores[name].keys() - shared.keys():
+                shared = {}
+            elif rows:
+                by_config.documents[name] = shared
+            _add_rows(table, joined[name], rows, shared)
+            cells[name] = _cell(joined[name], every, rows, shared, controls.get(place), stopped)
+            if config.length == EVIDENCE_ALONE:
+                controls[place] = cells[name]["score"]
+            notes += _notes(joined[name], every)
     standard = has_threshold(release.manifest) if release else None
     options = SummaryOptions(
         standard=standard is not False,
@@ -109,7 +123,6 @@ def score(
         claimed=claimed,
         intervals=stopped is None,
     )
-    notes = [note for rows in scored.values() for note in rows.notes]
     return {
         "format": FORMAT,
         "score_version": metric.SCORE_VERSION,
@@ -124,7 +137,7 @@ def score(
         "configurations": cells,
         "rows": table,
         "summary": summary(cells, by_config, names, options),
-        "notes": [*([note_of_stopped(stopped)] if stopped else []), *predictions.damaged, *notes],
+        "notes": notes,
     }
 
 
@@ -173,99 +186,45 @@ def _dataset(
 # ---- The rows of a configuration -------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class ScoredRows:
-    """The rows of a configuration that count, in its file's order, and what became of all."""
+class ScoredRow(NamedTuple):
+    """A row with the mean of its samples."""
 
-    joined: JoinedConfig
-    rows: list[PartialRow] = field(default_factory=list)
-    answers: list[Prediction | None] = field(default_factory=list)
-    # Of several samples of a row the mean, and how many of how many are right.
-    results: list[RowScore] = field(default_factory=list)
-    right: list[tuple[int, int]] = field(default_factory=list)
-    # References found in an answer that counts.
-    found: list[float] = field(default_factory=list)
-    asked: int = 0
-    missing: list[int] = field(default_factory=list)
-    missing_samples: int = 0
-    # Rows by state, and by "cut_scored", "thinking", "thinking_cut" and "dropped".
-    counts: Counter[str] = field(default_factory=Counter)
-    # Depth and credit (0 … 1) of each reference that has a place in the context.
-    credits: list[tuple[float, float]] = field(default_factory=list)
-
-    @property
-    def scores(self) -> dict[int, float]:
-        """The scores (0 … 1) by index."""
-        pairs = zip(self.rows, self.results, strict=True)
-        return {int(row["index"]): result.score for row, result in pairs}
-
-    @property
-    def notes(self) -> list[str]:
-        """What is odd about the answers, or missing."""
-        notes, name = [*self.joined.notes], self.joined.name
-        if self.missing:
-            count, first = len(self.missing), self.missing[0]
-            notes.append(f"{name}: {count} rows are missing, the first is row {first}")
-        if self.missing_samples:
-            of = f"{self.joined.repeats} a row"
-            notes.append(f"{name}: {self.missing_samples} samples (of {of}) are missing")
-        return notes
+    joined: JoinedRow
+    result: RowScore
+    """Its scores are means; it ended as the first sample that did not end well."""
+    samples: int
+    """The number of samples that count; those that are missing score 0."""
+    right: int
+    """How many samples are right."""
+    found: float
+    """References found in the answers that count."""
+    is_counted: bool
+    """Whether it is a row of the table. Those that are left out are missing from partial results,
+    or were never answered and are left out by the script of ONERULER's authors, too."""
 
 
-def _scored_rows(joined: JoinedConfig, rules: ScoringRules) -> ScoredRows:
+def _score_rows(joined: JoinedConfig) -> list[ScoredRow]:
     """Score the rows of a configuration; RulerError for predictions that are for other rows."""
-    task, language = joined.task, joined.language
-    spoken = rules.languages.rules(language) if language else None
-    found = ScoredRows(joined=joined)
-    for row, answer, marks in _marked_rows(joined):
-        found.asked += 1
-        index = int(row["index"])
-        samples: Sequence[Prediction | None] = joined.samples.get(index, ())
-        if not samples:
-            found.missing.append(index)
-            if rules.partial:
-                continue
-            samples = [None]
-        else:
-            found.missing_samples += joined.repeats - len(samples)
-        of = len(samples) if rules.partial else joined.repeats  # those that are missing score 0
-        results = [row_score(row, sample, task, language, rules) for sample in samples]
-        result = _mean_of_samples(results, of)
-        found.counts[result.state] += 1
-        if result.cut_scored:
-            found.counts["cut_scored"] += 1
-        if result.thinking != "none":
-            found.counts["thinking"] += 1
-        if result.thinking == "truncated":
-            found.counts["thinking_cut"] += 1
-        if marks:
-            hits = [0.0] * len(row["outputs"])
-            for sample, scored in zip(samples, results, strict=True):
-                if sample is not None and scored.counts:
-                    each = metric.references_found(sample.text, row["outputs"], task, spoken)
-                    hits = [hit + one / of for hit, one in zip(hits, each, strict=True)]
-            for depth, number in marks:
-                found.credits.append((depth, result.score if number is None else hits[number]))
-        if rules.compat == "authors" and not any(scored.counts for scored in results):
-            found.counts["dropped"] += 1  # their script leaves out what was never answered
-            continue
-        found.rows.append(row)
-        found.answers.append(answer)
-        found.results.append(result)
-        right = references = 0.0
-        for scored in results:
-            right += scored.score == 1
-            references += scored.found * scored.counts
-        found.right.append((int(right), of))
-        found.found.append(references / of)
-    return found
+    rules, scored = joined.rules, []
+    for row in joined.rows():
+        of = len(row.results) if rules.partial else joined.repeats
+        right, found, is_answered = 0, 0.0, False
+        for result in row.results:
+            right += result.score == 1
+            if result.counts:
+                found += result.found
+                is_answered = True
+        is_counted = is_answered if rules.compat == "authors" else True
+        if rules.partial and not row.samples:
+            is_counted = False
+        mean = row.results[0] if of == 1 else _mean_of_samples(row.results, of)
+        scored.append(ScoredRow(row, mean, of, right, found / of, is_counted))
+    return scored
 
 
 def _mean_of_samples(results: Sequence[RowScore], of: int) -> RowScore:
     """Return the mean of a row's samples, and how the first ended that did not end well."""
     first = results[0]
-    if of == 1:
-        return first
     for result in results:
         if result.state != "ok":
             first = result
@@ -277,40 +236,84 @@ def _mean_of_samples(results: Sequence[RowScore], of: int) -> RowScore:
     )
 
 
-def _pass_at(scored: ScoredRows, clusters: Sequence[np.ndarray] | None) -> dict[str, Mean]:
-    """Return the share of rows that one of k samples gets right, for k = 1, 2, 4, … and all.
+def _add_rows(
+    table: RowTable, joined: JoinedConfig, rows: Sequence[ScoredRow], documents: Mapping[int, str]
+) -> None:
+    """Add the rows of a configuration to the table of all."""
+    config, n = joined.config, len(rows)
+    table["config"] += [joined.name] * n
+    table["task"] += [config.task] * n
+    table["length"] += [config.length] * n
+    table["language"] += [config.languages] * n
+    for (row, samples, *_), result, _, right, _, _ in rows:
+        answer = samples[0] if samples else _NO_ANSWER
+        question = row.get("question")
+        table["index"].append(row["index"])
+        table["score"].append(result.score)
+        table["state"].append(result.state)
+        table["found"].append(result.found)
+        table["right"].append(right)
+        table["thinking_tokens"].append(answer.thinking_tokens)
+        table["prompt_tokens"].append(answer.prompt_tokens)
+        table["references"].append(digest("\n".join(row["outputs"])))
+        table["question"].append(digest(question) if question else None)
+        table["prompt"].append(answer.asked)
+        table["document"].append(documents.get(row["index"]))
 
-    Without bias: of n samples of which c are right, 1 − C(n − c, k) / C(n, k) (Chen et al., 2021).
-    """
-    n = min(of for _, of in scored.right)
-    sizes = {1, n, *(2**power for power in range(n.bit_length()) if 2**power < n)}
-    found: dict[str, Mean] = {}
-    for k in sorted(sizes):
-        values = np.array([1 - math.comb(of - c, k) / math.comb(of, k) for c, of in scored.right])
-        interval = intervals.percent([values], None, clusters)
-        found[str(k)] = {"score": 100 * float(values.mean()), "interval": interval}
-    return found
+
+def _notes(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[str]:
+    """Return what is odd about the answers to a configuration, or missing."""
+    notes, missing, missing_samples = [*joined.notes], [], 0
+    for row in rows:
+        if row.joined.samples:
+            missing_samples += joined.repeats - len(row.joined.samples)
+        else:
+            missing.append(row.joined.row["index"])
+    if missing:
+        notes.append(
+            f"{joined.name}: {len(missing)} rows are missing, the first is row {missing[0]}"
+        )
+    if missing_samples:
+        of = f"{joined.repeats} a row"
+        notes.append(f"{joined.name}: {missing_samples} samples (of {of}) are missing")
+    return notes
 
 
 def _cell(
-    scored: ScoredRows,
-    documents: Mapping[int, str] | None,
+    joined: JoinedConfig,
+    every: Sequence[ScoredRow],
+    rows: Sequence[ScoredRow],
+    documents: Mapping[int, str],
     control: float | None,
-    rules: ScoringRules,
     stopped: StoppedAt | None,
 ) -> Cell:
     """Return the scores and counts of a configuration.
 
-    `control` is the score of its task at 0k; a `stopped` run has no intervals.
+    Args:
+        joined: the configuration.
+        every: all rows that the run was to answer.
+        rows: those that are counted.
+        documents: the documents of the rows, if several rows ask about one.
+        control: the score of its task at 0k.
+        stopped: where its own scores stopped the run, if they did; then there are no intervals.
     """
-    joined, config, counts = scored.joined, scored.joined.config, scored.counts
-    scores = np.array([result.score for result in scored.results], dtype=float)
-    n = len(scores)
+    config, n = joined.config, len(rows)
+    missing, states = 0, Counter[str]()
+    for row in every:
+        result = row.result
+        missing += not row.joined.samples
+        states[result.state] += 1
+        states["cut_scored"] += result.cut_scored
+        states["thinking"] += result.thinking != "none"
+        states["thinking_cut"] += result.thinking == "truncated"
+    scores = np.array([row.result.score for row in rows], dtype=float)
     mean = 100 * math.fsum(scores) / n if n else None
-    strict = 100 * math.fsum([result.strict for result in scored.results]) / n if n else None
-    clusters = None
-    if documents:
-        clusters = [np.array([documents[int(row["index"])] for row in scored.rows])]
+    strict = 100 * math.fsum([row.result.strict for row in rows]) / n if n else None
+    labels = None
+    if documents and rows:
+        labels = np.array([documents[row.joined.row["index"]] for row in rows])
+    interval = intervals.percent([Stratum.from_rows(scores, clusters=labels)])
+    release = joined.release
     cell: Cell = {
         "task": config.task,
         "length": config.length,
@@ -321,80 +324,52 @@ def _cell(
         "score": mean,
         "strict": strict,
         "n": n,
-        "interval": None if stopped else intervals.percent([scores], None, clusters),
-        "failed": counts["failed"] + counts["does_not_fit"],
-        "cut": counts["truncated"],
-        "cut_scored": counts["cut_scored"],
-        "thinking": counts["thinking"],
-        "thinking_cut": counts["thinking_cut"],
-        "missing": len(scored.missing),
-        "rows_asked": scored.asked,
-        "rows_available": joined.rows_available,
+        "interval": None if stopped else interval,
+        "failed": states["failed"] + states["does_not_fit"],
+        "cut": states["truncated"],
+        "cut_scored": states["cut_scored"],
+        "thinking": states["thinking"],
+        "thinking_cut": states["thinking_cut"],
+        "missing": missing,
+        "rows_asked": len(every),
+        "rows_available": release.size(joined.name) if release else len(every),
         "duplicated": joined.duplicated,
         "proof": joined.proof,
-        "does_not_fit": counts["does_not_fit"],
-        "depth": by_depth(scored.credits) if config.max_length else None,  # 0k has no depths
+        "does_not_fit": states["does_not_fit"],
+        "depth": _depth(joined, every) if config.max_length else None,  # 0k has no depths
     }
-    if rules.compat == "authors":
-        cell["dropped"] = counts["dropped"]
+    if joined.rules.compat == "authors":
+        dropped = len(every) - n
+        cell["dropped"] = dropped - missing if joined.rules.partial else dropped
     if joined.task in metric.QA_TASKS:
         cell["whole_word"] = strict
     if joined.task.startswith("cwe_"):
-        cell["words_right"] = math.fsum(scored.found) / n if n else None
+        cell["words_right"] = math.fsum([row.found for row in rows]) / n if n else None
     if joined.repeats > 1 and n:
         cell["repeats"] = joined.repeats
-        cell["pass_at"] = _pass_at(scored, clusters)
+        cell["pass_at"] = _pass_at(rows, labels)
     if control and mean is not None:
         cell["relative_to_0k"] = 100 * mean / control
-    if clusters is not None:
-        cell["documents"] = len({*clusters[0]})
-        cell["design_effect"] = intervals.design_effect(scores, clusters[0])
+    if labels is not None:
+        cell["documents"] = len({*labels})
+        cell["design_effect"] = intervals.design_effect(scores, labels)
     return cell
 
 
-def _row_table(
-    scored: Mapping[str, ScoredRows], documents: Mapping[str, Mapping[int, str]]
-) -> RowTable:
-    """Return one table of the rows of all configurations."""
-    table: RowTable = {
-        "config": [],
-        "task": [],
-        "length": [],
-        "language": [],
-        "index": [],
-        "score": [],
-        "state": [],
-        "found": [],
-        "right": [],
-        "thinking_tokens": [],
-        "prompt_tokens": [],
-        "references": [],
-        "question": [],
-        "prompt": [],
-        "document": [],
-    }
-    for name, rows in scored.items():
-        config, n = rows.joined.config, len(rows.rows)
-        table["config"] += [name] * n
-        table["task"] += [config.task] * n
-        table["length"] += [config.length] * n
-        table["language"] += [config.languages] * n
-        indices = [int(row["index"]) for row in rows.rows]
-        answers = [answer or _NO_ANSWER for answer in rows.answers]
-        questions = [row.get("question") for row in rows.rows]
-        table["index"] += indices
-        table["score"] += [result.score for result in rows.results]
-        table["state"] += [result.state for result in rows.results]
-        table["found"] += [result.found for result in rows.results]
-        table["right"] += [right for right, _ in rows.right]
-        table["thinking_tokens"] += [answer.thinking_tokens for answer in answers]
-        table["prompt_tokens"] += [answer.prompt_tokens for answer in answers]
-        table["references"] += [digest("\n".join(row["outputs"])) for row in rows.rows]
-        table["question"] += [digest(text) if text else None for text in questions]
-        table["prompt"] += [answer.asked for answer in answers]
-        shared = documents.get(name, {})
-        table["document"] += [shared.get(index) for index in indices]
-    return table
+def _pass_at(rows: Sequence[ScoredRow], labels: np.ndarray | None) -> dict[str, Mean]:
+    """Return the share of rows that one of k samples gets right, for k = 1, 2, 4, … and all.
+
+    Without bias: of n samples of which c are right, 1 − C(n − c, k) / C(n, k) (Chen et al., 2021).
+    """
+    n = min(row.samples for row in rows)
+    sizes = {1, n, *(2**power for power in range(n.bit_length()) if 2**power < n)}
+    pass_at: dict[str, Mean] = {}
+    for k in sorted(sizes):
+        wrong = [math.comb(row.samples - row.right, k) / math.comb(row.samples, k) for row in rows]
+        values = 1 - np.array(wrong)
+        interval = intervals.percent([Stratum.from_rows(values, clusters=labels)])
+        pass_at[str(k)] = {"score": 100 * float(values.mean()), "interval": interval}
+    return pass_at
 
 
 # ---- Depth -----------------------------------------------------------------------------------
@@ -407,27 +382,37 @@ class Mark(NamedTuple):
     reference: int | None
 
 
-def _marked_rows(
-    joined: JoinedConfig,
-) -> Iterator[tuple[PartialRow, Prediction | None, list[Mark]]]:
-    """Yield the rows of a configuration, their answers, and the places of their references."""
-    release = joined.release
-    if release is None:
-        for row, answer in joined.rows():
-            yield row, answer, []
-        return
-    rows = list(joined.rows())
+def _depth(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[DepthBin] | None:
+    """Return the score by depth of the evidence; None without a release."""
+    if joined.release is None:
+        return None
     alternatives = joined.task in metric.QA_TASKS
-    spread = {row["index"] for row, _ in rows if is_spread(row, alternatives)}
-    texts: Iterator[PartialRow] = iter(())
-    if spread:  # one text at a time: they are large
-        texts = release.rows(joined.name, ("index", "input"))
-    for row, answer in rows:
-        if row["index"] in spread:
-            text = next(text for text in texts if text["index"] == row["index"])
-            yield row, answer, marks({**row, **text}, alternatives)
-        else:
-            yield row, answer, marks(row, alternatives)
+    texts = joined.release.rows(joined.name, ("index", "input"))  # read if `marks` needs them
+    credits: list[tuple[float, float]] = []
+    for scored in rows:
+        row, samples = scored.joined.row, scored.joined.samples
+        if joined.rules.partial and not samples:
+            continue
+        hits: list[float] = []
+        if is_spread(row, alternatives):  # one text at a time: they are large
+            row = {**row, **next(text for text in texts if text["index"] == row["index"])}
+            hits = _hits(scored)
+        for depth, reference in marks(row, alternatives):
+            credit = scored.result.score if reference is None else hits[reference]
+            credits.append((depth, credit))
+    return by_depth(credits)
+
+
+def _hits(scored: ScoredRow) -> list[float]:
+    """Return in which share of a row's samples each of its references is found."""
+    row, samples, results, task, language, rules = scored.joined
+    spoken = rules.languages.rules(language) if language else None
+    hits = [0.0] * len(row["outputs"])
+    for sample, result in zip(samples, results, strict=False):  # a missing row has one result
+        if result.counts:
+            each = metric.references_found(sample.text, row["outputs"], task, spoken)
+            hits = [hit + found / scored.samples for hit, found in zip(hits, each, strict=True)]
+    return hits
 
 
 def is_spread(row: Mapping[str, Any], alternatives: bool) -> bool:
@@ -462,26 +447,16 @@ def marks(row: Mapping[str, Any], alternatives: bool) -> list[Mark]:
     return found
 
 
-def bin_of(depth: float) -> int:
-    """Return the bin of a depth; 1.0 belongs to the last."""
-    return min(BINS - 1, max(0, int(depth * BINS + 1e-6)))
+def by_depth(credits: Sequence[tuple[float, float]]) -> list[DepthBin] | None:
+    """Return ten bins of (depth, credit 0 … 1) pairs; None without any.
 
-
-def by_depth(credits: Iterable[tuple[float, float]]) -> list[DepthBin] | None:
-    """Return ten bins of (depth, credit 0 … 1) pairs; None without any."""
-    totals = np.zeros(BINS)
-    counts = np.zeros(BINS, dtype=int)
-    for depth, credit in credits:
-        totals[bin_of(depth)] += 100 * credit
-        counts[bin_of(depth)] += 1
-    return _bins(totals.tolist(), counts.tolist()) if counts.any() else None
-
-
-def _bins(totals: Sequence[float], counts: Sequence[int]) -> list[DepthBin]:
-    return [
-        {"depth": [i / BINS, (i + 1) / BINS], "score": total / n if n else None, "n": n}
-        for i, (total, n) in enumerate(zip(totals, counts, strict=True))
-    ]
+    A bin holds its lower bound, and the last one 1.0 too.
+    """
+    if not credits:
+        return None
+    depths, values = np.array(credits).T
+    places = np.clip((depths * BINS + 1e-6).astype(int), 0, BINS - 1)
+    return _bins(np.bincount(places, 100 * values, BINS), np.bincount(places, minlength=BINS))
 
 
 def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
@@ -492,32 +467,34 @@ def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
         for place, depth_bin in enumerate(bins):
             totals[place] += (depth_bin["score"] or 0) * depth_bin["n"]
             counts[place] += depth_bin["n"]
-    return _bins(totals.tolist(), counts.tolist())
+    return _bins(totals, counts)
+
+
+def _bins(totals: np.ndarray, counts: np.ndarray) -> list[DepthBin]:
+    bins: list[DepthBin] = []
+    for place, (total, n) in enumerate(zip(totals.tolist(), counts.tolist(), strict=True)):
+        depth = [place / BINS, (place + 1) / BINS]
+        bins.append({"depth": depth, "score": total / n if n else None, "n": n})
+    return bins
 
 
 # ---- Documents -------------------------------------------------------------------------------
 
 
 def _shared_documents(
-    scored: Mapping[str, ScoredRows], release: Release
+    joined: Mapping[str, JoinedConfig], release: Release
 ) -> dict[str, dict[int, str]]:
     """Return a digest of each row's documents, for configurations whose rows share some."""
     groups: dict[tuple[str, str | None], list[str]] = {}
-    for name, rows in scored.items():
-        if rows.joined.task in metric.QA_TASKS:
-            config = rows.joined.config
-            groups.setdefault((config.task, config.tokenizer), []).append(name)
-    found = {}
+    for name, config in joined.items():  # the shortest first
+        if config.task in metric.QA_TASKS:
+            groups.setdefault((config.config.task, config.config.tokenizer), []).append(name)
+    shared = {}
     for names in groups.values():
-        names.sort(key=lambda name: scored[name].joined.config.max_length)
         documents = _documents(names, release)
-        if len({*documents.values()}) == len(documents):
-            continue
-        for name in names:
-            indices = [int(row["index"]) for row in scored[name].rows]
-            if indices and documents.keys() >= {*indices}:
-                found[name] = {index: documents[index] for index in indices}
-    return found
+        if len({*documents.values()}) < len(documents):
+            shared.update(dict.fromkeys(names, documents))
+    return shared
 
 
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import CROISSANT, card_files, croissant, described_repository
 from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
@@ -117,7 +118,9 @@ def plain(value: Any) -> Any:
 @pytest.fixture
 def pushed(manifest: Manifest, tmp_path: Path) -> Path:
     """The croissant.json of a repository, in a folder of its own."""
-    (tmp_path / CROISSANT).write_text(croissant(manifest, "org/ruler"), encoding="utf-8")
+    (tmp_path / CROISSANT).write_text(
+        croissant(collect_facts(manifest), "org/ruler"), encoding="utf-8"
+    )
     return tmp_path / CROISSANT
 
 
@@ -156,7 +159,9 @@ def test_the_repositorys_clone_holds_the_rows(
 
     copy, downloads = tmp_path / "hub", epath.Path(tmp_path / "downloads")
     shutil.copytree(release, copy)
-    (copy / CROISSANT).write_text(croissant(read_manifest(release), "org/ruler"), encoding="utf-8")
+    (copy / CROISSANT).write_text(
+        croissant(collect_facts(read_manifest(release)), "org/ruler"), encoding="utf-8"
+    )
     git = ["git", "-C", str(copy), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A release"]):
         subprocess.run([*git, *command], check=True)
@@ -210,10 +215,10 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
 
 
 def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Manifest) -> None:
-    given = {*json.loads(croissant(manifest))["license"]}
+    given = {*json.loads(croissant(collect_facts(manifest)))["license"]}
     for licence in {one.canonical.licence for one in registry().values()}:
         sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
-        found = json.loads(croissant({**manifest, "sources": sources}))["license"]
+        found = json.loads(croissant(collect_facts({**manifest, "sources": sources})))["license"]
         given |= {*([found] if isinstance(found, str) else found)}
     spdx = [name for name in given if name.startswith("https://spdx.org/licenses/")]
     said = [name for name in given if name not in spdx]
@@ -232,6 +237,6 @@ def test_that_of_a_whole_release_stays_small(release: Path) -> None:
                 more = {"config": config.name, "length": length, "tokenizer": tokenizer}
                 files[config.path] = {**entry, **more}
     assert len(files) == 11 * 6 * 13
-    text = croissant({**manifest, "files": files})
+    text = croissant(collect_facts({**manifest, "files": files}))
     assert len(text.encode()) < 400_000
     assert len(json.loads(text)["distribution"]) == len(files) + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_builder.release.card import configurations, render
+from ruler_builder.release.card import collect_facts, render
 from ruler_builder.release.card_files import FRAMEWORK, eval_yaml
 from ruler_builder.suites.suite import read_suite
 from ruler_common.frozen import read_frozen
@@ -43,7 +43,7 @@ def of_lengths(manifest, lengths, tokenizers=("tekken",), pairs=(("en", "en"),))
 
 def ids(manifest):
     """The tasks' ids, each of which is its configuration's name."""
-    tasks = yaml.safe_load(eval_yaml(manifest))["tasks"]
+    tasks = yaml.safe_load(eval_yaml(collect_facts(manifest)))["tasks"]
     assert tasks == [{"id": t["id"], "config": t["id"], "split": "test"} for t in tasks]
     return [task["id"] for task in tasks]
 
@@ -70,7 +70,7 @@ def test_onerulers_headline_is_all_languages_at_each_length_and_each_language_at
     whole = of_lengths(manifest, ("8k", "32k", "128k"), pairs=every)
     assert ids(whole) == ["all_128k", "all_32k", "all_8k", *(f"all_8k_{c}" for c in LANGUAGES)]
     assert len(files_of("all_8k", whole)) == 26 * 7
-    (config,) = (config for config in configurations(whole) if config.name == "all_8k")
+    (config,) = (config for config in collect_facts(whole).configs if config.name == "all_8k")
     assert config.paths == files_of("all_8k", whole)
     assert ids(manifest) == ["all_8k_en", "all_8k_zh"]
 
@@ -94,7 +94,9 @@ def test_a_part_without_a_headline_lists_what_it_holds_at_its_longest_length(man
 
 
 def test_the_framework_is_named_in_a_comment_until_the_hub_lists_it(manifest):
-    assert eval_yaml(manifest).startswith("# evaluation_framework: ruler-release, once")
+    assert eval_yaml(collect_facts(manifest)).startswith(
+        "# evaluation_framework: ruler-release, once"
+    )
     text = (ROOT / "dataset_cards/benchmark_registration.md").read_text(encoding="utf-8")
     (entry,) = re.findall(r"```ts\n(.*?)```", text, re.DOTALL)
     assert len(entry.splitlines()) == 6
@@ -104,14 +106,14 @@ def test_the_framework_is_named_in_a_comment_until_the_hub_lists_it(manifest):
 def test_a_task_loads_by_its_config_and_split(manifest, release):
     from datasets import load_dataset
 
-    tasks = yaml.safe_load(eval_yaml(manifest))["tasks"]
+    tasks = yaml.safe_load(eval_yaml(collect_facts(manifest)))["tasks"]
     for task in (tasks[0], tasks[-1]):
         rows = load_dataset(str(release), task["config"], split=task["split"])
         assert len(rows) == {"all_4k": 13 * 20, "qa_4k": 2 * 20}[task["id"]]
 
 
 def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
-    found = yaml.safe_load(eval_yaml(manifest))
+    found = yaml.safe_load(eval_yaml(collect_facts(manifest)))
     assert set(found) == {"name", "description", "tasks"}
     assert found["name"] == "RULER, custom rows"
     assert "data version 1.0.0, fitted under tekken." in found["description"]
@@ -131,25 +133,26 @@ def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
     }
     frozen = {**manifest, "sources": sources, "files": files}
     assert " Frozen rows, data version 1.0.0" in eval_yaml_of(frozen)
-    assert yaml.safe_load(eval_yaml(frozen))["name"] == "RULER"
-    assert render(frozen).count("RULER, frozen\n") == 2
-    assert render(manifest).count("RULER, custom rows\n") == 2
+    assert yaml.safe_load(eval_yaml(collect_facts(frozen)))["name"] == "RULER"
+    assert render(collect_facts(frozen)).count("RULER, frozen\n") == 2
+    assert render(collect_facts(manifest)).count("RULER, custom rows\n") == 2
 
 
 def eval_yaml_of(manifest):
     """The description in eval.yaml."""
-    return yaml.safe_load(eval_yaml(manifest))["description"]
+    return yaml.safe_load(eval_yaml(collect_facts(manifest)))["description"]
 
 
-def test_oneruler_has_its_own_name_and_languages(manifest):
+def test_oneruler_has_its_own_name_and_languages(oneruler):
+    manifest = read_manifest(oneruler)
     file = next(iter(manifest["files"].values()))
     files = {}
     for language, instruction in (("pl", "pl"), ("en", "ko")):
         entry = {**file, "task": "niah_none", "length": "8k", "language": language}
         files[language] = entry | {"instruction_language": instruction, "tokenizer": "cl100k"}
-    tasks = {"niah_none": {}, "cwe_easy": {}}
-    other = {**manifest, "dataset": "oneruler", "tasks": tasks, "groups": {}, "files": files}
-    found = yaml.safe_load(eval_yaml(other))
+    tasks = {"niah_none": manifest["tasks"]["niah_none"]}
+    other = {**manifest, "tasks": tasks, "groups": {}, "files": files}
+    found = yaml.safe_load(eval_yaml(collect_facts(other)))
     assert found["name"] == "Tasks of a changed ONERULER suite"
     listed = {task["id"] for task in found["tasks"]}
     assert listed == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
@@ -157,9 +160,12 @@ def test_oneruler_has_its_own_name_and_languages(manifest):
 
 def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):
     tasks = {**manifest["tasks"], "vt": {**manifest["tasks"]["vt"], "hops": 1}}
-    assert yaml.safe_load(eval_yaml({**manifest, "tasks": tasks}))["name"] != "RULER"
+    assert yaml.safe_load(eval_yaml(collect_facts({**manifest, "tasks": tasks})))["name"] != "RULER"
     families = json.loads(json.dumps(manifest["families"]).replace("Memorize", "Read"))
-    assert yaml.safe_load(eval_yaml({**manifest, "families": families}))["name"] != "RULER"
+    assert (
+        yaml.safe_load(eval_yaml(collect_facts({**manifest, "families": families})))["name"]
+        != "RULER"
+    )
 
 
 @pytest.mark.parametrize("dataset", ["ruler", "oneruler"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.release import card_tables
-from ruler_builder.release.card import render
+from ruler_builder.release.card import collect_facts, render
 from ruler_common.manifest import read_manifest
 from ruler_common.names import languages_of
 from tests.builder.card.card_reading import tables
@@ -100,15 +100,15 @@ def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
         "reserve": 24,
         "files": {str(place): entry for place, entry in enumerate(entries)},
     }
-    rows = card_tables.lengths(manifest)
-    assert [(row.tokenizer, row.length) for row in rows] == [("b", "4k"), ("b", "8k"), ("a", "4k")]
-    both = rows[0].all
+    sums = card_tables.length_sums(manifest)
+    assert list(sums) == [("a", "4k"), ("b", "4k"), ("b", "8k")]
+    both = sums["b", "4k"].all
     assert (both.files, both.rows, both.bytes, both.exhausted) == (2, 4, 10, 2)
-    assert both.mean_fill == pytest.approx((0.2 + 3 * 0.9) / 4)
+    assert both.fill / both.rows == pytest.approx((0.2 + 3 * 0.9) / 4)
     assert both.min_fill == 0.25
-    assert rows[0].full is not None
-    assert rows[0].full.mean_fill == 0.9
-    assert card_tables.repeat_tables(manifest, rows).splitlines()[:3] == [
+    full = sums["b", "4k"].full
+    assert full.fill / full.rows == pytest.approx(0.9)
+    assert card_tables.figures(manifest)["repeat_tables"].splitlines()[-3:] == [
         "| b: repeats | 4k | 8k |",
         "|---|---|---|",
         "| qa_1 | 0 | 1 … 3 |",
@@ -119,11 +119,13 @@ def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> 
     assert "A custom suite" not in text
     task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
     manifest["tasks"][task]["keys"] = 6
-    assert f"**A custom suite:** {task} has other" in render(manifest)
+    assert f"**A custom suite:** {task} has other" in render(collect_facts(manifest))
     family = manifest["tasks"][task]["family"]
     manifest["families"][family]["max_new_tokens"] = 99
     of_family = [t for t, said in manifest["tasks"].items() if said["family"] == family]
-    assert f"**A custom suite:** {', '.join(of_family)} have other" in render(manifest)
+    assert f"**A custom suite:** {', '.join(of_family)} have other" in render(
+        collect_facts(manifest)
+    )
 
 
 def test_every_task_is_shown_with_its_parameters(text: str, manifest: Manifest) -> None:

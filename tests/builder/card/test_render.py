@@ -17,13 +17,13 @@ import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from ruler_builder.release.card import (
-    configurations,
+    collect_facts,
     files_of_config,
     first_row,
     render,
 )
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
-from ruler_builder.text.language_choice import LanguageChoice, pairs
+from ruler_builder.text.languages import language_pairs
 from ruler_builder.text.sources import registry
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
@@ -96,7 +96,7 @@ def test_size_and_norwegian_are_what_the_hub_reads(
     entry = {**next(iter(manifest["files"].values())), "language": "no", "rows": rows}
     entry["instruction_language"] = "no"
     manifest["files"] = {"data/tekken/8k/no/cwe_easy.parquet": entry}
-    (tmp_path / "README.md").write_text(render(manifest), encoding="utf-8")
+    (tmp_path / "README.md").write_text(render(collect_facts(manifest)), encoding="utf-8")
     data = metadata_load(tmp_path / "README.md") or {}
     assert data["language"] == ["no"]  # bare, YAML reads `no` as false
     assert data["size_categories"] == [size]
@@ -109,10 +109,10 @@ def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest)
     from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
 
     listed = get_dataset_config_names(str(root))
-    assert listed == [config.name for config in configurations(manifest)]
+    assert listed == [config.name for config in collect_facts(manifest).configs]
     tasks = {entry["config"] for entry in manifest["files"].values()}
     assert tasks < set(listed)
-    for config in configurations(manifest):
+    for config in collect_facts(manifest).configs:
         files = [str((root / path).resolve()) for path in config.paths]
         builder = load_dataset_builder(str(root), config.name)
         assert [str(file) for file in builder.config.data_files["test"]] == files
@@ -136,7 +136,7 @@ def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: Manifest) -> None:
-    known = {config.name: config.paths for config in configurations(manifest)}
+    known = {config.name: config.paths for config in collect_facts(manifest).configs}
     mine = metadata_load(root / "README.md") or {}
     assert any("data_dir" in config for config in mine["configs"])
     assert "data_dir" not in mine["configs"][0]  # by whose files `datasets` tells what they are
@@ -153,11 +153,12 @@ def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(
 ) -> None:
     lock = read_frozen("1.0.0")
     assert lock is not None
-    names = Names.of(dataset)
+    names = Names.standard(dataset)
     configs = [names.parse(name) for name in lock.rows[dataset]]
     paths = {config.name: [config.path] for config in configs}
-    paths |= {config.name: [one.path for one in of] for config, of in names.whole_groups(configs)}
-    paths |= {name: [one.path for one in of] for name, of in names.whole_languages(configs)}
+    groups = names.whole_groups(configs)
+    paths |= {config.name: [one.path for one in of] for config, of in groups}
+    paths |= {name: [one.path for one in of] for name, of in names.whole_languages(groups)}
     lines = [f"- {{config_name: {name}, {files_of_config(of)}}}" for name, of in paths.items()]
     assert len(lines) == listed  # docs/publish.md has both numbers
     assert len("\n".join(lines)) < 420_000  # a card of 1.3 MB was too large
@@ -177,9 +178,9 @@ def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Ma
     for path in [path for path in left["files"] if Path(path).name == Path(gone).name]:
         del left["files"][path]
     for there, shown in ((manifest, True), (left, False)):
-        text = render(there)
+        text = render(collect_facts(there))
         assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is shown
-        names = {config.name for config in configurations(there)}
+        names = {config.name for config in collect_facts(there).configs}
         table = text.split("| group | its tasks | for example |")[1].split("\n\n")[0]
         examples = {line.split("`")[3] for line in table.splitlines()[2:]}
         assert examples <= names
@@ -194,7 +195,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
         manifest["tokenizers"][tokenizer] = manifest["tokenizers"]["tekken"]
         for task in manifest["tasks"]:
             for length in LENGTHS["oneruler"]:
-                for pair in pairs("oneruler", LanguageChoice()):
+                for pair in language_pairs("oneruler"):
                     if not (pair.is_one or task.startswith("niah")):
                         continue
                     named = {"task": task, "length": length, "tokenizer": tokenizer}
@@ -203,9 +204,9 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
                     more = {"config": config.name, "max_length": config.max_length}
                     files[config.path] = {**like, **named, **where, **more}
     manifest["files"] = files
-    text = render(manifest)
+    text = render(collect_facts(manifest))
     head, body = text.split("---\n", 2)[1:]
-    configs = configurations(manifest)
+    configs = collect_facts(manifest).configs
     assert len(configs) > 2500
     assert len(head.encode()) < 440_000
     assert len(body.encode()) < 60_000
@@ -259,12 +260,13 @@ def test_the_file_that_the_card_names_streams_as_plain_parquet(root: Path) -> No
 
 def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> None:
     manifest = read_manifest(root)
-    assert first_row(tmp_path, manifest) is None
-    assert blocks(render(manifest), "json") == []
-    (path,) = configurations(manifest)[0].paths
+    assert first_row(tmp_path, collect_facts(manifest)) is None
+    assert blocks(render(collect_facts(manifest)), "json") == []
+    (path,) = collect_facts(manifest).configs[0].paths
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_bytes(b"no Parquet")
-    assert first_row(tmp_path, {**manifest, "files": {path: manifest["files"][path]}}) is None
+    part = collect_facts({**manifest, "files": {path: manifest["files"][path]}})
+    assert first_row(tmp_path, part) is None
 
 
 def local(code: str, root: Path) -> str:
@@ -325,10 +327,10 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 
 
 def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
-    manifest = read_manifest(root)
-    assert text_of(root) == render(manifest, first_row(root, manifest))
-    assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(manifest)
-    assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(manifest)
+    facts = collect_facts(read_manifest(root))
+    assert text_of(root) == render(facts, first_row(root, facts))
+    assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(facts)
+    assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(facts)
 
 
 def test_a_card_names_its_embedded_texts(oneruler: Path, release: Path) -> None:
@@ -340,7 +342,7 @@ def test_a_card_names_its_embedded_texts(oneruler: Path, release: Path) -> None:
     manifest = read_manifest(release)
     for name, source in manifest["sources"].items():
         source |= {"variant": "canonical", "title": registry()[name].canonical.title}
-    assert "Made from texts written" not in render(manifest)
+    assert "Made from texts written" not in render(collect_facts(manifest))
 
 
 def test_the_columns_have_the_contracts_types_and_a_meaning_each(root: Path) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card_files import card_files
-from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest import MANIFEST
-from tests.conftest import Once, Silent
+from tests.conftest import Once
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
@@ -40,14 +40,14 @@ def small(once: Once) -> Path:
     """Three tasks at 1k, 8 rows. Not to be changed."""
 
     def make(root: Path) -> None:
-        order = BuildOrder(
+        order = BuildOptions(
             root,
             lengths=("1k",),
             tasks=("niah_single_1", "niah_single_2", "niah_single_3"),
             samples=8,
             sources=("embedded",),
         )
-        build(order, Silent())
+        build(order)
 
     return once("small/ruler", make)
 
@@ -74,7 +74,7 @@ def extended(small: Path, made: Callable[[str], Path], once: Once) -> Path:
 
     def make(root: Path) -> None:
         shutil.copytree(small, root)
-        order = BuildOrder(
+        order = BuildOptions(
             root,
             tokenizers=(f"mine={made('gpt2')}",),
             lengths=("1k",),
@@ -82,6 +82,6 @@ def extended(small: Path, made: Callable[[str], Path], once: Once) -> Path:
             samples=8,
             sources=("embedded",),
         )
-        build(order, Silent())
+        build(order)
 
     return once("extended/ruler", make)

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
+from tests.in_process import ruler_command
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -148,10 +148,7 @@ def test_years_later_its_own_files_and_the_tokenizer_are_enough(
     )
     for offline in ("0", "1"):
         done = subprocess.run(
-            [
-                *(sys.executable, "-m", "ruler_release", "verify", str(tmp_path / "old")),
-                *("--tokenizer", f"mine={made('gpt2')}"),
-            ],
+            ruler_command("verify", tmp_path / "old", "--tokenizer", f"mine={made('gpt2')}"),
             env={**env, "HF_HUB_OFFLINE": offline},
             capture_output=True,
             text=True,

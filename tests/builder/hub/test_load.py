@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
-from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
@@ -56,10 +55,10 @@ def published(
     folder = tmp_path_factory.mktemp("published")
     client.ruler("push", release, "--repo", REPO)
     client.ruler("fetch", REPO, "--to", folder / "more")
-    order = BuildOrder(
+    order = BuildOptions(
         folder / "more", lengths=("2k",), tasks=("vt",), samples=8, sources=("embedded",)
     )
-    build(order, Silent())
+    build(order)
     client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
     user = Client(hub.url, folder / "user")
     offline = Client("http://127.0.0.1:9", folder / "user", HF_HUB_OFFLINE="1")
@@ -114,7 +113,7 @@ print(json.dumps([
     assert found[0][0] == 40
     assert found[1][0] == 8
     assert found[2:4] == [14, 13]
-    assert "This release holds no 'vt_2k'" in found[4]
+    assert "This release has no 'vt_2k'" in found[4]
 
 
 def test_ruler_list_shows_a_repository(published: Published) -> None:
@@ -170,7 +169,7 @@ print(json.dumps([
 ]))"""
     )
     assert count == 8  # of main, where v1.0.0 has none
-    assert "This release holds no 'vt_2k'" in refused
+    assert "This release has no 'vt_2k'" in refused
 
 
 def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:

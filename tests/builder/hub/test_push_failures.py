@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
+from tests.in_process import ruler_command
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +21,6 @@ def healthy(hub: StandIn) -> Iterator[None]:
     hub.held.clear()
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "ruler_release", *map(str, arguments)]
-
-
 def test_a_killed_push_goes_on_without_sending_a_file_twice(
     hub: StandIn, client: Client, small: Path, tmp_path: Path
 ) -> None:
@@ -32,7 +28,7 @@ def test_a_killed_push_goes_on_without_sending_a_file_twice(
     hub.hold_after = before + 2
     push = ("push", small, "--repo", "org/killed", "--skip-verify")
     process = subprocess.Popen(
-        command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
+        ruler_command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
     )
     assert hub.held.wait(30), "the third file never came"
     process.kill()
@@ -88,16 +84,6 @@ def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
     said = client.ruler(*push)
     assert "Tagged v1.0.0" in said or "holds this release already" in said
     del hub.repos["datasets/org/x1"]
-
-
-def test_a_pull_request_needs_no_rights_to_the_repository(
-    hub: StandIn, client: Client, small: Path, extended: Path
-) -> None:
-    client.ruler("push", small, "--repo", "org/open", "--skip-verify")
-    ask = ("push", extended, "--repo", "org/open", "--skip-verify")
-    said = client.ruler(*ask, "--revision", "v1.0.0.1", code=2, HF_TOKEN="hf_guest")
-    assert "Your token has no rights for this in 'org/open' (403" in said
-    assert "/discussions/1" in client.ruler(*ask, "--create-pr", HF_TOKEN="hf_guest")
 
 
 def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(

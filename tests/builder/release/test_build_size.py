@@ -5,42 +5,44 @@ from __future__ import annotations
 import io
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.plan import BuildOrder, BuildSize, size_of
-from ruler_common.names import parse_length
+from ruler_builder.options import BuildOptions
+from ruler_builder.release.plan import FileJob, plan_build
+from ruler_common.names import Config
 from tests import in_process
 
 MEASURED = Path(__file__).parents[3] / "bench/RELEASE.md"
 
 
 def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts() -> None:
-    whole = size_of(BuildOrder(Path("never")))
-    assert (whole.dataset, whole.files, whole.rows) == ("ruler", 78, 39_000)
+    whole = plan_build(BuildOptions("never"))
+    assert (whole.suite.dataset, len(whole.missing), whole.rows) == ("ruler", 78, 39_000)
     assert whole.tokens == 13 * 500 * sum(4096 * 2**i for i in range(6))
-    short = size_of(BuildOrder(Path("never"), lengths=("4k", "8k")))
-    assert (short.files, short.rows) == (26, 13_000)
-    assert size_of(BuildOrder(Path("never"), suite="oneruler")).rows == 4 * 12_200
+    short = plan_build(BuildOptions("never", lengths=("4k", "8k")))
+    assert (len(short.missing), short.rows) == (26, 13_000)
+    assert plan_build(BuildOptions("never", suite="oneruler")).rows == 4 * 12_200
 
 
 def test_what_is_there_is_not_counted(release: Path) -> None:
-    order = BuildOrder(release, lengths=("4k", "8k"), samples=20)
-    there = size_of(BuildOrder(release, lengths=("4k",), samples=20))
-    assert there == BuildSize("ruler", 0, 0, 0)
-    assert size_of(order).rows == 13 * 20
+    assert plan_build(BuildOptions(release, lengths=("4k",), samples=20)).missing == []
+    assert plan_build(BuildOptions(release, lengths=("4k", "8k"), samples=20)).rows == 13 * 20
 
 
 def test_bytes_and_time_are_near_those_measured() -> None:
     lines = re.findall(r"^\| (\w+) \| \S+ \| (\w+) \|(.*)\|$", MEASURED.read_text(), re.M)
     assert len(lines) > 40
     for dataset, length, rest in lines:
-        files, rows, _, cpu, *_, size = [one.strip().replace(",", "") for one in rest.split("|")]
-        tokens = int(rows) * parse_length(length, dataset)
-        found = BuildSize(dataset, int(files), int(rows), tokens)
-        assert 0.5 < found.cpu_seconds / float(cpu) < 2, (dataset, length)
-        assert 0.5 < found.bytes / 1e6 / float(size) < 2, (dataset, length)
+        _, rows, _, cpu, *_, size = [cell.strip().replace(",", "") for cell in rest.split("|")]
+        job = FileJob(Config(dataset, "vt", length, tokenizer="tekken"), "tekken", int(rows))
+        plan = replace(
+            plan_build(BuildOptions("never", suite=dataset)), rows=job.rows, tokens=job.tokens
+        )
+        assert 0.5 < plan.cpu_seconds / float(cpu) < 2, (dataset, length)
+        assert 0.5 < plan.bytes / 1e6 / float(size) < 2, (dataset, length)
 
 
 def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release import build as building
-from ruler_builder.release.build import FileBuilder, build
-from ruler_builder.release.plan import BuildOrder, FileJob
+from ruler_builder.release.build import build
 from ruler_builder.tasks.base import NewRow, Task
-from ruler_builder.verify.verify import verify
-from tests.conftest import Silent
+from ruler_builder.verify import file_check
+from ruler_release.api import verify
 
 
 def test_rows_are_made_once_and_files_encoded_and_read_once(
@@ -27,16 +27,16 @@ def test_rows_are_made_once_and_files_encoded_and_read_once(
     mapped: Counter[str] = Counter()
     hashed: Counter[str] = Counter()
     make, write, sha256_of, memory_map = (
-        FileBuilder.row,
+        building.make_row,
         pq.ParquetWriter.write_batch,
         building.sha256_of,
         pa.memory_map,
     )
     finish = Task.finish
 
-    def count_row(self: FileBuilder, job: FileJob, index: int) -> NewRow:
-        made[job.config.path, index] += 1
-        return make(self, job, index)
+    def count_row(task: Task[Any], index: int, config: str) -> NewRow:
+        made[config, index] += 1
+        return make(task, index, config)
 
     def count_full(self: Task[Any], index: int, *rest: Any, **more: Any) -> NewRow:
         if self.fills:
@@ -55,15 +55,16 @@ def test_rows_are_made_once_and_files_encoded_and_read_once(
         mapped[Path(path).name] += 1
         return memory_map(path)
 
-    monkeypatch.setattr(FileBuilder, "row", count_row)
+    monkeypatch.setattr(building, "make_row", count_row)
+    monkeypatch.setattr(file_check, "make_row", count_row)
     monkeypatch.setattr(Task, "finish", count_full)
     monkeypatch.setattr(pq.ParquetWriter, "write_batch", count_written)
     monkeypatch.setattr(building, "sha256_of", count_hashed)
     monkeypatch.setattr(pa, "memory_map", count_mapped)
     root = tmp_path / "out"
-    order = BuildOrder(root, lengths=("2k", "4k"), samples=12, sources=("embedded",))
-    files = build(order, Silent()).manifest["files"]
-    rows = {(path, index) for path, entry in files.items() for index in range(entry["rows"])}
+    order = BuildOptions(root, lengths=("2k", "4k"), samples=12, sources=("embedded",))
+    files = build(order).manifest["files"]
+    rows = {(e["config"], index) for e in files.values() for index in range(e["rows"])}
     assert made == Counter(rows)
     assert encoded == {"full rows": len(rows), "rows written": len(rows)}
     assert hashed == Counter(Path(path).name for path in files)

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.frozen import read_frozen
 from ruler_common.names import TASKS
-from tests.conftest import Silent
 
 SOME_TASKS = ("niah_single_1", "niah_multikey_2", "vt", "cwe", "fwe", "qa_1")
 
@@ -35,12 +33,10 @@ def part(suite: str, files: int, *, is_nightly: bool, **choice: Any) -> Any:
 def test_a_part_built_again_has_the_frozen_rows(
     mirror: Path, tmp_path: Path, dataset: str, count: int, choice: dict[str, Any]
 ) -> None:
-    if "languages" in choice:
-        choice = {**choice, "languages": LanguageChoice(choice["languages"])}
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
-    order = BuildOrder(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)
-    files = build(order, Silent()).manifest["files"].values()
+    order = BuildOptions(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)
+    files = build(order).manifest["files"].values()
     digests = {entry["config"]: entry["rows_sha256"] for entry in files}
     assert len(digests) == count
     assert digests.items() <= frozen.rows[dataset].items()

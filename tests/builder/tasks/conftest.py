@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -24,9 +23,3 @@ def own_texts(store: Store) -> Callable[[TokenCounter], CountedSources]:
         return made[id(counter)]
 
     return counted_sources
-
-
-@pytest.fixture(scope="session")
-def public_texts(mirror: Path) -> Callable[[TokenCounter], CountedSources]:
-    """RULER's own texts, as far as the mirror holds them, under any tokenizer."""
-    return lambda counter: CountedSources(Sources(Store(mirror)), counter)

@@ -11,27 +11,8 @@ from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import (
     own_task,
-    parts,
     task_of,
 )
-
-
-def test_frequent_words_is_worded_as_the_reference_code_words_it(embedded: CountedSources) -> None:
-    row = task_of(embedded, "fwe", "1k").row(0)
-    head, context, tail = parts(row)
-    assert head == (
-        "Read the following coded text and track the frequency of each coded word. "
-        "Find the three most frequently appeared coded words. "
-    )
-    assert not context.startswith(" ")
-    assert row.question == (
-        "Do not provide any explanation. Please ignore the dots '....'. "
-        "What are the three most frequently appeared words in the above coded text?"
-    )
-    assert tail == f"\nQuestion: {row.question}"
-    assert row.answer_prefix == (
-        " Answer: According to the coded text above, the three most frequently appeared words are:"
-    )
 
 
 @pytest.mark.parametrize("alpha", [3.5, 10])

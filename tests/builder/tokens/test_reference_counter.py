@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tokens.tokenizers import named
 from ruler_builder.verify.file_check import parse_tokenizer_folders
-from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import MANIFEST
+from ruler_release.api import verify
 from tests.builder.verify.planting import write_manifest
-from tests.conftest import Silent
+from tests.nightly import mostly_nightly
 
 
 def built(root: Path, tokenizer: str, mirror: Path | None = None) -> Path:
-    order = BuildOrder(
+    order = BuildOptions(
         root,
         tokenizers=(tokenizer,),
         lengths=("1k",),
@@ -31,7 +31,7 @@ def built(root: Path, tokenizer: str, mirror: Path | None = None) -> Path:
         sources=("embedded",),
         mirror=mirror,
     )
-    build(order, Silent())
+    build(order)
     return root
 
 
@@ -42,7 +42,7 @@ def years_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
+@pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "qwen2.5"]))
 @pytest.mark.usefixtures("years_later")
 def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(
     mirror: Path, tmp_path: Path, name: str
@@ -63,6 +63,7 @@ def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(
         verify(root, tokenizers=[f"{name}={bare}"])
 
 
+@pytest.mark.nightly
 def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> None:
     root, bare = built(tmp_path / "ruler", "tekken"), tmp_path / "bare"
     bare.mkdir()
@@ -72,15 +73,14 @@ def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> Non
     assert verify(root, tokenizers=[f"tekken={bare}"]).ok
 
 
-def test_what_is_no_place_of_the_releases_tokenizers_is_refused(tmp_path: Path) -> None:
-    root = built(tmp_path / "ruler", "tekken")
+def test_what_is_no_place_of_the_releases_tokenizers_is_refused(release: Path) -> None:
     for spec, message in (
         ("teken=x", "Did you mean 'tekken'?"),
         ("tekken", "'tekken' does not say where 'tekken' is: write tekken=FOLDER"),
         ("tekken=no/folder", "'no/folder' is not a folder: 'tekken' is a named tokenizer"),
     ):
         with pytest.raises(RulerError) as error:
-            verify(root, tokenizers=[spec])
+            verify(release, tokenizers=[spec])
         assert message in str(error.value)
     assert parse_tokenizer_folders({"tokenizers": {"mine": {}}}, ["mine=hf:a/b@c"]) == {
         "mine": "hf:a/b@c"

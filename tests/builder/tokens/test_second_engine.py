@@ -8,29 +8,26 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from ruler_builder.release.build import build
-from ruler_builder.release.plan import BuildOrder
+from ruler_builder.options import BuildOptions
+from ruler_builder.release.build import build, make_row
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import (
-    Engine,
     EngineMismatch,
     TokenCounter,
     WatchedCounter,
-    confirm,
-    is_sampled,
     with_engine,
 )
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
+from ruler_release.api import verify
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, KINDS, LAWS, NAMED, TEXTS
-from tests.conftest import Silent
 
 pytest.importorskip("gigatoken")  # the extra `fast`, part of the extra `test`
 GIGATOKEN = f"gigatoken {version('gigatoken')}"
@@ -100,11 +97,22 @@ def test_without_gigatoken_the_reference_counts(
 ) -> None:
     monkeypatch.setitem(sys.modules, "gigatoken", None)
     assert with_engine(tekken) is tekken
-    assert confirm(tekken, "The grass is green.", 5, "row 0") == 5
+    assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
 def test_the_first_row_and_one_in_a_hundred_are_sampled() -> None:
-    assert [index for index in range(500) if is_sampled(index)] == [0, 100, 200, 300, 400]
+    counted = []
+
+    def confirmed_count(text: str, where: str) -> int:
+        counted.append(where)
+        return 1
+
+    row = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
+    counter = SimpleNamespace(confirmed_count=confirmed_count)
+    task: Any = SimpleNamespace(row=lambda index: SimpleNamespace(columns=row), counter=counter)
+    for index in range(250):
+        make_row(task, index, "vt_4k")
+    assert counted == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
 # ---- An engine that counts wrongly --------------------------------------------------------------
@@ -120,18 +128,18 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
-def wrong(reference: TokenCounter) -> Engine:
-    return Engine(Wrong(reference))
+def wrong(reference: TokenCounter) -> WatchedCounter:
+    return WatchedCounter(reference, Wrong(reference))
 
 
 @pytest.fixture
 def wrong_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_engine, "_load", wrong)
+    monkeypatch.setattr(second_engine, "_load_engine", wrong)
 
 
-def order(root: Path) -> BuildOrder:
+def order(root: Path) -> BuildOptions:
     tasks = ("niah_single_1", "qa_1")
-    return BuildOrder(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
+    return BuildOptions(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
 
 
 def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
@@ -144,7 +152,7 @@ def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
     counter = with_engine(tekken)
     text = "The grass is green. " * 100
     with pytest.raises(EngineMismatch) as mismatch:
-        confirm(counter, text, counter.count(text), "row 100 of vt_4k")
+        counter.confirmed_count(text, "row 100 of vt_4k")
     exact = tekken.count(text)
     assert str(mismatch.value) == (
         f"{GIGATOKEN} counts {exact - 1} tokens in row 100 of vt_4k, {tekken.counted_by} counts "
@@ -157,10 +165,10 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
-        build(order(tmp_path / "reference"), Silent())
-    build(order(tmp_path / "fast"), Silent())
-    monkeypatch.setattr(second_engine, "_load", wrong)
-    build(order(tmp_path / "wrong"), Silent())
+        build(order(tmp_path / "reference"))
+    build(order(tmp_path / "fast"))
+    monkeypatch.setattr(second_engine, "_load_engine", wrong)
+    build(order(tmp_path / "wrong"))
     right = rows_and_engines(tmp_path / "reference")
     assert rows_and_engines(tmp_path / "wrong") == right
     assert [digest for digest, _ in rows_and_engines(tmp_path / "fast")] == [d for d, _ in right]
@@ -172,9 +180,9 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
 def test_verify_drops_a_wrong_engine_and_counts_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    build(order(tmp_path / "right"), Silent())
+    build(order(tmp_path / "right"))
     with monkeypatch.context() as patch:
-        patch.setattr(second_engine, "_load", wrong)
+        patch.setattr(second_engine, "_load_engine", wrong)
         report = verify(tmp_path / "right")
     assert report.ok, [file.problems for file in report.files.values() if file.count]
     assert report.proved

@@ -33,10 +33,10 @@ HF = {
 }
 """Named tokenizers counted by transformers, and their folders in the mirror."""
 TIKTOKEN = ["cl100k_base", "o200k_base"]
-OF_MODELS = ["qwen2.5", "llama3", "mistral-nemo", "gemma3"]
-"""One with a pattern and byte-level BPE, and one with BPE over the whole text."""
-NAMED = [*TIKTOKEN, *OF_MODELS]
-"""Of every kind of named tokenizers one, by turns; tekken is always tried."""
+NAMED = mostly_nightly(
+    2, ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
+)
+"""Of every kind of named tokenizers one; tekken is always tried."""
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
 TEXTS = [
@@ -113,19 +113,18 @@ def test_openais_encodings_count_as_tiktoken_does(
     assert disagreements(counter_of(name), lambda text: len(encoding.encode_ordinary(text))) == []
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
 def test_files_are_read_where_no_links_may_be_made(
-    mirror: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*where: object) -> None:
         raise OSError("A required privilege is not held by the client")
 
     monkeypatch.setattr("ruler_builder.tokens.tokenizers._in_use", {})
     monkeypatch.setattr(os, "symlink", refuse)
-    assert load_counter(name, Store(mirror)).count("Two words") == 2
+    assert load_counter("cl100k_base", Store(mirror)).count("Two words") == 2
 
 
-@pytest.mark.parametrize("name", mostly_nightly(2, HF))
+@pytest.mark.parametrize("name", mostly_nightly(4, HF))
 def test_named_models_count_as_transformers_does(
     counter_of: Callable[[str], TokenCounter], mirror: Path, name: str
 ) -> None:
@@ -208,7 +207,7 @@ def test_tekkens_file_is_digested(tekken: TokenCounter) -> None:
     assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", *HF])
+@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
 def test_a_named_tokenizers_files_are_digested(
     counter_of: Callable[[str], TokenCounter], mirror: Path, name: str
 ) -> None:
@@ -363,26 +362,3 @@ def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
     assert "Cannot load tokenizer 'mine' from 'ruler-tests/gated'" in found.stdout
     assert "If it is gated, accept its licence on the Hub and run 'hf auth login'" in found.stdout
     assert found.stdout.count("\n") == 1
-
-
-def test_a_folders_own_code_never_runs(tmp_path: Path) -> None:
-    folder, ran = tmp_path / "tokenizer", tmp_path / "ran"
-    folder.mkdir()
-    code = f"open({str(ran)!r}, 'w')\nclass Mine:\n    pass\n"
-    (folder / "tokenization_mine.py").write_text(code, encoding="utf-8")
-    about = {
-        "tokenizer_class": "Mine",
-        "auto_map": {"AutoTokenizer": ["tokenization_mine.Mine"] * 2},
-    }
-    (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
-    command = f"""
-from pathlib import Path
-from ruler_builder.text.sources import Store
-from ruler_builder.tokens.tokenizers import load_counter
-load_counter("mine={folder}", Store())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", command], input="y\n" * 9, capture_output=True, text=True
-    )
-    assert "RulerError" in done.stderr
-    assert not ran.exists()

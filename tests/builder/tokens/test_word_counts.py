@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 
 from ruler_builder.text import corpora
 from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counting import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
-from ruler_builder.tokens.tokenizers import TokenizerEntry
+from ruler_builder.tokens.counting import WORTHWHILE, TokenCounter, counts_by_words
+from tests.nightly import mostly_nightly
 
 LAWS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -26,34 +25,19 @@ TEXT = st.text(max_size=30) | st.lists(
 ).map(" ".join)
 
 
-@pytest.fixture(scope="module")
-def digits(made: Callable[[str], Path]) -> TokenCounter:
-    """A tokenizer of SmolLM2's form: every digit apart, then GPT-2's pattern."""
-    from tokenizers import Tokenizer
-
-    parts = json.loads((made("gpt2") / "tokenizer.json").read_text())
-    apart = {"type": "Digits", "individual_digits": True}
-    parts["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [apart, parts["pre_tokenizer"]]}
-    about = TokenizerEntry(spec="digits", title="digits", library="transformers", version="5")
-    return FastCounter("digits", about, Tokenizer.from_str(json.dumps(parts)))
-
-
 @LAWS
 @given(st.lists(TEXT, max_size=5))
 @pytest.mark.parametrize("kind", ["gpt2", "digits"])
 def test_any_texts_have_the_tokens_of_their_words(
-    counter_made: Callable[[str], TokenCounter],
-    digits: TokenCounter,
-    kind: str,
-    texts: list[str],
+    counter_made: Callable[[str], TokenCounter], kind: str, texts: list[str]
 ) -> None:
-    counter = digits if kind == "digits" else counter_made(kind)
+    counter = counter_made(kind)
     assert counter.split_points.spaces
     whole = [counter.count(text) for text in texts]
     assert counts_by_words(texts, counter.counts) == whole
 
 
-@pytest.mark.parametrize("name", ["qwen2.5", "llama3", "mistral-nemo"])
+@pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "llama3", "mistral-nemo"]))
 def test_a_named_tokenizer_too(
     counter_of: Callable[[str], TokenCounter], name: str, embedded_text: str
 ) -> None:

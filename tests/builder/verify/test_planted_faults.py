@@ -17,8 +17,9 @@ import pytest
 from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.verify.verify import VerifyReport, audit_release, verify
+from ruler_builder.verify.verify import VerifyReport, audit_release
 from ruler_common.manifest import MANIFEST
+from ruler_release.api import verify
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row
 

@@ -9,25 +9,24 @@ from typing import Any
 
 import pytest
 
+from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card_files import card_files
-from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.verify import audit
-from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
+from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences
 from ruler_common.manifest import MANIFEST, read_manifest
+from ruler_release.api import verify
 from tests import in_process
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row, manifest_of
 from tests.builder.verify.test_planted_faults import sentences
-from tests.conftest import Silent
 
 VT, CWE = "data/tekken/4k/vt.parquet", "data/tekken/4k/cwe.parquet"
 
 
 def built(root: Path, **order: Any) -> Path:
     """A release from the project's own texts."""
-    build(BuildOrder(root, **{"samples": 3, "sources": ("embedded",), **order}), Silent())
+    build(BuildOptions(root, **{"samples": 3, "sources": ("embedded",), **order}))
     return root
 
 
@@ -48,7 +47,7 @@ def root(small: Path, tmp_path: Path) -> Path:
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The frozen rows of vt at 4k, which read no source; not to be changed."""
     root = tmp_path_factory.mktemp("frozen") / "ruler"
-    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     return root
 
 
@@ -63,24 +62,24 @@ def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(
     report = verify(request.getfixturevalue(name), audit=True)
     assert sentences(report) == []
     assert report.proved
-    assert sorted(report.rebuilt) == sorted(report.files)
+    assert {file.proved_by for file in report.files.values()} == {"rebuilt"}
     assert report.notes == []
 
 
 def test_several_processes_find_the_same(small: Path) -> None:
     report = verify(small, workers=2, audit=True)
-    assert (report.proved, len(report.rebuilt)) == (True, 2)
+    assert (report.proved, report.sentence) == (True, "Files: 2 rebuilt and equal.")
     assert report.sentence == "Files: 2 rebuilt and equal."
 
 
 def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
     report = verify(frozen)
-    assert (report.proved, report.frozen, report.rebuilt) == (True, [VT], [])
+    assert report.proved
     assert report.sentence == "Files: 1 with frozen rows."
 
 
 def test_no_frozen_row_is_built_again(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ruler_builder.release.build.FileBuilder.row", None)
+    monkeypatch.setattr("ruler_builder.verify.file_check.make_row", None)
     assert verify(frozen).proved
 
 
@@ -99,21 +98,6 @@ def test_a_changed_frozen_row_is_named_by_building_it_again(frozen: Path, tmp_pa
     found = sentences(verify(root))
     assert any(line.startswith(f"{VT} 17: input differs at character ") for line in found)
     assert any("which are not the frozen ones" in line for line in found)
-
-
-def test_a_row_is_made_once(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ruler_builder.release.build import FileBuilder
-
-    made: list[tuple[str, int]] = []
-    make = FileBuilder.row
-
-    def counted(self: FileBuilder, job: Any, index: int) -> Any:
-        made.append((job.config.path, index))
-        return make(self, job, index)
-
-    monkeypatch.setattr(FileBuilder, "row", counted)
-    assert verify(small).proved
-    assert len(made) == len(set(made)) == 6
 
 
 def test_only_the_first_ten_problems_of_a_file_are_kept(root: Path) -> None:
@@ -153,8 +137,8 @@ def test_a_row_that_asks_something_else_at_another_length_is_named() -> None:
 def test_a_missing_source_is_listed_with_the_command_that_gets_it(
     mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = BuildOrder(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3)
-    build(order, Silent())
+    order = BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3)
+    build(order)
     broken = tmp_path / "broken"
     shutil.copytree(mirror, broken, copy_function=lambda a, b: Path(b).symlink_to(a))
     monkeypatch.delenv("RULER_MIRROR")
@@ -308,7 +292,7 @@ def test_what_may_differ_is_one_list(root: Path) -> None:
 
 def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"suite": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",)}
-    root = built(tmp_path / "r", languages=LanguageChoice(("zh", "en")), **asked)
+    root = built(tmp_path / "r", languages=("zh", "en"), **asked)
     path = "data/tekken/8k/zh/niah_none.parquet"
     manifest = manifest_of(root)
     del manifest["files"][path]

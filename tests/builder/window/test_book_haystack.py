@@ -47,7 +47,7 @@ def rope_of(counter: TokenCounter, code: str, units: int, needles: list[Needle])
     for needle in needles:
         context = context.replace(needle.text, "", 1)
     assert context.replace(separator, "") == "".join((sentences * 9)[:units]).replace(separator, "")
-    assert [prompt.text[e.start : e.end] for e in prompt.evidence] == [
+    assert [prompt.text[e["start"] : e["end"]] for e in prompt.evidence] == [
         needle.text for needle in sorted(needles, key=lambda needle: needle.depth)
     ]
     return prompt
@@ -120,9 +120,9 @@ def test_a_needle_stands_between_the_two_sentences_nearest_to_its_depth(
         prompt = laid(book, tekken, 38, [Needle(tenth / 10, "NEEDLE.", True)])
         (found,) = prompt.evidence
         width = prompt.context_end - prompt.context_start - len("NEEDLE.")
-        at = found.start - prompt.context_start
+        at = found["start"] - prompt.context_start
         assert abs(at - tenth / 10 * width) <= longest / 2 + 2
-        before = prompt.text[prompt.context_start : found.start].removesuffix(separator)
+        before = prompt.text[prompt.context_start : found["start"]].removesuffix(separator)
         assert separator.join(sentences[:38]).startswith(before)
         assert before == "" or before.endswith(tuple(sentences))
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
@@ -81,12 +80,12 @@ def context(prompt: PromptBuilder) -> str:
 def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) -> None:
     """Needles are the evidence, and stand apart from their surroundings."""
     ordered = sorted(needles, key=lambda needle: needle.depth)
-    found = [(prompt.text[e.start : e.end], e.answer) for e in prompt.evidence]
+    found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
     assert found == [(needle.text, needle.answer) for needle in ordered]
     padded = f"{between}{context(prompt)}{between}"
     for e in prompt.evidence:
-        start = e.start - prompt.context_start + 1
-        end = e.end - prompt.context_start + 1
+        start = e["start"] - prompt.context_start + 1
+        end = e["end"] - prompt.context_start + 1
         assert padded[start - 1] == padded[end] == between
         assert padded[start - 2] != between or start == 1
     assert prompt.text == f"{HEAD}{context(prompt)}{TAIL}"
@@ -126,11 +125,6 @@ def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(
     needles = [Needle(1.0, "Last.", True), Needle(0.0, "First.", True)]
     prompt = prose.lay(PromptBuilder(tekken).add(HEAD), 5, needles, TAIL)
     assert context(prompt) == "First. The garden lay behind the Last."
-
-
-def test_white_space_is_folded_to_single_spaces(prose: EssayHaystack, tekken: TokenCounter) -> None:
-    prompt = prose.lay(PromptBuilder(tekken), len(WORDS), [], TAIL)
-    assert context(prompt) == " ".join(WORDS)
 
 
 def test_prose_begins_again_where_it_runs_out(prose: EssayHaystack, tekken: TokenCounter) -> None:
@@ -221,9 +215,3 @@ def test_no_more_lines_are_read_than_a_window_takes(tekken: TokenCounter) -> Non
     assert haystack.step(0, 900) > 80
     assert len(read) < 300
     assert haystack.step(0, 10**9) == len(read) == haystack.max_units == 5000
-
-
-def test_the_noise_is_the_reference_codes_line() -> None:
-    assert NOISE == (
-        "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
-    )

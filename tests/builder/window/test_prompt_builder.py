@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.prompt import Evidence, PromptBuilder
+from ruler_builder.window.prompt import PromptBuilder
+from ruler_common.rows import Evidence
 from tests.nightly import mostly_nightly
 
 LAWS = settings(
@@ -38,7 +39,7 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     prompt = PromptBuilder(counter)
     for text, known, answer in pieces:
         if known and answer is None:
-            prompt.add_counted(text, counter.count(text))
+            prompt.add(text, counter.count(text))
         elif answer is None:
             prompt.add(text)
         else:
@@ -81,14 +82,14 @@ def test_evidence_holds_exactly_the_marked_text_in_order(
 ) -> None:
     prompt = laid(tekken, pieces)
     marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
-    found = [(prompt.text[e.start : e.end], e.answer) for e in prompt.evidence]
+    found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
     assert [one for one in found if one[0]] == [one for one in marked if one[0]]
 
 
 def test_a_pieces_lead_and_trail_are_not_evidence(tekken: TokenCounter) -> None:
     prompt = PromptBuilder(tekken).add("One.").add_evidence(" Two.\n", True, lead=1, trail=1)
     (span,) = prompt.evidence
-    assert prompt.text[span.start : span.end] == "Two."
+    assert prompt.text[span["start"] : span["end"]] == "Two."
 
 
 def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
@@ -96,11 +97,11 @@ def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
         PromptBuilder(tekken)
         .add("One. ")
         .mark_evidence(5, 10, answer=False)
-        .add_counted("Two, three, four.", 6)
+        .add("Two, three, four.", 6)
     )
     (span,) = prompt.evidence
-    assert prompt.text[span.start : span.end] == "three"
-    assert span.answer is False
+    assert prompt.text[span["start"] : span["end"]] == "three"
+    assert span["answer"] is False
 
 
 def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) -> None:
@@ -109,7 +110,10 @@ def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) 
     prompt.add_evidence(" 0123", True, lead=1).add_evidence("4567", False).add("89\n\n")
     prompt.end_context(trail=2).add("Tail.")
     assert prompt.text[prompt.context_start : prompt.context_end] == "0123456789"
-    assert prompt.evidence == [Evidence(6, 10, 0.0, True), Evidence(10, 14, 0.4, False)]
+    assert prompt.evidence == [
+        Evidence(start=6, end=10, depth=0.0, answer=True),
+        Evidence(start=10, end=14, depth=0.4, answer=False),
+    ]
 
 
 def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter) -> None:
@@ -121,9 +125,9 @@ def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter)
 def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(
     tekken: TokenCounter,
 ) -> None:
-    assert PromptBuilder(tekken).add_counted("The grass", 1000).add_counted(" is", 1).tokens == 1001
+    assert PromptBuilder(tekken).add("The grass", 1000).add(" is", 1).tokens == 1001
 
 
 def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken: TokenCounter) -> None:
-    prompt = PromptBuilder(tekken).add_counted("The gra", 1000).add_counted("ss", 1000)
+    prompt = PromptBuilder(tekken).add("The gra", 1000).add("ss", 1000)
     assert prompt.tokens == tekken.count("The grass")

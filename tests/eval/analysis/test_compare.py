@@ -16,7 +16,8 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
-from tests.eval.scoring_helpers import change_column, right, row_table, ruler
+from tests.eval.scoring_helpers import change_column, right, row_table
+from tests.in_process import ruler
 
 
 def results(model="a", digests=None, **cells):
@@ -123,7 +124,7 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     )
     same = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20))
     shown = comparison_tables.comparison(same)
-    assert shown.startswith("a (A) and b (B) are not told apart over 1 configuration: A − B is")
+    assert shown.startswith("a (A) and b (B) do not differ clearly over 1 configuration: A − B is")
     assert "  better" not in shown  # a column without a word
 
 

@@ -11,7 +11,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import TASKS
 from ruler_eval.analysis.complexity import correlate
-from tests.eval.scoring_helpers import right, ruler, whole_results
+from tests.eval.scoring_helpers import right, whole_results
+from tests.in_process import ruler
 
 
 def results(**scores):

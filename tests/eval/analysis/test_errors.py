@@ -9,8 +9,10 @@ import pytest
 from ruler_eval.analysis.errors import KINDS, Error, error_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
+from ruler_eval.score.join import join_row
 from ruler_eval.score.row_score import ScoringRules
-from tests.eval.scoring_helpers import right, ruler, write_answers
+from tests.eval.scoring_helpers import right, write_answers
+from tests.in_process import ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 
@@ -107,10 +109,14 @@ AMONG_KEYS = make(
 
 
 def kind(row, task, said, language=None, strict=False, **fields):
-    found = error_of(
-        row, Prediction("c", 0, said, **fields), task, language, ScoringRules(), strict
-    )
+    found = error(row, Prediction("c", 0, said, **fields), task, language, strict)
     return found and found.kind
+
+
+def error(row, prediction, task, language=None, strict=False):
+    """The error of one answer to a row, or of a missing one."""
+    samples = [] if prediction is None else [prediction]
+    return error_of(join_row(row, samples, task, language, ScoringRules()), strict)
 
 
 CASES = [
@@ -181,7 +187,7 @@ def test_right_answers_have_no_kind_and_those_with_more_only_strictly():
 
 
 def test_rows_without_an_answer():
-    assert error_of(VALUES, None, "niah_multivalue") == Error("missing", 0, 4)
+    assert error(VALUES, None, "niah_multivalue") == Error("missing", 0, 4)
     assert kind(VALUES, "niah_multivalue", "", error="timeout") == "failed"
     unfit = {"error": "too long", "finish_reason": "does_not_fit"}
     assert kind(VALUES, "niah_multivalue", "", **unfit) == "does not fit"
@@ -191,11 +197,11 @@ def test_rows_without_an_answer():
 
 def test_k_of_n_and_how_near_the_distractor_is():
     said = Prediction("c", 0, "1111111, 2222222 and 3333333")
-    assert error_of(VALUES, said, "niah_multivalue") == Error("incomplete", 3, 4)
+    assert error(VALUES, said, "niah_multivalue") == Error("incomplete", 3, 4)
     cut_off = Prediction("c", 0, "1111111, 2222222, 3333333, 444")
-    assert error_of(VALUES, cut_off, "niah_multivalue").kind == "incomplete"
-    near = error_of(AMONG_NEEDLES, Prediction("c", 0, "1000049"), "niah_multikey_2")
-    far = error_of(AMONG_NEEDLES, Prediction("c", 0, "1000000"), "niah_multikey_2")
+    assert error(VALUES, cut_off, "niah_multivalue").kind == "incomplete"
+    near = error(AMONG_NEEDLES, Prediction("c", 0, "1000049"), "niah_multikey_2")
+    far = error(AMONG_NEEDLES, Prediction("c", 0, "1000000"), "niah_multikey_2")
     assert near.gap == pytest.approx(0.01, abs=0.011)
     assert far.gap == pytest.approx(0.5, abs=0.02)
 
@@ -205,11 +211,11 @@ def test_the_depth_of_a_distractor_is_that_in_the_row_however_its_text_is_normal
     text = needle("able-cat", "1111111")
     lines = [text, needle("bad-dog", "2222222"), "\ufb03" * 9000]
     row = make(HEAD, lines, ["1111111"], "\n…", needles=[text], answers=[text])
-    found = error_of(row, Prediction("c", 0, "2222222"), "niah_multikey_2")
+    found = error(row, Prediction("c", 0, "2222222"), "niah_multikey_2")
     assert (found.kind, found.needle) == ("distractor", lines[1][:-1])
     assert found.gap == pytest.approx(0.007, abs=0.001)
     late = make(HEAD, lines[::-1], ["1111111"], "\n…", needles=[text], answers=[text])
-    found = error_of(late, Prediction("c", 0, "2222222"), "niah_multikey_2")
+    found = error(late, Prediction("c", 0, "2222222"), "niah_multikey_2")
     assert found.gap == pytest.approx(0.007, abs=0.001)
 
 
@@ -351,3 +357,19 @@ def test_where_nothing_was_asked_without_documents_there_is_no_table(write_run):
     stdout, _, code = ruler("errors", write_run(lambda config, row: "Zanzibar"))
     assert code == 0
     assert "section 5" not in stdout
+
+
+def test_a_scored_run_is_sorted_by_its_own_rules(write_run):
+    """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
+
+    def answer(config, row):
+        return {"prediction": right(config, row), "finish_reason": "length"}
+
+    run = write_run(answer, configs=["niah_single_1_4k"])
+    for cut, shown in (("wrong", "truncated"), ("protocol", "No wrong answers.")):
+        assert ruler("score", run, "--cut", cut)[2] == 0
+        assert shown in ruler("errors", run)[0]
+    _, error, code = ruler("errors", run, "--cut", "wrong")
+    assert (code, "was scored with --cut protocol: leave --cut out" in error) == (2, True)
+    (run / "results.json").unlink()
+    assert "truncated" in ruler("errors", run, "--cut", "wrong")[0]

@@ -9,6 +9,8 @@ import pytest
 from ruler_common.files import read_toml
 from ruler_eval.analysis.errors import Error, error_of
 from ruler_eval.prediction import Prediction
+from ruler_eval.score.join import join_row
+from ruler_eval.score.row_score import ScoringRules
 from ruler_score.ruler_score import ANSWER_TAGS
 
 FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
@@ -57,7 +59,7 @@ def cwe(language):
 
 
 def error(row, task, language, said):
-    return error_of(row, Prediction("c", 0, said), task, language)
+    return error_of(join_row(row, [Prediction("c", 0, said)], task, language, ScoringRules()))
 
 
 @LANGUAGES

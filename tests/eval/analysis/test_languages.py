@@ -18,7 +18,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
 from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
-from tests.eval.scoring_helpers import record, right, ruler, whole_results, write_oneruler
+from tests.eval.scoring_helpers import record, right, whole_results, write_oneruler
+from tests.in_process import ruler
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")
 RIGHT = {"en": 2, "ko": 1, "pl": 4, "sw": 0, "en-ko": 1, "ko-en": 3}

@@ -8,7 +8,8 @@ import pytest
 
 from ruler_eval.analysis.compare import compare
 from tests.eval.analysis.test_compare import results
-from tests.eval.scoring_helpers import ruler, whole_results
+from tests.eval.scoring_helpers import whole_results
+from tests.in_process import ruler
 
 
 def pair(tmp_path, lost, rows=500):

@@ -11,7 +11,8 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.ranks import ranks
 from ruler_eval.report.comparison_tables import ranking
 from tests.eval.analysis.test_compare import results
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 LENGTHS = {"4k": 4096, "8k": 8192}
 

@@ -9,24 +9,23 @@ A fault makes right answers wrong where it strikes, so that LOSS of the rows are
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter
-from tests.eval.run.backends.model_server import ModelServer, Reply, Request, model_server
+from tests import hand_written
 from tests.eval.run.small_release import NOISE, full_row
-from tests.hand_written import whole, write_file
+from tests.model_server import ModelServer, Reply, Request, model_server
 
 LOSS = 0.1
 LOAD = 16
@@ -57,21 +56,12 @@ def write_release(
     root: Path, rows: int = 200, lines: int = 46, lengths: Sequence[str] = ("4k",)
 ) -> Path:
     """Write niah_single_1 with the evidence's place; about 20 words a line."""
-    files = {}
-    for length in lengths:
-        config = Config("ruler", "niah_single_1", length)
-        table = [_row(index, lines, config.max_length) for index in range(rows)]
-        tokens = {"min": 1, "mean": 1.0, "max": 1}
-        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
-    manifest = {
-        "format": 1,
-        "dataset": "ruler",
-        "tasks": {"niah_single_1": {"family": "niah"}},
-        "groups": {"all": ["niah_single_1"]},
-        "files": files,
+    configs = [Config("ruler", "niah_single_1", length) for length in lengths]
+    tables = {
+        config: [_row(index, lines, config.max_length) for index in range(rows)]
+        for config in configs
     }
-    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
-    return root
+    return hand_written.write_release(root, tables, groups={"all": ["niah_single_1"]})
 
 
 def _row(index: int, lines: int, max_length: int) -> dict[str, Any]:
@@ -179,6 +169,12 @@ class SickEngine:
 # ---- without HTTP --------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
+def words_in(text: str) -> int:
+    """How many words a text has: its tokens."""
+    return len(text.split())
+
+
 class WordPrompter(Prompter):
     """Counts words as tokens."""
 
@@ -189,7 +185,7 @@ class WordPrompter(Prompter):
             index=int(row["index"]),
             messages=(),
             text=text,
-            token_ids=range(len(text.split())),
+            token_ids=range(words_in(text)),
             max_new_tokens=int(row["max_new_tokens"]),
         )
 
@@ -219,10 +215,10 @@ class SickBackend(Backend):
     def _seen(self, prompt: Prompt) -> Seen:
         text = prompt.text or ""
         form = self.form if prompt.token_ids is not None or self.form == "chat" else "text"
-        return Seen(text, len(text.split()), prompt.cache_salt or "", form)
+        return Seen(text, words_in(text), prompt.cache_salt or "", form)
 
     def count(self, prompt: Prompt) -> int:
-        return len((prompt.text or "").split())
+        return words_in(prompt.text or "")
 
     def settings(self) -> dict[str, Any]:
         return {}
@@ -232,8 +228,16 @@ class SickBackend(Backend):
 
 
 @contextmanager
-def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
-    """Serve the engine; with a tokenizer its tokens are counted, else words."""
+def served(
+    engine: SickEngine,
+    tokenizer: Any = None,
+    usage: bool = True,
+    refuse: Callable[[dict[str, Any]], Reply | None] = lambda body: None,
+) -> Iterator[ModelServer]:
+    """Serve the engine; with a tokenizer its tokens are counted, else words.
+
+    Without `usage` its answers count no tokens. `refuse` may answer a request in its place.
+    """
     lock = threading.Lock()
     in_flight: dict[int, Seen] = {}
     met: dict[int, list[Seen]] = {}
@@ -263,6 +267,9 @@ def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
         return Seen(text, tokens, body.get("cache_salt", ""), form)
 
     def reply(request: Request) -> Reply:
+        refusal = refuse(request.body)
+        if refusal is not None:
+            return refusal
         seen = seen_of(request)
         me = id(request)
         with lock:
@@ -276,12 +283,12 @@ def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
             found = engine.answer(seen, met.pop(me))
         message = {"role": "assistant", "content": found["text"]}
         choice = {"index": 0, "finish_reason": "stop", "text": found["text"], "message": message}
-        usage = {
+        counts = {
             "prompt_tokens": found["prompt"],
             "completion_tokens": 8,
             "prompt_tokens_details": {"cached_tokens": found["cached"]},
         }
-        return Reply(200, {"choices": [choice], "usage": usage})
+        return Reply(200, {"choices": [choice], "usage": counts if usage else None})
 
     model = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 8192}
     with model_server(reply, models=(model,)) as server:

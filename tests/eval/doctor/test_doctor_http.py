@@ -16,6 +16,7 @@ from ruler_eval.run.records import read_lines
 from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
+from tests.model_server import Reply
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -41,16 +42,17 @@ def values(root: Path) -> dict[int, str]:
 def doctor(root: Path, out: Path, url: str, *flags: object) -> tuple[Printed, dict[str, Any]]:
     """Run `ruler doctor` on a server; what it printed, and its verdict."""
     verdict = out / "verdict.json"
-    found = ruler(
-        *("doctor", "--base-url", url, "--model", "m", "--dataset", root, "--rows", ROWS),
+    printed = ruler(
+        *("doctor", "--base-url", url, "--model", "m", "--dataset", root),
+        *(("--rows", ROWS) if "--rows" not in flags else ()),
         *("--out", out / "answers", "--json", verdict, *flags),
     )
-    return found, json.loads(verdict.read_text()) if verdict.is_file() else {}
+    return printed, json.loads(verdict.read_text()) if verdict.is_file() else {}
 
 
 def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
-    (found,) = [one for one in verdict["conditions"] if one["name"] == name]
-    return found
+    (record,) = [record for record in verdict["conditions"] if record["name"] == name]
+    return record
 
 
 @pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
@@ -69,20 +71,20 @@ def test_the_fault_of_a_server_is_named(
     elif fault == "truncation":
         engine.loss = 0.8  # without a tokenizer only a large cut is certain
     with served(engine, tokenizer) as server:
-        found, verdict = doctor(root, tmp_path, server.url, *flags)
-    assert found.code == 1, found
-    assert verdict["conditions"][0]["name"] == EXPECTED[fault], found.stdout
+        printed, verdict = doctor(root, tmp_path, server.url, *flags)
+    assert printed.code == 1, printed
+    assert verdict["conditions"][0]["name"] == EXPECTED[fault], printed.stdout
     assert verdict["conditions"][0]["state"] == "engine"
-    assert found.stdout.startswith("Engine. ")
-    assert f"docs/doctor.md#{EXPECTED[fault]}" in found.stdout
+    assert printed.stdout.startswith("Engine. ")
+    assert f"docs/doctor.md#{EXPECTED[fault]}" in printed.stdout
 
 
 def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: Path) -> None:
     with served(SickEngine(values)) as server:
-        found, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
-    assert found.code == 0, found
+        printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
+    assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
-    assert "the losses in your scores are the model's" in " ".join(found.stdout.split())
+    assert "the losses in your scores are the model's" in " ".join(printed.stdout.split())
     assert condition(verdict, "cache")["state"] == "same"
     assert condition(verdict, "chunks")["state"] == "unchecked"
     answers = tmp_path / "answers"
@@ -91,8 +93,64 @@ def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: P
         for side in ("cold", "loaded")
     }
     assert at_once["cold"] == {1}
-    assert max(at_once["loaded"]) == ROWS // 2
-    seen = ruler("doctor", answers / "loaded")
+    assert max(at_once["loaded"]) == 32
+    seen = ruler("doctor", answers / "loaded", "--json", tmp_path / "seen.json")
     assert seen.code == 0, seen
-    assert "Requests in flight  up to 32" in seen.stdout or "all rows: up to 32" in seen.stdout
+    assert "up to 32" in (tmp_path / "seen.json").read_text()  # requests in flight
     assert "Tries: all rows: one." in seen.stdout
+
+
+QUICK_FLAGS = ("--quick", "--mode", "completion", "--rows", 20, "--load", 4)
+
+
+def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def refuse(body: dict[str, Any]) -> Reply | None:
+        if "cache_salt" in body:
+            return Reply(400, {"error": {"message": "cache_salt is not supported"}})
+        asked.append(body["prompt"])
+        return None
+
+    with served(SickEngine(values), refuse=refuse) as server:
+        printed, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
+    assert printed.code == 3, printed  # 20 rows are too few for a verdict
+    assert "takes no cache_salt: each prompt begins with a line of its own" in flat(printed.stderr)
+    assert condition(verdict, "cache")["state"] == "same"
+    assert all(prompt.startswith("[") for prompt in asked)
+
+
+def test_a_server_that_counts_no_tokens_is_examined_all_the_same(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    with served(SickEngine(values), usage=False) as server:
+        printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
+    assert printed.code == 3, printed
+    sentences = {one["name"]: one["sentence"] for one in verdict["conditions"]}
+    assert "does not tell whether its cache was hit" in sentences["cache"]
+    assert "does not report the tokens of a prompt" in sentences["chunks"]
+    assert "the server counts no tokens" in sentences["tokens"]
+    assert "No change" in sentences["load"]
+
+
+def test_a_server_that_fails_every_request_is_one_sentence(root: Path, tmp_path: Path) -> None:
+    def refuse(body: dict[str, Any]) -> Reply:
+        return Reply(400, {"error": {"message": "this model takes no prompts"}})
+
+    with served(SickEngine({}), refuse=refuse) as server:
+        printed, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
+    assert (printed.code, verdict) == (2, {})
+    assert "The first 8 rows failed: HTTP 400: this model takes no prompts." in flat(printed.stderr)
+    assert "--retry-failed" not in printed.stderr
+
+
+def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path: Path) -> None:
+    printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
+    assert printed.code == 2
+    assert "Give RUN, which is only looked at, or --base-url and --model" in flat(printed.stderr)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.doctor.asking import Asker
-from ruler_eval.doctor.examine import Examination, in_waves, read_verdict
+from ruler_eval.doctor.examine import Examination, read_verdict
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.plan import split_evenly
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
@@ -27,6 +31,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def two_lengths(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_release(tmp_path_factory.mktemp("two") / "ruler", rows=20, lengths=("4k", "8k"))
+
+
+@pytest.fixture(scope="module")
 def values(root: Path) -> dict[int, str]:
     rows = Release.open(str(root)).rows(CONFIG, ("index", "outputs"))
     return {row["index"]: row["outputs"][0] for row in rows}
@@ -38,45 +47,52 @@ class Counting(SickBackend):
     def __init__(self, engine: SickEngine, most: int | None = None) -> None:
         super().__init__(engine)
         self.asked: list[Prompt] = []
+        self.batches: list[int] = []
         self.most = most
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         batch = list(prompts)
         self.asked += batch
+        self.batches.append(len(batch))
         if self.most is not None and len(self.asked) > self.most:
             raise RulerError("The server is gone.")
         yield from super().generate(iter(batch))
 
 
 def examination(
-    root: Path, out: Path, backend: SickBackend, level: str = "usual", rows: int = ROWS
+    root: Path,
+    out: Path,
+    backend: SickBackend,
+    salt_field: bool = True,
+    rows: int = ROWS,
+    model: str = "m",
+    **options: Any,
 ) -> Examination:
-    asker = Asker(backend, WordPrompter("completion"), "salt", salt_field=True)
+    asker = Asker(backend, WordPrompter("completion"), "salt", salt_field=salt_field)
     asker.unchecked = {"text": "not asked here", "template": "not asked here"}
-    options = DoctorOptions(
-        dataset=str(root), out=out, model="m", base_url="-", level=level, rows=rows
+    asked = DoctorOptions(
+        dataset=str(root), out=out, model=model, base_url="-", rows=rows, **options
     )
-    return Examination(options, asker)
+    return Examination(asked, asker)
 
 
-def test_waves_are_equal_and_no_larger_than_the_load() -> None:
+def test_rows_are_split_into_parts_of_nearly_equal_size() -> None:
     keys = [("c", index) for index in range(200)]
-    waves = in_waves(keys, 32)
+    waves = split_evenly(keys, 6)
     assert [key for wave in waves for key in wave] == keys
-    assert {len(wave) for wave in waves} == {28, 29}
-    assert [len(wave) for wave in in_waves(keys[:20], 32)] == [10, 10]
+    assert {len(wave) for wave in waves} == {33, 34}
 
 
 def test_what_is_asked_is_shown_before_it_is(
     root: Path, values: dict[int, str], tmp_path: Path
 ) -> None:
     backend = Counting(SickEngine(values))
-    found = examination(root, tmp_path / "out", backend)
-    (first, cost) = found.plan.lines((1.0, 2.0))
+    examined = examination(root, tmp_path / "out", backend)
+    (first, cost) = examined.plan.lines((1.0, 2.0))
     assert backend.asked == []
-    found.run()
-    assert len(backend.asked) == found.plan.requests
-    assert f"{found.plan.requests:,} requests for 60 rows" in first
+    examined.run()
+    assert len(backend.asked) == examined.plan.requests
+    assert f"{examined.plan.requests:,} requests for 60 rows" in first
     assert cost.startswith("Cost: ")
 
 
@@ -88,14 +104,14 @@ def test_it_goes_on_where_it_stopped(root: Path, values: dict[int, str], tmp_pat
     backend = Counting(engine)
     verdict = examination(root, out, backend).run()
     whole = Counting(SickEngine(values))
-    other = examination(root, tmp_path / "whole", whole).run()
+    whole_verdict = examination(root, tmp_path / "whole", whole).run()
     assert len(whole.asked) <= len(backend.asked) + 300 <= len(whole.asked) + 60
     assert [finding.rows for finding in verdict.findings] == [
-        finding.rows for finding in other.findings
+        finding.rows for finding in whole_verdict.findings
     ]
-    again = Counting(engine)
-    assert examination(root, out, again).run().headline == verdict.headline
-    assert again.asked == []
+    third = Counting(engine)
+    assert examination(root, out, third).run().headline == verdict.headline
+    assert third.asked == []
 
 
 class WithMetrics(Counting):
@@ -132,27 +148,173 @@ def test_its_sides_are_run_folders(root: Path, values: dict[int, str], tmp_path:
         assert scored.code == 0, scored
     compared = ruler("compare", out / "cold", out / "cached")
     assert compared.code == 0, compared
-    found = read_verdict(out)
-    assert found is not None
-    assert found["outcome"] == "engine"
-    assert {"name", "title", "state", "sentence", "docs"} <= found["conditions"][0].keys()
+    verdict = read_verdict(out)
+    assert verdict is not None
+    assert verdict["outcome"] == "engine"
+    assert {"name", "title", "state", "sentence", "docs"} <= verdict["conditions"][0].keys()
     assert read_verdict(tmp_path) is None
 
 
 def test_quick_asks_fewer_conditions(root: Path, values: dict[int, str], tmp_path: Path) -> None:
-    found = examination(root, tmp_path / "out", SickBackend(SickEngine(values)), "quick", 32)
-    names = {side.name for side in found.plan.sides}
+    examined = examination(
+        root, tmp_path / "out", SickBackend(SickEngine(values)), level="quick", rows=32
+    )
+    names = {side.name for side in examined.plan.sides}
     assert names == {"cold", "cached", "repeat_3", "repeat_4", "repeat_5", "loaded"}
-    assert found.run().outcome == "sound"
+    assert examined.run().outcome == "sound"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"rows": 20}, {"rows": 40}, "begun with --rows 20, not with --rows 40: use the old"),
+        ({}, {"level": "quick"}, "begun without --quick and --thorough, not with --quick:"),
+        ({"level": "quick"}, {"level": "thorough"}, "begun with --quick, not with --thorough:"),
+        ({}, {"tokenizer": "gpt2"}, "begun without --tokenizer, not with --tokenizer gpt2:"),
+        ({"tokenizer": "gpt2"}, {}, "begun with --tokenizer gpt2, not without --tokenizer:"),
+        ({"load": 8}, {}, "begun with --load 8, not with --load 32:"),
+        ({}, {"model": "other"}, "begun with --model m, not with --model other:"),
+        ({}, {"salt_field": False}, "begun on a server that treats cache_salt in another way:"),
+        ({}, {"configs": ("niah_single_1_8k",)}, "on other rows (--dataset, --lengths, --configs)"),
+    ],
+)
 def test_another_examination_in_the_same_folder_is_refused(
+    before: dict[str, Any],
+    after: dict[str, Any],
+    words: str,
+    two_lengths: Path,
+    values: dict[int, str],
+    tmp_path: Path,
+) -> None:
+    first = {"rows": 16, "configs": (CONFIG,)}
+    backend = SickBackend(SickEngine(values))
+    examination(two_lengths, tmp_path / "out", backend, **(first | before)).run()
+    with pytest.raises(RulerError) as error:
+        examination(two_lengths, tmp_path / "out", backend, **(first | after))
+    assert words in str(error.value)
+    assert "name a new --out" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 1, "salt": "s", "settings": 5}', '{"format": 9}']
+)
+def test_a_damaged_doctor_json_is_one_sentence(
+    text: str, root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    (tmp_path / "doctor.json").write_text(text)
+    with pytest.raises(RulerError, match=r"doctor\.json"):
+        examination(root, tmp_path, SickBackend(SickEngine(values)))
+    with pytest.raises(RulerError, match=r"doctor\.json"):
+        read_verdict(tmp_path)
+
+
+def test_a_damaged_answer_of_an_earlier_session_is_one_sentence(
     root: Path, values: dict[int, str], tmp_path: Path
 ) -> None:
-    out, engine = tmp_path / "out", SickEngine(values)
-    examination(root, out, SickBackend(engine), rows=20).run()
-    with pytest.raises(RulerError, match="row_count = 20, not 40: name a new --out"):
-        examination(root, out, SickBackend(engine), rows=40)
+    examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
+    line = json.dumps({"config": CONFIG, "index": 5, "finish_reason": "stop"})
+    with (tmp_path / "cold" / f"{CONFIG}.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(RulerError, match="is damaged: prediction"):
+        examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
+
+
+def test_under_load_as_many_requests_are_sent_at_once_as_asked(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    backend = Counting(SickEngine(values))
+    assert examination(root, tmp_path, backend, level="quick", rows=32).run().outcome == "sound"
+    assert max(backend.batches) == 32
+
+
+def test_full_neighbours_are_never_fewer_than_half_of_those_asked_for(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    backend = Counting(SickEngine(values))
+    examined = examination(root, tmp_path, backend, rows=25)
+    examined.run()
+    assert sorted(set(backend.batches)) == [1, 6, 7, 8, 25]
+
+
+def test_one_row_makes_no_load(root: Path, values: dict[int, str], tmp_path: Path) -> None:
+    backend = Counting(SickEngine(values))
+    examined = examination(root, tmp_path, backend, rows=1)
+    verdict = examined.run()
+    assert verdict.outcome == "unknown"
+    assert len(backend.asked) == examined.plan.requests
+    sentences = {finding.name: finding.sentence for finding in verdict.findings}
+    assert sentences["load"] == "Not checked: it needs more than one row."
+    assert sentences["neighbours"] == "Not checked: it needs more than one row."
+
+
+def test_a_length_that_is_given_twice_is_asked_once(
+    two_lengths: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    for lengths in (("8k",), ("8k", "8k")):
+        plan = examination(
+            two_lengths, tmp_path, SickBackend(SickEngine(values)), lengths=lengths, rows=16
+        ).plan
+        assert list(plan.rows) == [("niah_single_1_8k", index) for _, index in plan.rows]
+        assert len(plan.rows) == 16
+    with pytest.raises(RulerError, match="no length '16k', but 4k, 8k"):
+        examination(two_lengths, tmp_path, SickBackend(SickEngine(values)), lengths=("8k", "16k"))
+
+
+class Failing(Counting):
+    """Fails every request."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            self.asked.append(prompt)
+            yield Completion(prompt, error="HTTP 500: out of memory")
+
+
+def test_an_engine_that_fails_every_request_is_not_asked_on(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    failing = Failing(SickEngine(values))
+    with pytest.raises(RulerError, match="The first 8 rows failed: HTTP 500: out of memory"):
+        examination(root, tmp_path, failing).run()
+    assert len(failing.asked) == 8
+    backend = Counting(SickEngine(values))
+    assert examination(root, tmp_path, backend).run().rows == ROWS  # the failed ones are asked too
+
+
+def test_hits_are_kept_if_the_server_dies_between_two_conditions(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    """Cold and repeated requests of the only wave are answered, then the session ends."""
+    engine = SickEngine(values)
+    first = WithMetrics(engine, most=16 * 5)
+    with pytest.raises(RulerError, match="gone"):
+        examination(root, tmp_path, first, rows=16).run()
+    verdict = examination(root, tmp_path, WithMetrics(engine), rows=16).run()
+    (cache,) = [finding for finding in verdict.findings if finding.name == "cache"]
+    assert cache.state == "same"
+
+
+class Coarse(SickBackend):
+    """Counts nothing before a prompt is sent; its server takes a word of filler as two tokens."""
+
+    def count(self, prompt: Prompt) -> int | None:  # type: ignore[override]
+        return None
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for completion in super().generate(prompts):
+            text = completion.prompt.text or ""
+            extra = 40 if "Ignore this line:" in text else 0
+            yield replace(completion, prompt_tokens=(completion.prompt_tokens or 0) + extra)
+
+
+def test_padding_is_corrected_by_what_the_server_counts(
+    root: Path, values: dict[int, str], tmp_path: Path
+) -> None:
+    """Below the border too, where a prompt that comes out too long ends above it."""
+    examined = examination(root, tmp_path, Coarse(SickEngine(values)))
+    verdict = examined.run()
+    (chunks,) = [finding for finding in verdict.findings if finding.name == "chunks"]
+    assert chunks.state == "same"
+    assert chunks.rows >= ROWS - 2
 
 
 @pytest.mark.parametrize(
@@ -168,7 +330,7 @@ def test_another_examination_in_the_same_folder_is_refused(
 def test_a_wrong_command_is_one_sentence(
     flags: tuple[str, ...], words: str, root: Path, tmp_path: Path
 ) -> None:
-    found = ruler("doctor", "--dataset", root, "--out", tmp_path / "out", *flags)
-    assert found.code == 2
-    assert words in found.stderr
+    printed = ruler("doctor", "--dataset", root, "--out", tmp_path / "out", *flags)
+    assert printed.code == 2
+    assert words in printed.stderr
     assert not (tmp_path / "out").exists()

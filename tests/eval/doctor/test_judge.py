@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, LOADED, REPEATS, next_border
-from ruler_eval.doctor.findings import (
-    ALPHA,
-    Answer,
+from ruler_eval.doctor.answers import Answer, Evidence, Row
+from ruler_eval.doctor.conditions import (
+    CACHE,
+    CACHED,
+    CHUNKS,
+    COLD,
+    DEPTH,
+    LOADED,
+    REPEATS,
+    TOKENS,
     Finding,
-    Row,
-    anytime_p,
-    exact_p,
-    judge_depth,
-    judge_pairs,
-    judge_tokens,
-    smallest_loss,
+    next_border,
 )
-from ruler_eval.doctor.judge import judge, may_stop
+from ruler_eval.doctor.paired_test import ALPHA, anytime_p, exact_p, pair_p, smallest_loss
+from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 
-CACHE = CONDITIONS["cache"]
+PLANNED = ("cache", "load", "depth", "repeat")
+AGAIN = ("cached", "repeat_3", "repeat_4", "repeat_5")
+Answers = dict[str, dict[tuple[str, int], Answer]]
 
 
 def rows_of(count: int, tokens: int = 1000) -> list[Row]:
@@ -32,28 +37,20 @@ def rows_of(count: int, tokens: int = 1000) -> list[Row]:
     ]
 
 
-def pairs_of(a: Sequence[float], b: Sequence[float]) -> list[tuple[Row, Answer, Answer]]:
-    both = zip(rows_of(len(a)), a, b, strict=True)
-    return [(row, Answer(score=left), Answer(score=right)) for row, left, right in both]
-
-
 def test_the_p_value_holds_at_all_looks_together() -> None:
     rng = np.random.default_rng(0)
     small = 0
     for _ in range(400):
-        a, b = rng.integers(0, 2, (2, 120)).astype(float)
-        looks = [
-            judge_pairs(CACHE, pairs_of(a[:rows], b[:rows]), complete=rows == 120).p
-            for rows in (30, 60, 90, 120)
-        ]
-        small += min(looks) <= ALPHA
+        signs = list(np.diff(rng.integers(0, 2, (2, 120)).astype(float), axis=0)[0])
+        small += min(pair_p(signs[:n], complete=n == 120) for n in (30, 60, 90, 120)) <= ALPHA
     assert small / 400 <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / 400) ** 0.5
 
 
 def test_both_directions_are_tested_but_b_is_suspected() -> None:
+    rows = rows_of(112)
     worse, better = [0.0] * 12 + [1.0] * 100, [1.0] * 112
-    b_worse = judge_pairs(CACHE, pairs_of(better, worse), complete=True)
-    a_worse = judge_pairs(CACHE, pairs_of(worse, better), complete=True)
+    b_worse = CACHE.judge(evidence(rows, answers_of(rows, cold=better, cached=worse), hits=9))
+    a_worse = CACHE.judge(evidence(rows, answers_of(rows, cold=worse, cached=better), hits=9))
     assert (b_worse.only_a, b_worse.only_b) == (a_worse.only_b, a_worse.only_a) == (12, 0)
     assert b_worse.p < a_worse.p < ALPHA
     assert b_worse.exact_p == a_worse.exact_p == pytest.approx(2 * exact_p(0, 12))
@@ -79,99 +76,255 @@ def test_the_smallest_loss_is_seen_in_four_of_five_examinations() -> None:
     assert smallest_loss(4, 0, tests) == 100.0  # no loss of 4 rows is significant
 
 
-def answers_of(rows: Sequence[Row], **scores: Sequence[float]) -> dict[str, dict]:
+def answers_of(rows: Sequence[Row], **scores: Sequence[float]) -> Answers:
+    """Answers whose prompts have the row's own tokens; what the cache did is not known."""
     return {
         name: {
-            row.key: Answer(score=score, prompt_tokens=row.row_tokens, cached_tokens=0)
+            row.key: Answer(score=score, prompt_tokens=row.row_tokens)
             for row, score in zip(rows, values, strict=True)
         }
         for name, values in scores.items()
     }
 
 
-def test_a_cache_that_is_not_hit_is_not_checked() -> None:
+def changed(answers: Answers, side: str, count: int, **fields: Any) -> None:
+    """Change the first answers of a side."""
+    for key in list(answers[side])[:count]:
+        answers[side][key] = replace(answers[side][key], **fields)
+
+
+def evidence(
+    rows: Sequence[Row], answers: Answers, complete: bool = True, hits: float | None = None
+) -> Evidence:
+    return Evidence(rows=rows, answers=answers, complete=complete, tests=4, cache_hits=hits)
+
+
+def all_sides(rows: Sequence[Row], score: float = 1.0) -> Answers:
+    """The same score for every answer of `--quick`, with hits of the cache."""
+    sides = {side.name: [score] * len(rows) for side in (COLD, CACHED, LOADED, *REPEATS)}
+    answers = answers_of(rows, **sides)
+    for side in AGAIN:
+        changed(answers, side, len(rows), cached_tokens=900)
+    changed(answers, "cold", len(rows), cached_tokens=0)
+    return answers
+
+
+def verdict_of(
+    rows: Sequence[Row], answers: Answers, max_loss: float = 40, hits: float | None = None
+) -> Verdict:
+    return judge(evidence(rows, answers, hits=hits), PLANNED, {"text": "not asked"}, max_loss)
+
+
+def finding_of(verdict: Verdict, name: str) -> Finding:
+    (finding,) = [finding for finding in verdict.findings if finding.name == name]
+    return finding
+
+
+def test_a_sound_engine_is_sound() -> None:
     rows = rows_of(60)
-    same = {side.name: [1.0] * 60 for side in (COLD, CACHED, LOADED, *REPEATS)}
-    verdict = judge(rows, answers_of(rows, **same), ["cache", "load"], complete=True, max_loss=40)
-    found = {finding.name: finding for finding in verdict.findings}
-    assert found["cache"].state == "unchecked"
-    assert "reports no cache hits" in found["cache"].sentence
-    assert found["load"].state == "same"
+    verdict = verdict_of(rows, all_sides(rows))
+    assert (verdict.outcome, verdict.exit_code, verdict.rows) == ("sound", 0, 60)
+    assert finding_of(verdict, "cache").state == "same"
+    assert finding_of(verdict, "text").sentence == "Not checked: not asked."
+    record = verdict.to_json()["conditions"][0]
+    assert {"name", "title", "state", "sentence", "docs", "holm_p", "smallest_loss"} <= set(record)
+
+
+@pytest.mark.parametrize(
+    ("cold", "cached", "hits", "words"),
+    [
+        (0, 0, 500.0, "reports no cache hits"),
+        (None, None, 0.0, "/metrics show no cache hits"),
+        (None, None, None, "does not tell whether its cache was hit"),
+        (900, 900, None, "hit the cache too"),
+    ],
+)
+def test_a_cache_whose_hits_are_not_confirmed_is_not_checked(
+    cold: int | None, cached: int | None, hits: float | None, words: str
+) -> None:
+    rows = rows_of(60)
+    answers = all_sides(rows)
+    changed(answers, "cold", 60, cached_tokens=cold)
+    for side in AGAIN:
+        changed(answers, side, 60, cached_tokens=cached)
+    verdict = verdict_of(rows, answers, hits=hits)
+    assert finding_of(verdict, "cache").state == "unchecked"
+    assert words in finding_of(verdict, "cache").sentence
+    assert finding_of(verdict, "load").state == "same"
     assert verdict.outcome == "sound"
+    assert verdict.headline.endswith("Not checked: Cold against cached.")
+
+
+def test_hits_are_confirmed_by_the_metrics_or_by_the_answers() -> None:
+    rows = rows_of(60)
+    answers = all_sides(rows)
+    assert finding_of(verdict_of(rows, answers, hits=0.0), "cache").state == "same"
+    for side in ("cold", *AGAIN):
+        changed(answers, side, 60, cached_tokens=None)
+    assert finding_of(verdict_of(rows, answers, hits=1000.0), "cache").state == "same"
+
+
+def test_answers_that_change_are_a_fault_even_if_no_hit_is_confirmed() -> None:
+    rows = rows_of(60)
+    answers = answers_of(rows, cold=[1.0] * 60, cached=[0.0] * 20 + [1.0] * 40)
+    verdict = verdict_of(rows, answers)
+    assert verdict.outcome == "engine"
+    assert "Answers get worse on cache hits: 20 of 60 rows" in verdict.headline
 
 
 def test_a_model_that_answers_nothing_tells_nothing() -> None:
     rows = rows_of(60)
-    wrong = {side.name: [0.0] * 60 for side in (COLD, CACHED, LOADED, *REPEATS)}
-    verdict = judge(rows, answers_of(rows, **wrong), ["load"], complete=True, max_loss=40)
+    verdict = verdict_of(rows, all_sides(rows, score=0.0))
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
     assert "too few to see a loss" in verdict.headline
 
 
-def test_a_loss_that_too_few_rows_could_hide_is_not_called_sound() -> None:
-    rows = rows_of(20)
-    right = {side.name: [1.0] * 20 for side in (COLD, CACHED, LOADED, *REPEATS)}
-    verdict = judge(rows, answers_of(rows, **right), ["load"], complete=True, max_loss=10)
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_loss_that_too_few_rows_could_hide_is_not_called_sound(count: int) -> None:
+    rows = rows_of(count)
+    verdict = verdict_of(rows, all_sides(rows), max_loss=10)
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
     assert "ask more rows" in verdict.headline
+
+
+def test_if_every_request_failed_the_error_is_the_verdict() -> None:
+    rows = rows_of(5)
+    answers = all_sides(rows, score=0.0)
+    for side in answers:
+        changed(answers, side, 5, failure="HTTP 500: out of memory", prompt_tokens=None)
+    verdict = verdict_of(rows, answers)
+    assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
+    assert "Every request failed (HTTP 500: out of memory)" in verdict.headline
+
+
+def test_failed_requests_are_no_wrong_answers() -> None:
+    """Twelve requests that failed under load say nothing about the answers under load."""
+    rows = rows_of(60)
+    answers = all_sides(rows)
+    changed(answers, "loaded", 12, score=0.0, failure="HTTP 502: restarting")
+    verdict = verdict_of(rows, answers)
+    load = finding_of(verdict, "load")
+    assert (load.state, load.rows, load.only_a) == ("same", 48, 0)
+    assert "12 rows failed and count nowhere (HTTP 502: restarting)." in load.note
+    assert load.smallest_loss is not None
+    assert load.smallest_loss > 20  # any of the twelve could be a loss
+    sound = finding_of(verdict, "cache")
+    assert sound.smallest_loss is not None
+    strict = verdict_of(rows, answers, max_loss=sound.smallest_loss + 1)
+    assert strict.outcome == "unknown"
+    assert "Requests failed" in strict.headline
+
+
+def test_rows_that_do_not_fit_count_nowhere() -> None:
+    rows = rows_of(60)
+    answers = all_sides(rows)
+    for side in answers:
+        changed(answers, side, 30, score=0.0, fits=False)
+    verdict = verdict_of(rows, answers)
+    assert verdict.score == 100.0
+    assert [finding_of(verdict, name).rows for name in ("cache", "load", "repeat")] == [30, 30, 30]
+    for side in answers:
+        changed(answers, side, 60, score=0.0, fits=False)
+    verdict = verdict_of(rows, answers)
+    assert (verdict.outcome, verdict.score) == ("unknown", 0.0)
+    assert "do not fit the model's context length" in finding_of(verdict, "load").sentence
+
+
+def test_noise_of_identical_requests_is_not_diluted_by_rows_that_do_not_fit() -> None:
+    rows = rows_of(120)
+    answers = all_sides(rows)
+    for side in answers:
+        changed(answers, side, 80, score=0.0, fits=False)
+    for key in list(answers["cached"])[80:]:
+        answers["cached"][key] = replace(answers["cached"][key], score=float(key[1] % 2))
+    repeat = finding_of(verdict_of(rows, answers), "repeat")
+    assert (repeat.rows, repeat.flips) == (40, 0.25)
+    assert repeat.state == "engine"
 
 
 def test_a_cliff_of_depth_is_found_and_a_slope_is_not() -> None:
     rows = rows_of(200)
     cliff = [float(row.depth is not None and row.depth > 0.15) for row in rows]
-    found = judge_depth(rows, answers_of(rows, cold=cliff), complete=True)
-    assert found.p < 1e-10
-    assert "is lost: 0 of 30 rows right" in found.sentence
+    finding = DEPTH.judge(evidence(rows, answers_of(rows, cold=cliff)))
+    assert finding.p < 1e-10
+    assert "is lost: 0 of 30 rows right" in finding.fault
     rng = np.random.default_rng(2)
     middle = [float(rng.random() < 0.4 + 0.6 * abs(2 * (row.depth or 0) - 1)) for row in rows]
-    assert judge_depth(rows, answers_of(rows, cold=middle), complete=True).p == 1.0
+    assert DEPTH.judge(evidence(rows, answers_of(rows, cold=middle))).p == 1.0
+
+
+def test_rows_without_a_place_of_the_evidence_have_no_cliff() -> None:
+    rows = [replace(row, depth=None) for row in rows_of(60)]
+    finding = DEPTH.judge(evidence(rows, answers_of(rows, cold=[1.0] * 60)))
+    assert finding.state == "unchecked"
+    assert "too few rows have one piece of evidence" in finding.sentence
+
+
+def test_a_server_that_counts_no_tokens_is_padded_by_our_count() -> None:
+    rows = rows_of(60)
+    answers = answers_of(rows, below=[1.0] * 60, above=[1.0] * 60)
+    for side, tokens in zip(CHUNKS.sides, (1008, 1040), strict=True):
+        changed(answers, side.name, 60, prompt_tokens=None, counted_tokens=tokens)
+    chunks = CHUNKS.judge(evidence(rows, answers))
+    assert (chunks.state, chunks.rows) == ("same", 60)
+    nothing = CHUNKS.judge(evidence(rows, {}))
+    assert "does not report the tokens of a prompt" in nothing.sentence
+    assert TOKENS.judge(evidence(rows, answers)).sentence.endswith("the server counts no tokens.")
 
 
 @pytest.mark.parametrize(
-    ("extra", "has_bos", "state", "words"),
+    ("side", "extra", "has_bos", "count", "state", "words"),
     [
-        (0, True, "same", "as many tokens as were sent"),
-        (1, True, "engine", "a second BOS"),
-        (1, False, "same", "other tokens than the tokenizer here"),
-        (7, True, "same", "other tokens than the tokenizer here"),
+        ("text", 0, True, 20, "same", "as many tokens as were sent"),
+        ("text", 1, True, 20, "engine", "a second BOS"),
+        ("text", 1, False, 20, "same", "other tokens than the tokenizer here"),
+        ("text", 7, True, 20, "same", "other tokens than the tokenizer here"),
+        ("text", 1, True, 3, "same", "other tokens than the tokenizer here"),  # too few rows
+        ("server_template", 1, True, 20, "same", "other tokens"),  # or a template with one more
     ],
 )
-def test_tokens_are_compared(extra: int, has_bos: bool, state: str, words: str) -> None:
-    rows = rows_of(20)
-    text = {
-        row.key: Answer(score=1, prompt_tokens=1000 + extra, counted_tokens=1000) for row in rows
-    }
-    found = judge_tokens(rows, {"text": text}, has_bos)
-    assert found.state == state
-    assert words in found.sentence
+def test_tokens_are_compared(
+    side: str, extra: int, has_bos: bool, count: int, state: str, words: str
+) -> None:
+    rows = rows_of(count)
+    answers = answers_of(rows, **{side: [1.0] * count})
+    changed(answers, side, count, prompt_tokens=1000 + extra, counted_tokens=1000)
+    finding = TOKENS.judge(replace(evidence(rows, answers), has_bos=has_bos))
+    assert finding.state == state
+    assert words in finding.sentence
 
 
 def test_prompts_that_all_end_at_one_size_were_shortened() -> None:
     rows = [Row(key=("c", i), length="4k", row_tokens=3000 + i, depth=None) for i in range(40)]
-    cold = {row.key: Answer(score=0, prompt_tokens=2050) for row in rows}
-    found = judge_tokens(rows, {"cold": cold}, has_bos=False)
-    assert found.state == "engine"
-    assert "all read as 2,050 tokens" in found.sentence
+    answers = answers_of(rows, cold=[0.0] * 40)
+    changed(answers, "cold", 40, prompt_tokens=2050)
+    finding = TOKENS.judge(evidence(rows, answers))
+    assert finding.state == "engine"
+    assert "all read as 2,050 tokens" in finding.sentence
+
+
+def test_padded_prompts_of_one_size_were_not_shortened() -> None:
+    rows = [Row(key=("c", i), length="4k", row_tokens=3000 + i, depth=None) for i in range(40)]
+    answers = answers_of(rows, above=[1.0] * 40)
+    changed(answers, "above", 40, prompt_tokens=4112)
+    assert TOKENS.judge(evidence(rows, answers)).state == "same"
 
 
 def test_a_condition_waits_for_the_one_that_explains_it() -> None:
-    def finding(name: str, state: str, only_a: int = 0) -> Finding:
+    def finding(name: str, state: Any, only_a: int = 0) -> Finding:
         return Finding(name=name, title="", state=state, sentence="", only_a=only_a, holm_p=0.01)
 
-    rows = rows_of(40)
-    right = {side.name: [1.0] * 40 for side in (COLD, LOADED, *REPEATS)}
-    base = judge(rows, answers_of(rows, **right), ["load"], complete=False, max_loss=10)
-
-    def verdict(*findings: Finding):
-        from dataclasses import replace
-
-        return replace(base, outcome="engine", findings=findings)
+    def verdict(*findings: Finding) -> Verdict:
+        return Verdict(
+            outcome="engine", exit_code=1, headline="", rows=40, score=90, findings=findings
+        )
 
     load, likely = finding("load", "engine", 12), finding("neighbours", "same", 9)
     assert not may_stop(verdict(load, likely), rows_when_decided=10)
     assert may_stop(verdict(load, finding("neighbours", "same")), rows_when_decided=10)
     assert not may_stop(verdict(load, finding("neighbours", "same")), rows_when_decided=30)
     assert may_stop(verdict(finding("cache", "engine")), rows_when_decided=40)
+    assert not may_stop(verdict(finding("repeat", "engine")), rows_when_decided=40)
 
 
 @pytest.mark.parametrize(

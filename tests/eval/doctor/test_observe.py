@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from ruler_eval.doctor.findings import Answer
-from ruler_eval.doctor.observe import SeenRow, find_patterns
+from ruler_eval.doctor.answers import Answer
+from ruler_eval.doctor.observe import ObservedRow, find_patterns
 from tests.eval.run import small_release
 from tests.in_process import ruler
 
@@ -52,8 +52,8 @@ def changed(run: Path, out: Path, root: Path, change: Change, **settings: Any) -
 def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     """The exit code of `ruler doctor RUN`, its text on one line, and its JSON."""
     out = tmp_path / "seen.json"
-    found = ruler("doctor", run, "--json", out)
-    return found.code, " ".join(found.stdout.split()), json.loads(out.read_text())
+    printed = ruler("doctor", run, "--json", out)
+    return printed.code, " ".join(printed.stdout.split()), json.loads(out.read_text())
 
 
 def test_a_run_without_a_pattern_says_that_it_is_no_proof(run: Path, tmp_path: Path) -> None:
@@ -121,12 +121,17 @@ def test_all_tasks_that_fall_at_one_length_point_to_the_window(
     assert [pattern.name for pattern in find_patterns(rows, {})] == named
 
 
-def seen_row(task: str, length: int, index: int, score: bool) -> SeenRow:
+def seen_row(task: str, length: int, index: int, score: bool) -> ObservedRow:
     """A row of a run that was answered within its tokens."""
     record: Any = {"error": None, "prediction": "12345", "finish_reason": "stop"}
-    row: Any = {"index": index, "input": "What is it?"}
-    answer = Answer(score=float(score))
-    return SeenRow(record=record, row=row, answer=answer, task=task, length=length, place=0.5)
+    return ObservedRow(
+        record=record,
+        answer=Answer(score=float(score)),
+        task=task,
+        length=length,
+        max_new_tokens=32,
+        place=index / 20,
+    )
 
 
 def test_scores_are_shown_by_cached_share(run: Path, root: Path, tmp_path: Path) -> None:
@@ -140,14 +145,112 @@ def test_scores_are_shown_by_cached_share(run: Path, root: Path, tmp_path: Path)
     _, text, seen = observed(changed(run, tmp_path / "R", root, cache), tmp_path)
     (shares,) = [one for one in seen["circumstances"] if one["title"].startswith("Cached")]
     assert [(group["label"], group["rows"]) for group in shares["groups"]] == [
-        ("half or more", 40),
         ("none", 40),
+        ("half or more", 40),
     ]
-    assert shares["groups"][0]["difference"] < -40 < 40 < shares["groups"][1]["difference"]
+    assert shares["groups"][1]["difference"] < -40 < 40 < shares["groups"][0]["difference"]
     assert "Cached share of the prompt" in text
 
 
+def test_requests_that_failed_are_named_and_count_as_no_answers(
+    run: Path, root: Path, tmp_path: Path
+) -> None:
+    def fail(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": "", "finish_reason": "error", "error": "HTTP 500: no memory"}
+
+    code, text, seen = observed(changed(run, tmp_path / "R", root, fail), tmp_path)
+    assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["failures"])
+    assert "80 of 80 requests failed, such as: HTTP 500: no memory." in text
+
+
+def test_groups_of_a_few_rows_are_not_compared(run: Path, root: Path, tmp_path: Path) -> None:
+    def load(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"in_flight": 1 if record["index"] == 0 else 8, "tries": 1}
+
+    _, text, _ = observed(changed(run, tmp_path / "R", root, load), tmp_path)
+    assert "Requests in flight: too few rows to compare (up to 1: 4, up to 8: 76)." in text
+    assert "Tries: all rows: one." in text
+
+
+def test_a_row_in_two_files_of_a_run_counts_once(run: Path, root: Path, tmp_path: Path) -> None:
+    """As shards leave it, and a row that failed and was asked again."""
+    copy = changed(run, tmp_path / "R", root, lambda record, row: record)
+    lines = (copy / "vt_4k.jsonl").read_text().splitlines()
+    failed = json.dumps(
+        json.loads(lines[0]) | {"finish_reason": "error", "error": "HTTP 500: gone"}
+    )
+    (copy / "vt_4k.1of2.jsonl").write_text(f"{failed}\n{lines[1]}\n")
+    assert observed(copy, tmp_path)[2]["rows"] == 80
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"config": "vt_4k", "index": 3, "finish_reason": "stop"}, "is damaged"),
+        ({"index": 900}, "answers rows of vt_4k that the release does not have"),
+        ({"usage": "many"}, "is damaged"),
+        ({"prediction": None}, "is damaged"),
+    ],
+)
+def test_a_damaged_line_is_one_sentence(
+    line: dict[str, Any], words: str, run: Path, root: Path, tmp_path: Path
+) -> None:
+    copy = changed(run, tmp_path / "R", root, lambda record, row: record)
+    kept = (copy / "vt_4k.jsonl").read_text().splitlines()
+    record = line if "finish_reason" in line else json.loads(kept[0]) | line
+    (copy / "vt_4k.jsonl").write_text("\n".join([*kept[1:], json.dumps(record)]) + "\n")
+    printed = ruler("doctor", copy)
+    assert printed.code == 2, printed
+    assert words in " ".join(printed.stderr.split())
+
+
+def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Path) -> None:
+    copy = changed(run, tmp_path / "R", root, lambda record, row: record)
+    for path in copy.glob("*.jsonl"):
+        path.unlink()
+    printed = ruler("doctor", copy)
+    assert printed.code == 2
+    assert "has 0 answers, too few to look at" in " ".join(printed.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sessions": [{"source": 5}]}, "is damaged: sessions.0.source"),
+        ({"thinking": 5}, "is damaged: thinking"),
+        ({"rows": {"vt_4k": "0" * 64}}, "was run on other rows"),
+        ({"rows": {"nothing_4k": "0" * 64}}, "was run on other rows"),
+        ({"sessions": []}, "does not name its release: add --dataset"),
+    ],
+)
+def test_a_damaged_run_json_is_one_sentence(
+    settings: dict[str, Any], words: str, run: Path, root: Path, tmp_path: Path
+) -> None:
+    printed = ruler("doctor", changed(run, tmp_path / "R", root, lambda r, row: r, **settings))
+    assert printed.code == 2, printed
+    assert words in " ".join(printed.stderr.split())
+
+
+def test_a_release_that_is_gone_is_asked_for(run: Path, root: Path, tmp_path: Path) -> None:
+    session = {"source": str(tmp_path / "gone")}
+    moved = changed(run, tmp_path / "R", root, lambda record, row: record, sessions=[session])
+    printed = ruler("doctor", moved)
+    assert printed.code == 2
+    assert "name its release with --dataset" in " ".join(printed.stderr.split())
+    assert ruler("doctor", moved, "--dataset", root).code == 0
+
+
+def test_the_folder_of_an_examination_names_the_folders_below_it(tmp_path: Path) -> None:
+    (tmp_path / "doctor.json").write_text("{}")
+    printed = ruler("doctor", tmp_path)
+    assert printed.code == 2
+    assert "name the answers of one way" in " ".join(printed.stderr.split())
+
+
 def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
-    found = ruler("doctor", tmp_path)
-    assert found.code == 2
-    assert "it has no run.json" in found.stderr
+    printed = ruler("doctor", tmp_path)
+    assert printed.code == 2
+    assert "it has no run.json" in printed.stderr
+    printed = ruler("doctor", tmp_path / "nothing")
+    assert printed.code == 2
+    assert "There is no folder" in printed.stderr

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.eval.scoring_helpers import ruler
+from tests import model_server
+from tests.in_process import ruler
+from tests.model_server import Reply
 
 BUDGET = {"niah": 128, "vt": 30, "cwe": 120, "fwe": 50, "qa": 32}
 """The reference code's `tokens_to_generate` by the beginning of a task's name."""
@@ -58,56 +58,24 @@ def answers_of(config, release):
 
 @contextmanager
 def answering(release, between=""):
-    """A server on loopback that gives `answer` to every row of a release, as vLLM's would.
+    """A server that gives `answer` to every row of a release, as vLLM's would.
 
-    It knows a row by its prompt, `input`, `between`, `answer_prefix`. Yields its port, and a list
-    that notes for each request whether it asked for the row's own budget of answer tokens.
+    It knows a row by its prompt, `input`, `between`, `answer_prefix`. Yields its base URL, and a
+    list that notes for each request whether it asked for the row's own budget of answer tokens.
     """
     columns = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
-    known, budgets = {}, []
+    rows, budgets = {}, []
     for config in release.configs:
         for row in release.rows(config, columns):
-            known[row["input"] + between + row["answer_prefix"]] = row
+            rows[row["input"] + between + row["answer_prefix"]] = row
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def reply(request):
+        row = rows[request.prompt]
+        budgets.append(request.body["max_tokens"] == row["max_new_tokens"])
+        text = answer(row)
+        if request.path.endswith("/generate"):  # vLLM's own endpoint, asked by NVIDIA's scripts
+            return Reply(200, {"text": [text]})
+        return model_server.answer(text)
 
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            row = known[body.get("prompt") or body["messages"][-1]["content"]]
-            budgets.append(body["max_tokens"] == row["max_new_tokens"])
-            reply = json.dumps(completion(self.path, answer(row))).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(reply)))
-            self.end_headers()
-            self.wfile.write(reply)
-
-        do_PUT = do_POST  # as the reference code asks vLLM's own endpoint
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield server.server_port, budgets
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def completion(path, text):
-    """A reply with one answer: OpenAI's two kinds by their path, else that of vLLM's own server."""
-    if not path.endswith("/completions"):
-        return {"text": [text]}
-    chat = path.endswith("/chat/completions")
-    choice = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
-    return {
-        "id": "x",
-        "object": "chat.completion" if chat else "text_completion",
-        "created": 0,
-        "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", **choice}],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
-    }
+    with model_server.model_server(reply) as server:
+        yield server.url, budgets

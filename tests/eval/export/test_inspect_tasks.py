@@ -18,8 +18,8 @@ from ruler_common.names import TASKS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
-from tests.eval.scoring_helpers import ruler as ruler_command
 from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler as ruler_command
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 
@@ -253,12 +253,6 @@ def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, f
     assert read.prompt == row["input"] + row["answer_prefix"].removeprefix(" ")
 
 
-def test_two_logs_of_the_same_rows_are_two_runs(package, built, frozen, tmp_path):
-    for _ in range(2):
-        evaluate(package.ruler(str(built), "qa_1_4k", limit=1), knowing(frozen), tmp_path)
-    assert "Two runs answer 'qa_1_4k'" in ruler_command("score", tmp_path)[1]
-
-
 def test_a_log_of_another_task_is_refused(logged, tmp_path):
     from inspect_ai.log import read_eval_log, write_eval_log
 
@@ -281,7 +275,7 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"config": "all_16k"}, "This release holds no 'all_16k'"),
+        ({"config": "all_16k"}, "This release has no 'all_16k'"),
         ({"config": "vt_4k", "mode": "prefil"}, "Did you mean 'prefill'?"),
         ({"config": "vt_4k", "revision": "v1"}, "revision is for a Hub repository"),
         ({"config": "vt_4k", "limit": 0}, "leaves no rows"),
@@ -292,12 +286,6 @@ def test_a_mistake_is_one_sentence(package, built, arguments, text):
     with pytest.raises(ClickException) as error:
         package.ruler(str(built), **arguments)
     assert text in error.value.message
-
-
-def test_the_other_benchmarks_task_is_named(package, built):
-    with pytest.raises(ClickException) as error:
-        package.oneruler(str(built), "all_4k")
-    assert "is ruler: run ruler_release/ruler" in error.value.message
 
 
 def test_a_provider_that_would_ask_something_else_is_refused(package):

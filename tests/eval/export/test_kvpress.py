@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-import ruler_dataset
 from ruler_common.names import TASKS
 from ruler_eval.export.row_files import COLUMNS, KVPRESS_COLUMNS, kvpress_view
 from tests.eval.export.export_helpers import answer, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 QUESTIONS = {
     "niah": r"What (is|are all) the special magic \w+ for .+ mentioned in the provided text\? ",
@@ -57,24 +57,6 @@ def test_the_question_begins_where_kvpress_cuts_the_reference_codes_prompts(froz
         assert view["context"].endswith((".\n", "\n", "\n\n"))
 
 
-def test_a_context_is_one_questions(frozen):
-    contexts = [view["context"] for _, view in views(frozen)]
-    assert len(set(contexts)) == len(contexts)  # its evaluate.py groups rows by their context
-
-
-def test_a_row_without_a_prefix_stays_as_it_is():
-    row = {"input": "Text. Ask?", "context_end": 5, "answer_prefix": "", "outputs": ["a"]}
-    view = kvpress_view({**row, "task": "niah_none", "max_new_tokens": 64})
-    assert (view["context"], view["question"], view["answer_prefix"]) == ("Text. ", "Ask?", "")
-
-
-def test_the_view_is_a_map_over_the_data_set(built):
-    rows = ruler_dataset.load(built, "vt_4k")
-    mapped = rows.map(kvpress_view, remove_columns=rows.column_names)
-    assert sorted(mapped.column_names) == sorted(KVPRESS_COLUMNS)
-    assert mapped["answer"][:] == rows["outputs"][:]
-
-
 @pytest.mark.parametrize("how", [{"name": "4096"}, {"data_dir": "4096"}])
 def test_the_folder_loads_as_evaluate_py_loads_its_data_set(exported, frozen, how):
     from datasets import load_dataset
@@ -82,14 +64,6 @@ def test_the_folder_loads_as_evaluate_py_loads_its_data_set(exported, frozen, ho
     found = load_dataset(str(exported), split="test", **how)
     assert found.column_names == list(KVPRESS_COLUMNS)
     assert found.to_list() == [view for _, view in views(frozen)]
-
-
-def test_the_card_names_every_length(exported):
-    from huggingface_hub import DatasetCard
-
-    card = DatasetCard.load(exported / "README.md")
-    assert [config["config_name"] for config in card.data.configs] == ["4096", "8192"]
-    assert "tokenizer tekken" in card.text
 
 
 def test_a_language_of_oneruler_is_a_configuration(tmp_path):

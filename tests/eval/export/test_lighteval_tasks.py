@@ -1,30 +1,23 @@
 """lighteval's custom tasks: their interface, their budgets, their scores.
 
-The package needs torch and is not part of the test environment. Here the file is imported with the
-published names of its interface; LIGHTEVAL_PYTHON=PYTHON, an interpreter with lighteval 0.13.0,
-huggingface_hub below 2 and xxhash below 4, runs its own command on all tasks with a model that
-knows answers of every kind. When it starts, lighteval fetches a file of another benchmark; without
-a network an empty lighteval/tasks/tasks/tinyBenchmarks.pkl keeps it from that.
+The package needs torch and is not part of the test environment: the file is imported with the
+published names of its interface.
 """
 
 from __future__ import annotations
 
-import inspect
-import json
-import os
 import runpy
 import shutil
-import subprocess
 import sys
-from statistics import fmean
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
-from tests.eval.export.export_helpers import BUDGET, answer, answers_of, in_hub_cache, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.export.export_helpers import answer, answers_of, in_hub_cache, scored
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 NAMES = {
     "lighteval.metrics.metrics_sample": ("SampleLevelComputation",),
@@ -33,37 +26,6 @@ NAMES = {
     "lighteval.tasks.requests": ("Doc", "SamplingMethod"),
 }
 """What the file imports of lighteval 0.13."""
-MODEL = f"""\
-from lighteval.models.abstract_model import LightevalModel
-from lighteval.models.model_output import ModelResponse
-from lighteval.utils.cache_management import SampleCache
-
-
-class Knowing(LightevalModel):
-    def __init__(self, config):
-        self.config = config
-        self._cache = SampleCache(config)
-
-    def greedy_until(self, docs):
-        return [ModelResponse(input=doc.query, text=[self.known(doc)]) for doc in docs]
-
-    def known(self, doc):
-        assert doc.generation_size == {BUDGET}[doc.specific["task"].split("_")[0]]
-        return answer({{"index": int(doc.id), "outputs": doc.get_golds()}})
-
-    tokenizer, add_special_tokens, max_length = None, False, 8192
-
-    def loglikelihood(self, docs):
-        raise NotImplementedError
-
-    loglikelihood_rolling = loglikelihood
-
-    def tok_encode(self, *arguments, **settings):
-        raise NotImplementedError
-
-
-{inspect.getsource(answer)}
-"""
 
 
 def export(release, to, *more):
@@ -103,15 +65,6 @@ def imported(folder, monkeypatch):
 @pytest.fixture
 def tasks(exported, monkeypatch):
     return imported(exported[0], monkeypatch)
-
-
-def test_the_tasks_of_a_length_share_what_stands_before_the_colon(tasks):
-    assert set(tasks) == {
-        f"ruler_{kind}_{length}:{task}"
-        for kind in ("frozen", "direct")
-        for length, names in (("4k", TASKS["ruler"]), ("8k", ("vt",)))
-        for task in names
-    }
 
 
 def test_a_task_names_its_rows_their_split_and_their_budget(tasks, built):
@@ -175,39 +128,3 @@ def test_oneruler_has_no_more_words_and_names_its_language(tmp_path, monkeypatch
     compute = task.metrics[0].sample_level_fn.compute
     assert compute(doc, Anything(text=["없음"])) == {"score": 1, "strict": 1}
     assert compute(doc, Anything(text=["none"]))["score"] == 0
-
-
-def test_the_command_names_a_length_where_it_has_several_tasks(exported, built, tmp_path):
-    assert "ruler_direct_8k:vt --custom-tasks" in exported[1]
-    _, out = export(built, tmp_path / "qa", "--configs", "qa_4k")
-    assert "ruler_direct_4k --custom-tasks" in out
-
-
-def test_its_own_command_gives_the_scores_of_ruler_score(exported, built, write_run, tmp_path):
-    python = os.environ.get("LIGHTEVAL_PYTHON")
-    if not python:
-        pytest.skip("LIGHTEVAL_PYTHON names no interpreter with lighteval")
-    (tmp_path / "model.py").write_text(MODEL)
-    command = [python, "-c", "from lighteval.__main__ import app; app()", "custom", "known"]
-    command += [str(tmp_path / "model.py"), "ruler_frozen_4k,ruler_direct_8k:vt"]
-    command += ["--custom-tasks", str(exported[0] / "ruler_frozen.py")]
-    done = subprocess.run(
-        [*command, "--output-dir", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    (report,) = (tmp_path / "out").rglob("results_*.json")
-    results = json.loads(report.read_text(encoding="utf-8"))["results"]
-    configs = [*(f"{task}_4k" for task in TASKS["ruler"]), "vt_8k"]
-    run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
-    mine = scored(run, built, tmp_path / "results.json")
-    found = {name: 100 * cell["score"] for name, cell in results.items()}
-    assert found["ruler_direct_8k:vt|0"] == pytest.approx(mine.pop("vt_8k"))
-    for name, score in mine.items():
-        task = name.removesuffix("_4k")
-        assert found[f"ruler_frozen_4k:{task}|0"] == pytest.approx(score)
-    assert found["ruler_frozen_4k:_average|0"] == pytest.approx(fmean(mine.values()))
-    assert len(set(mine.values())) > 3

@@ -15,16 +15,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.names import GROUPS, TASKS, Config
 from ruler_common.rows import features
 from ruler_eval.export import harness_tasks as folder
-from ruler_eval.export.job import ExportJob
 from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 MISSING = "lm-evaluation-harness is not installed"
@@ -88,46 +87,12 @@ def test_there_is_a_task_for_every_configuration_and_a_group_for_every_group(exp
     assert others == {"README.md", "_frozen", "scoring.json", "utils.py", *METRIC}
 
 
-def test_a_group_is_there_only_with_all_its_tasks(built, tmp_path):
-    found = export(built, tmp_path / "tasks", "--configs", "niah_mk_4k,qa_1_4k")
-    groups = {p.stem for p in found.glob("*.yaml") if "group" in yaml.safe_load(p.read_text())}
-    assert groups == {"ruler_frozen_niah_mk_4k"}
-    group = yaml.safe_load((found / "ruler_frozen_niah_mk_4k.yaml").read_text())
-    assert group["task"] == [f"ruler_frozen_niah_multikey_{i}_4k" for i in (1, 2, 3)]
-    means = {(m["metric"], m["weight_by_size"]) for m in group["aggregate_metric_list"]}
-    assert means == {("score", False), ("strict", False)}  # a plain mean, however many rows
-
-
-def test_the_metric_is_a_copy_of_the_projects_own(exported):
-    for name in METRIC:
-        assert (exported / name).read_bytes() == Path(ruler_score_path(), name).read_bytes()
-
-
 def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
     commit = in_hub_cache(built, "org/frozen")
     found = export("org/frozen", tmp_path / "tasks", "--configs", "vt_4k")
     task = yaml.safe_load((found / "ruler_frozen_vt_4k.yaml").read_text())
     assert (task["dataset_path"], task["dataset_name"]) == ("org/frozen", "vt_4k")
     assert task["dataset_kwargs"] == {"revision": commit}
-
-
-def test_rows_that_differ_in_their_budget_are_refused(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    root = write_oneruler(tmp_path / "oneruler", ["pl"])
-    release = Release.open(str(root))
-    config = "niah_none_8k_pl_cl100k"
-    path = root / release.configs[config]
-    rows = pq.read_table(path).to_pylist()
-    rows[1]["max_new_tokens"] += 1
-    schema = features().arrow_schema
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    release.manifest["files"][release.configs[config]]["sha256"] = sha256_of(path)
-    chosen = [release.parse(config)]
-    job = ExportJob(release=release, configs=chosen, folder=tmp_path, to=tmp_path)
-    with pytest.raises(RulerError, match="differ in max_new_tokens"):
-        folder.task(job, chosen[0])
 
 
 def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
@@ -177,13 +142,6 @@ def test_the_harness_scores_as_ruler_score_does(exported, built, frozen, write_r
     assert {(tuple(s["until"]), s["do_sample"], s["temperature"]) for _, s in asked} == {
         ((), False, 0.0)
     }
-
-
-def test_one_shot_examples_are_in_the_prompt_once(exported, frozen):
-    _, asked = evaluate(exported, ["ruler_frozen_cwe_4k", "ruler_frozen_vt_4k"], [frozen])
-    for prompt, _ in asked:
-        assert prompt.count("Question: ") == 2
-        assert prompt.count(" Answer: ") == 2
 
 
 def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):

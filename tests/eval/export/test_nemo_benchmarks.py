@@ -1,18 +1,14 @@
 """NeMo Evaluator's benchmark file: its interface, its budgets, its scores.
 
-The package is not part of the test environment. Here the file is imported with the published
-names of its interface (`benchmark`, `scorer`, `ScorerInput`); NEMO_EVALUATOR_PYTHON=PYTHON, an
-interpreter with nemo-evaluator 0.3.0 (Python 3.12 or later) or 0.2.8, runs its own command on both
-endpoints against a server that answers here, and every task's score is compared.
+The package is not part of the test environment: the file is imported with the published names of
+its interface (`benchmark`, `scorer`, `ScorerInput`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +18,10 @@ import pytest
 import yaml
 
 from ruler_common.names import TASKS
-from ruler_eval.export import harness_tasks
 from ruler_eval.run.prompts import DIRECT
-from tests.eval.export.export_helpers import answer, answering, answers_of, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.export.export_helpers import answer, answers_of, scored
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 
 def export(release, to, *more):
@@ -100,24 +96,6 @@ def test_a_row_is_scored_as_ruler_score_does(benchmarks, frozen, built, write_ru
         assert 100 * sum(found) / len(found) == pytest.approx(mine[config])
 
 
-def test_each_benchmark_has_its_own_budget_and_endpoint(exported, frozen):
-    for endpoint, kind in (("chat", "direct"), ("completions", "frozen")):
-        settings = yaml.safe_load((exported / f"{endpoint}.yaml").read_text(encoding="utf-8"))
-        assert settings["services"]["model"]["url"].endswith(
-            f"/{endpoint.replace('chat', 'chat/completions')}"
-        )
-        budgets = {
-            found["name"].rpartition(":")[2]: found["solver"]["generation"]["max_tokens"]
-            for found in settings["benchmarks"]
-        }
-        assert budgets == {
-            f"ruler_{kind}_{task}_4k": next(frozen.rows(f"{task}_4k", ("max_new_tokens",)))[
-                "max_new_tokens"
-            ]
-            for task in TASKS["ruler"]
-        }
-
-
 def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_path, monkeypatch):
     folder = export(write_oneruler(tmp_path / "oneruler", ["pl"]), tmp_path / "nemo")
     found = registered(folder, monkeypatch, "nemo_evaluator")
@@ -141,70 +119,3 @@ def test_the_folder_works_where_it_is_moved_to(exported, built, tmp_path, monkey
     found, _ = registered(Path(file).parent, monkeypatch, "nemo_evaluator")[name]
     assert Path(found["dataset"]).is_relative_to(moved)
     assert Path(found["dataset"]).is_file()
-
-
-@pytest.mark.parametrize("kind", ["frozen", "direct"])
-def test_its_own_command_gives_the_scores_of_ruler_score(
-    exported, built, frozen, write_run, tmp_path, kind
-):
-    python = os.environ.get("NEMO_EVALUATOR_PYTHON")
-    if not python:
-        pytest.skip("NEMO_EVALUATOR_PYTHON names no interpreter with nemo-evaluator")
-    configs = [f"{task}_4k" for task in TASKS["ruler"]]
-    run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
-    mine = scored(run, built, tmp_path / "results.json")
-    version = "from importlib.metadata import version; print(version('nemo-evaluator'))"
-    evaluate = by_runner if run_by(python, "-c", version).startswith("0.2.") else by_settings
-    with answering(frozen, DIRECT if kind == "direct" else "") as (port, budgets):
-        found = evaluate(python, exported, kind, f"http://127.0.0.1:{port}/v1", tmp_path / "out")
-    assert found == pytest.approx(mine, abs=0.01)
-    assert len(set(mine.values())) > 3
-    assert budgets == [True] * sum(map(frozen.size, configs))
-
-
-def by_settings(python, folder, kind, url, out):
-    """The scores by configuration, 0 … 100, of 0.3's `nel eval run`."""
-    command = ["-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
-    settings = f"{harness_tasks.ENDPOINTS[kind]}.yaml"
-    server = {"NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"}
-    run_by(python, *command, settings, "-o", out, folder=folder, **server)
-    reports = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("eval-*.json")]
-    return {
-        report["benchmark"]["name"].split("_", 2)[2]: 100
-        * report["benchmark"]["scores"]["summary"]["mean"]
-        for report in reports
-    }
-
-
-def by_runner(python, folder, kind, url, out):
-    """The scores by configuration, 0 … 100, of 0.2's runner: one benchmark at a time."""
-    found = {}
-    for task in json.loads((folder / "scoring.json").read_text(encoding="utf-8"))["tasks"]:
-        run_by(
-            *(python, "-m", "nemo_evaluator.contrib.byob.runner"),
-            *("--benchmark-module", folder / harness_tasks.FILE),
-            *("--benchmark-name", harness_tasks.normalized(task[kind])),
-            *("--dataset", folder / f"data/{task['config']}.jsonl", "--output-dir", out),
-            *("--model-url", url, "--model-id", "m"),
-            *("--model-type", harness_tasks.ENDPOINTS[kind]),
-            *("--max-tokens", task["max_new_tokens"]),
-        )
-        report = out / harness_tasks.normalized(task[kind]) / "byob_results.json"
-        (scores,) = json.loads(report.read_text(encoding="utf-8"))["tasks"].values()
-        found[task["config"]] = 100 * scores["metrics"]["pass@1"]["scores"]["correct"]["value"]
-    return found
-
-
-def run_by(python, *arguments, folder=None, **environment):
-    """Run a program of the interpreter's that must end well, in a folder; its output."""
-    done = subprocess.run(
-        [python, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout

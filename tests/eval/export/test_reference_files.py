@@ -12,12 +12,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from ruler_common.names import TASKS
 from tests.eval.export.export_helpers import BUDGET, answer, answering, scored
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.scoring_helpers import write_oneruler
+from tests.in_process import ruler
 
 STUBS = {
     "nemo/collections/asr/parts/utils/manifest_utils.py": """
@@ -127,7 +129,8 @@ def test_its_own_scripts_run_on_the_rows(scripts, exported, built, by_answers, t
         return done.stdout
 
     pred = tmp_path / "4096/pred"
-    with answering(frozen) as (port, budgets):
+    with answering(frozen) as (url, budgets):
+        port = urlsplit(url).port
         for task in TASKS["ruler"]:
             run(
                 *("pred/call_api.py", "--data_dir", exported / "4096/data", "--save_dir", pred),

@@ -13,7 +13,8 @@ from ruler_common.rows import row_order
 from ruler_eval.gate.decide import SequentialDecision, StoredRows, decide
 from ruler_eval.gate.plan import plan_of_results
 from tests.eval.analysis.test_compare import results
-from tests.eval.scoring_helpers import ruler, whole_results
+from tests.eval.scoring_helpers import whole_results
+from tests.in_process import ruler
 
 ROWS = 120
 

@@ -24,7 +24,7 @@ from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
 from ruler_release.api.decisions import options_of_model_b
 from tests.eval.run import small_release
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 ROWS = 60
 
@@ -372,9 +372,41 @@ def test_what_the_base_did_not_choose_itself_is_left_to_model_b(base: Path, tmp_
     assert (run.temperature, run.top_k) == (None, 20)
 
 
+class Silent(Oracle):
+    """A backend that leaves every row without an answer."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for _ in prompts:
+            pass
+        return iter(())
+
+
+def test_rows_that_stay_missing_are_no_verdict(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Silent)
+    with pytest.raises(RulerError, match=r"row \d+ of 'niah_single_1_4k' has no answer"):
+        ruler_release.decide(base, **options(tmp_path / "b"))
+    root = load(base)["dataset"]["source"]
+    with pytest.raises(RulerError, match="has no answer"):
+        ruler_release.run(root, configs="all_4k", backend="oracle", out=tmp_path / "c", until=5.0)
+
+
+def test_another_release_in_a_folder_is_not_asked_for_the_bases_revision(
+    base: Path, tmp_path: Path
+) -> None:
+    results = load(base)
+    results["run"]["data_revision"] = "0123456789abcdef"
+    given = {"max_drop": 2, "backend": "oracle", "out": tmp_path / "b"}
+    assert options_of_model_b(DecideOptions(base, **given), results).data_revision is not None
+    elsewhere = DecideOptions(base, **given, dataset=tmp_path)
+    assert options_of_model_b(elsewhere, results).data_revision is None
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
+        ({"backend": "batch"}, "--backend batch only writes requests"),
         ({"backend": None}, "Model B is to be run"),
         ({"max_drop": float("nan")}, "--max-drop takes a number, not nan"),
     ],

@@ -17,7 +17,7 @@ from ruler_eval.run.records import Records
 from ruler_eval.score.results import Scores, load
 from ruler_release.api.runs import run_model
 from tests.eval.run import small_release
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 ROWS = 100
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval import publish as publishing
@@ -15,7 +16,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
-from tests.eval.scoring_helpers import record, ruler, write_oneruler
+from tests.eval.scoring_helpers import record, write_oneruler
+from tests.in_process import ruler
 
 MODEL = "org/model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -69,7 +71,9 @@ def test_a_groups_value_is_the_tables(run, tmp_path):
 
 def test_the_data_sets_headline_is_among_the_task_ids(run, built, tmp_path):
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
-    registered = {task["id"] for task in yaml.safe_load(eval_yaml(manifest))["tasks"]}
+    registered = {
+        task["id"] for task in yaml.safe_load(eval_yaml(collect_facts(manifest)))["tasks"]
+    }
     _, found = publish(run(), tmp_path / "out")
     scored = {"all_4k"}  # at 8k qa_1 alone
     assert {entry.task_id for entry in found} & registered == scored
@@ -157,7 +161,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     results = json.loads(path.read_text(encoding="utf-8"))
     results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
     rows = rows_by_config(results)
-    results["summary"] = summary(results["configurations"], rows, Names.of("ruler"))
+    results["summary"] = summary(results["configurations"], rows, Names.standard("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, found = publish(folder, tmp_path, "--revision", COMMIT)
     assert "1 result beside 19 of earlier runs" in text

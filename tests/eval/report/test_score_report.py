@@ -9,11 +9,12 @@ import pytest
 from ruler_common.names import TASKS, Names, parse_length
 from ruler_common.terminal import COLUMNS, width
 from ruler_eval.published.published_tables import newest_tables
-from ruler_eval.report.published_beside import beside_published
+from ruler_eval.report.published import published_models
 from ruler_eval.report.terminal import scores as report
 from ruler_eval.score import aggregates
 from ruler_eval.score.results import load, rows_by_config
-from tests.eval.scoring_helpers import right, ruler, write_oneruler
+from tests.eval.scoring_helpers import right, write_oneruler
+from tests.in_process import ruler
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def results(write_run):
             for column, values in table.items():
                 of_length = {"config": longer, "length": length}
                 values += [of_length.get(column, values[place]) for place in here]
-    found["summary"] = aggregates.summary(cells, rows_by_config(found), Names.of("ruler"))
+    found["summary"] = aggregates.summary(cells, rows_by_config(found), Names.standard("ruler"))
     return found
 
 
@@ -61,7 +62,7 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
     results["summary"] = aggregates.summary(
         results["configurations"],
         rows_by_config(results),
-        Names.of("ruler"),
+        Names.standard("ruler"),
         aggregates.SummaryOptions(baseline=score - 0.1),
     )
     (row,) = [line for line in report(results).splitlines() if line.startswith("all 13 tasks ")]
@@ -96,7 +97,7 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
-    lines = f"{report(results, every=True)}\n\n{beside_published(results)}".splitlines()
+    lines = f"{report(results, all_tables=True)}\n\n{published_models(results)}".splitlines()
     assert max(map(width, lines)) <= COLUMNS
     firsts = {line.partition("  ")[0] for line in lines}
     (published,) = newest_tables("ruler")[:1]
@@ -135,7 +136,7 @@ def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_pat
 
 def test_depth_is_printed_if_all_tables_are_asked_for(results):
     assert "depth of the evidence" not in report(results)
-    lines = report(results, every=True).splitlines()
+    lines = report(results, all_tables=True).splitlines()
     (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]
     bins = results["configurations"]["niah_single_1_4k"]["depth"]
     assert row[1:] == ["-" if b["score"] is None else f"{b['score']:.0f}" for b in bins]

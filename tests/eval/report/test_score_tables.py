@@ -7,13 +7,8 @@ import json
 import pytest
 
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import (
-    record,
-    right,
-    ruler,
-    standard_suite,
-    write_oneruler,
-)
+from tests.eval.scoring_helpers import record, right, standard_suite, write_oneruler
+from tests.in_process import ruler
 
 
 def rows_of(stdout):

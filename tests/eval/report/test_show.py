@@ -13,7 +13,8 @@ from rich.cells import cell_len
 from ruler_common.terminal import COLUMNS
 from ruler_eval.report.row_text import _indented
 from ruler_eval.report.row_view import row_view
-from tests.eval.scoring_helpers import right, ruler, write_oneruler
+from tests.eval.scoring_helpers import right, write_oneruler
+from tests.in_process import ruler
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m [bold]rich[/bold] \u202eturned\u202c <script>alert(1)</script> </script>"

@@ -168,7 +168,7 @@ def test_letters_are_equal_in_their_language_alone():
     assert normalize("Straße", "de") == normalize("STRASSE", "de")
 
 
-@EVERY
+@pytest.mark.parametrize("language", ["en", "vi", "zh"])
 def test_no_answer_takes_long(language):
     """Long answers of the pieces that the rules look for, in time linear in them."""
     of, words = LANGUAGES[language], table(language)["words"]

@@ -11,14 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from ruler_common.files import read_toml
-from ruler_score import ruler_score as rules
 from ruler_score.language_text import normalize, numbers
 from ruler_score.oneruler_rules import (
     NONE_WORDS,
     WordList,
-    answer_in,
-    exact_none,
-    exact_numbers,
     read_list,
 )
 from ruler_score.ruler_score import ANSWER_TAGS, score_row
@@ -106,21 +102,6 @@ def test_every_case_scores_what_its_file_says(language):
 
 
 @LANGUAGES
-def test_each_rule_by_itself_says_the_same(language):
-    for case in cases(language):
-        said, asked = case.said, case.references
-        if case.task == "niah_none":
-            assert exact_none(said, language) == case.score, case
-        elif case.task == "cwe_easy":
-            listed = read_list(answer_in(said, language), asked, language)
-            assert (listed.exact, len(listed.found)) == (case.score, case.found), case
-            found = rules.references_found(said, asked, case.task, language)
-            assert sum(found) == case.found, case
-        else:
-            assert exact_numbers(said, asked, language) == case.score, case
-
-
-@LANGUAGES
 def test_compat_authors_gives_what_their_script_gave(language):
     theirs = read_toml(FOLDER.with_name("authors_scores.toml"))[language]
     assert set(theirs) == {f"{task}{end}" for task in EVERYWHERE for end in ("", "_deepseek")}
@@ -134,7 +115,7 @@ def test_compat_authors_gives_what_their_script_gave(language):
             assert row.score == int(score), (name, case)
 
 
-@LANGUAGES
+@pytest.mark.parametrize("language", ["en", "sr", "zh"])
 def test_the_metric_of_evaluate_counts_them_so(metric, language):
     all_cases = cases(language)
     result = metric.compute(

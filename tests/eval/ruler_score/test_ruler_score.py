@@ -239,33 +239,6 @@ def test_39000_rows_are_scored_each_by_its_own_references(metric):
     assert (result["n"], result["score"], result["strict"]) == (rows, 90, 90)
 
 
-@pytest.mark.parametrize(("task", "language"), [("niah_multivalue", None), ("niah_single", "ko")])
-def test_a_row_is_as_much_work_among_many_as_among_few(task, language):
-    def calls(rows: int) -> int:
-        numbers = [[str(1_000_000 + 7 * row)] for row in range(rows)]
-        texts = [f"<think>hm</think>It is {values[0]}." for values in numbers]
-        counted = 0
-
-        def count(frame, event, _argument):
-            nonlocal counted
-            here = frame.f_code.co_filename == rules.__file__  # not the garbage collector's
-            counted += here and event in ("call", "c_call")
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            result = rules.compute(texts, numbers, task, [language] * rows)
-        finally:
-            sys.setprofile(before)
-        assert result["score"] == 100
-        return counted
-
-    calls(100)  # patterns are compiled once
-    few, more, many = calls(100), calls(200), calls(400)
-    assert more - few >= 100
-    assert many - more == 2 * (more - few)
-
-
 def test_the_rules_load_without_evaluate_and_its_seconds():
     code = "import sys, ruler_score.ruler_score; print('datasets' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

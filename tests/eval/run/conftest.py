@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.in_process import ruler_command
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -65,44 +64,12 @@ def tiny_tokenizer(tiny: Path) -> Any:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., str]]:
-    """Start failing servers: `serve(scripts=[["ok"]])` returns a base URL."""
-    processes = []
-
-    def start(**plan: Any) -> str:
-        script = Path(__file__).with_name("failing_server.py")
-        process = subprocess.Popen(
-            [sys.executable, str(script), json.dumps(plan)], stdout=subprocess.PIPE, text=True
-        )
-        processes.append(process)
-        assert process.stdout is not None
-        return f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture
-def stats() -> Callable[[str], dict[str, Any]]:
-    """What a failing server has done so far."""
-
-    def ask(base_url: str) -> dict[str, Any]:
-        url = base_url.removesuffix("/v1") + "/stats"
-        with urllib.request.urlopen(url) as reply:
-            return json.loads(reply.read())
-
-    return ask
-
-
-@pytest.fixture
 def ruler_run() -> Callable[..., subprocess.Popen[str]]:
     """Start `ruler run FLAGS` as a process of its own."""
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "ruler_release", "run", *flags],
+            ruler_command("run", *flags),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

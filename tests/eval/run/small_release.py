@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
 
-from ruler_common.manifest import MANIFEST
 from ruler_common.names import Config
-from tests.hand_written import whole, write_file
+from tests.hand_written import write_release
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 Row = dict[str, Any]
@@ -133,32 +131,13 @@ def write(
     }
     if only:
         makers = {task: makers[task] for task in only}
-    files = {}
+    tables = {}
     for task, make in makers.items():
         config = Config("ruler", task, length)
-        table = [full_row(make(), i, task, config.max_length) for i in range(rows)]
-        tokens = {"min": 1, "mean": 1.0, "max": 1}
-        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
-    manifest = {
-        "format": 1,
-        "dataset": "ruler",
-        "data_version": "1.0.0",
-        "builder_version": "0.1.0",
-        "seed": seed,
-        "reserve": 128,
-        "families": {"niah": {}},
-        "tasks": {task: {"family": "niah"} for task in makers},
-        "groups": {"some": list(makers)[:2], "all": list(makers)},
-        "sources": {},
-        "words": {},
-        "languages": {},
-        "tokenizers": {
-            "tekken": {"spec": "?", "title": "Tekken", "library": "none", "version": "0"}
-        },
-        "files": files,
-    }
-    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
-    return root
+        tables[config] = [full_row(make(), i, task, config.max_length) for i in range(rows)]
+    tokenizers = {"tekken": {"spec": "?", "title": "Tekken", "library": "none", "version": "0"}}
+    groups = {"some": list(makers)[:2], "all": list(makers)}
+    return write_release(root, tables, seed=seed, groups=groups, tokenizers=tokenizers)
 
 
 def full_row(row: Row, index: int, task: str, max_length: int) -> Row:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.run.backends.test_batch import answer
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -26,9 +26,25 @@ def test_requests_are_written_and_their_answers_read(small: Path, tmp_path: Path
     answers.write_text(json.dumps(answer(names[0])) + "\n")
     stdout, _, code = ruler("batch", "read", run, answers)
     assert (code, "1 row has no answer yet." in " ".join(stdout.split())) == (1, True)
+    assert "Next: write the missing rows again with the same `ruler batch write`" in stdout
     answers.write_text(json.dumps(answer(names[1])) + "\n")
     stdout, _, code = ruler("batch", "read", run, answers)
     assert (code, "No failures: 2 rows answered." in stdout) == (0, True)
+
+
+def test_failed_rows_are_to_be_written_again(small: Path, tmp_path: Path) -> None:
+    run, answers = tmp_path / "RUN", tmp_path / "answers.jsonl"
+    release = ("--dataset", small, "--configs", "vt_4k", "--model", "m", "--out", run)
+    write = ("batch", "write", *release, "--provider", "openai", "--limit", 1)
+    ruler(*write)
+    name = json.loads((run / "batch/requests-001.jsonl").read_text())["custom_id"]
+    answers.write_text(json.dumps({"custom_id": name, "response": None, "error": "no"}) + "\n")
+    stdout, _, code = ruler("batch", "read", run, answers)
+    said = " ".join(stdout.split())
+    assert (code, "the same `ruler batch write` and --retry-failed" in said) == (1, True)
+    assert "ruler batch read" not in said  # which has no such flag
+    stdout, _, code = ruler(*write, "--retry-failed")
+    assert (code, "1 row in 1 file:" in stdout) == (0, True)
 
 
 def test_a_folder_that_is_not_a_batchs_is_one_sentence(small: Path, tmp_path: Path) -> None:

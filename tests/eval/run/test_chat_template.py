@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import load_model_tokenizer
-from ruler_eval.run.prompts import ChatTemplate, Prompter
+from ruler_eval.run.prompts import ChatTemplate, Prompter, load_model_tokenizer
 from tests import in_process
 from tests.documents import blocks
 from tests.eval.run.run_options import model_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 
 from ruler_eval.run.records import read_lines
 from tests.eval.run import small_release
+from tests.model_server import Reply, Request, answer, model_server
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -45,25 +46,29 @@ print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 
 
 @pytest.mark.nightly
-def test_a_thousand_concurrent_rows_keep_memory_flat(
-    tmp_path: Path, serve: Callable[..., str], stats: Callable[[str], dict[str, object]]
-) -> None:
+def test_a_thousand_concurrent_rows_keep_memory_flat(tmp_path: Path) -> None:
     """The first answer comes when a thousand requests wait; after a thousand more, compare."""
     at_once, lines = 1000, 40
     rows, out = 2 * at_once, tmp_path / "RUN"
     data = small_release.write(tmp_path / "ruler", rows=rows, lines=lines, only=("niah_single_1",))
-    url = serve(answer="x", together=at_once)
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(data), str(out), url, str(at_once)],
-        capture_output=True,
-        text=True,
-    )
+    gate = threading.Barrier(at_once)
+
+    def reply(_: Request) -> Reply:
+        gate.wait(60)
+        return answer("x")
+
+    with model_server(reply) as server:
+        done = subprocess.run(
+            [sys.executable, "-c", CODE, str(data), str(out), server.url, str(at_once)],
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stderr[-2000:]
     told = json.loads(done.stdout)
     assert told["states"] == {"stop": rows}
     found = [r["index"] for r in read_lines(out / "niah_single_1_4k.jsonl")]
     assert found == list(range(rows))
-    assert stats(url)["most"] == at_once
+    assert server.max_in_flight == at_once
     first, last = told["megabytes"]
     print(f"peak {first:.0f} MB with {at_once:,} rows, {last:.0f} MB with {rows:,}")
     assert last - first < 5  # the rows that came later are larger

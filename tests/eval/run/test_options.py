@@ -9,7 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions, parse_arguments
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,6 @@ def options(pair: str) -> RunOptions:
     return RunOptions(
         "x", configs="vt_4k", backend="oracle", out="RUN", arguments=parse_arguments([pair])
     )
-
-
-@pytest.mark.parametrize("pair", ["hf_token=hf_123", "token=x", "api_key=sk", "password=x"])
-def test_a_secret_is_refused_as_an_argument(pair: str) -> None:
-    with pytest.raises(RulerError, match="environment"):
-        options(pair)
-
-
-def test_tokens_that_are_no_secret_are_allowed() -> None:
-    assert parse_arguments(["max_num_batched_tokens=8192"]) == {"max_num_batched_tokens": 8192}
 
 
 def test_an_argument_without_a_value_is_one_sentence() -> None:

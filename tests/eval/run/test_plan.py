@@ -1,11 +1,14 @@
-"""Before the first row: what a run has to do, and what a prefix cache will hold of it."""
+"""Before the first row: what a run has to do."""
 
 from __future__ import annotations
 
+import io
+import json
+import shutil
+import sys
+import time
 from dataclasses import replace
-from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,14 +16,12 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_eval.frozen_release import Release
-from ruler_eval.run import plan
 from ruler_eval.run.options import RunOptions, parse_price
-from ruler_eval.run.plan import COLUMNS, Estimate, Part, plan_rows, read_rows
+from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
-from ruler_eval.run.runner import estimate, run
+from ruler_eval.run.runner import estimate_run, run
 from tests.eval.run import small_release
-from tests.eval.run.run_options import model_options
 from tests.in_process import ruler
 
 
@@ -32,7 +33,7 @@ def order(small: Path, tmp_path: Path) -> RunOptions:
 
 
 def test_rows_and_tokens_are_those_that_are_missing(order: RunOptions, small: Path) -> None:
-    whole = estimate(replace(order, backend="vllm", model="m", thinking="100"))
+    whole = estimate_run(replace(order, backend="vllm", model="m", thinking="100"))
     rows = [
         row
         for entry in read_manifest(small)["files"].values()
@@ -43,47 +44,17 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOptions, small: Pa
     assert whole.output_tokens == sum(row["max_new_tokens"] + 100 for row in rows)
     assert not order.out.exists()
     run(replace(order, configs=("some_4k",), limit=3))
-    left = estimate(order)
-    assert (left.rows, left.configs, left.cached_tokens) == (14, 4, None)
+    rest = estimate_run(order)
+    assert (rest.rows, rest.configs) == (14, 4)
     run(order)
-    assert estimate(order) == Estimate()
-
-
-def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=8, lines=120, only=("niah_single_1",))
-    data = ruler_dataset.load(root, "niah_single_1_4k")
-    part = Part("niah_single_1_4k", tuple(range(8)), tuple(range(8)))
-    (ordered,), found = plan_rows(Release.open(str(root)), [part], model_options())
-    texts = [data[index]["input"] for index in ordered.missing]
-    best = [  # what an engine has read before a row comes: the longest beginning of any
-        max((common(text, earlier) for earlier in texts[:place]), default=0)
-        for place, text in enumerate(texts)
-    ]
-    ideal = sum(best) / sum(map(len, texts))
-    assert found.cached_tokens is not None
-    share = found.cached_tokens / found.prompt_tokens
-    assert ideal - 2048 * 8 / sum(map(len, texts)) <= share <= ideal
-    assert share > 0.2
-    assert sorted(ordered.missing) == list(range(8))
-    assert ordered.tokens == tuple(
-        data[index]["length"] - data[index]["max_new_tokens"] for index in ordered.missing
-    )
-
-
-def common(one: str, other: str) -> int:
-    """How many characters two texts have in common from their beginning."""
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    assert estimate_run(order) == Estimate()
 
 
 def test_the_estimate_in_words() -> None:
-    found = Estimate(
-        rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000, cached_tokens=381_000
-    )
+    found = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
     assert found.lines((2.0, 8.0)) == [
         "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
         "them, room for 500,000 tokens of answers.",
-        "Prompts begin alike: a prefix cache saves up to 38.1 % of their tokens.",
         "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at the most; cached "
         "tokens may cost less.",
     ]
@@ -96,17 +67,11 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path:
     assert result.code == 0, result.stderr
     said = " ".join(result.stdout.split())
     assert said.startswith("To do: 20 rows of 4 configurations, ")
-    assert said.index(" Prompts begin alike: ") < said.index(" Cost: ")
+    assert " Cost: " in said
     assert not (tmp_path / "RUN").exists()
 
 
-def test_the_estimate_stands_before_the_first_row(small: Path, tmp_path: Path) -> None:
-    flags = ["--dataset", str(small), "--configs", "vt_4k", "--out", str(tmp_path / "RUN")]
-    result = ruler("run", *flags, "--backend", "oracle")
-    assert result.stderr.startswith("To do: 5 rows of 1 configuration, ")
-
-
-def test_the_bar_moves_by_tokens() -> None:
+def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     record: Record = {
         "config": "vt_4k",
         "index": 0,
@@ -117,10 +82,14 @@ def test_the_bar_moves_by_tokens() -> None:
         "error": None,
         "thinking_ended": None,
     }
-    progress = Progress(Estimate(rows=2, configs=1, prompt_tokens=1000), quiet=True)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress(Estimate(rows=2, configs=1, prompt_tokens=1000))
+    time.sleep(0.15)  # a bar is drawn ten times a second
     progress.add(record, 900)
-    (task,) = progress._bar.tasks
-    assert (task.percentage, task.fields["rows"], task.fields["of"]) == (90.0, 1, 2)
+    assert "\r#########" in stream.getvalue()
+    assert stream.getvalue().endswith(" 00:00 rows 1/2, 0 tokens/s")
 
 
 def test_a_price_is_two_numbers() -> None:
@@ -130,44 +99,47 @@ def test_a_price_is_two_numbers() -> None:
             parse_price(wrong)
 
 
-def planned(release: Release, *parts: Part) -> list[Part]:
-    return plan_rows(release, parts, model_options(backend="oracle"))[0]
-
-
-def test_rows_are_read_as_the_release_has_them_in_the_order_of_sending(small: Path) -> None:
-    release = Release.open(str(small))
-    asked = planned(release, Part("vt_4k", (3, 0), (3, 0)), Part("cwe_4k", (4,), (4,)))
-    sent = list(read_rows(release, asked))
-    assert [(config, row["index"]) for config, row in sent] == [
-        ("vt_4k", 3),
-        ("vt_4k", 0),
+def test_rows_are_read_as_the_release_has_them(small: Path) -> None:
+    sent = list(read_rows(Release.open(str(small)), {"vt_4k": [3, 0], "cwe_4k": [4]}))
+    assert sorted((config, row["index"]) for config, row in sent) == [
         ("cwe_4k", 4),
+        ("vt_4k", 0),
+        ("vt_4k", 3),
     ]
     for config, row in sent:
         whole = ruler_dataset.load(small, config)[row["index"]]
         assert row == {name: whole[name] for name in COLUMNS}
 
 
-def test_many_rows_of_a_file_are_read_at_a_time_and_no_more_than_memory_holds(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    release = Release.open(str(small))
-    asked = planned(release, Part("vt_4k", (2, 0, 4, 1), (2, 0, 4, 1)))
-    read = list[list[int]]()
-    some_rows = Release.some_rows
-
-    def counted(self: Release, config: str, columns: Any, indices: list[int]) -> Any:
-        read.append(indices)
-        return some_rows(self, config, columns, indices)
-
-    monkeypatch.setattr(Release, "some_rows", counted)
-    for tokens, chunks in ((1 << 24, [[2, 0, 4, 1]]), (sum(asked[0].tokens[:2]), [[2, 0], [4, 1]])):
-        read.clear()
-        monkeypatch.setattr(plan, "CHUNK_TOKENS", tokens)
-        assert [row["index"] for _, row in read_rows(release, asked)] == [2, 0, 4, 1]
-        assert read == chunks
-
-
 def test_a_row_that_the_file_lacks_is_named(small: Path) -> None:
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
-        planned(Release.open(str(small)), Part("vt_4k", (0, 5), (0, 5)))
+        list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))
+
+
+def test_a_shard_of_rows_without_a_haystack_does_not_get_all_of_them(
+    small: Path, tmp_path: Path
+) -> None:
+    root = small_release.write(tmp_path / "ruler", "0k", rows=2, lines=6)
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["evidence_alone"] = True
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    counts = []
+    for shard in ("1/2", "2/2"):
+        options = RunOptions(
+            root, configs="all", backend="oracle", out=tmp_path / "RUN", shard=shard
+        )
+        counts.append(estimate_run(options).configs)
+    assert counts == [2, 2]
+
+
+def test_an_estimate_is_never_below_nothing(small: Path, tmp_path: Path) -> None:
+    """A file of rows that are counted shorter than their answers."""
+    root = tmp_path / "ruler"
+    shutil.copytree(small, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["tokens"] = {"min": 1, "mean": 1.0, "max": 1}
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
+    assert estimate_run(options).prompt_tokens == 0

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,13 +19,12 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
-from ruler_common.rows import row_order
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release
-from ruler_eval.run import plan, runner
+from ruler_eval.run import runner
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.plan import Beginning, Part, Waves, read_rows
+from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records, read_lines
@@ -33,6 +32,7 @@ from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests import in_process
 from tests.eval.run import small_release
+from tests.model_server import Reply, Request, answer, model_server
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_two_runs_do_not_write_the_same_folder(order: RunOptions) -> None:
     ("change", "said"),
     [
         ({"configs": ("vv_4k",)}, "Did you mean 'vt'"),
-        ({"configs": ("vt_8k",)}, "holds no 'vt_8k'"),
+        ({"configs": ("vt_8k",)}, "has no 'vt_8k'"),
         ({"configs": ()}, "--configs"),
         ({"dataset": "nowhere"}, "ruler build"),
         ({"dataset": "/no/such/folder"}, "ruler build"),
@@ -332,47 +332,83 @@ def test_a_run_is_scored_from_another_folder_than_it_was_made_in(
 
 
 def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
-    small: Path, order: RunOptions, serve: Callable[..., str], ruler_run: Callable[..., Any],
-    stats: Callable[[str], dict[str, Any]],
-) -> None:  # fmt: skip
-    url = serve(delay=0.2)
+    small: Path, order: RunOptions, ruler_run: Callable[..., Any]
+) -> None:
+    def slowly(_: Request) -> Reply:
+        time.sleep(0.2)
+        return answer()
+
+    def records() -> list[Any]:
+        return [record for path in order.out.glob("*.jsonl") for record in read_lines(path)]
+
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
-    flags += ["--base-url", url, "--concurrency", "2", "--out", str(order.out)]
-    written: list[dict[str, Any]] = []
-    for wanted in (3, 9):
+    with model_server(slowly) as server:
+        flags += ["--base-url", server.url, "--concurrency", "2", "--out", str(order.out)]
+        for wanted in (3, 9):
+            process = ruler_run(*flags)
+            while len(records()) < wanted:
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.02)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            assert len(records()) >= wanted
         process = ruler_run(*flags)
-        while len(written) < wanted:
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-            written = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        survivors = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-        assert len(survivors) >= wanted
-    process = ruler_run(*flags)
-    said, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    assert said.startswith("No failures: 20 rows answered.")
-    records = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
-    assert len({(r["config"], r["index"]) for r in records}) == len(records) == 20
-    assert len(stats(url)["steps"]) <= 20 + 2 * 2  # two kills, two rows in flight each
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert stdout.startswith("No failures: 20 rows answered.")
+    assert len({(r["config"], r["index"]) for r in records()}) == len(records()) == 20
+    assert len(server.requests) <= 20 + 2 * 2  # two kills, two rows in flight each
 
 
-def test_rows_with_the_same_beginning_come_together() -> None:
-    haystack = "word " * 4000
-    texts = [haystack[:place] + "needle" + haystack[place:] for place in (0, 9000, 200, 9100, 8000)]
-    order = sorted(range(5), key=lambda i: Beginning.of(texts[i]).digests)
-    shared = [common(texts[a], texts[b]) for a, b in pairwise(order)]
-    assert sum(shared) >= 8000 + 8000 + 200 - 3 * 2048
+def test_rows_with_the_same_beginning_come_together(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=8, lines=40, only=("niah_single_1",))
+    rows = [row for _, row in read_rows(Release.open(str(root)), {"niah_single_1_4k": range(8)})]
+    texts = [row["input"] for row in rows]
+    assert sorted(row["index"] for row in rows) == list(range(8))
+    shared = [common(a, b) for a, b in pairwise(texts)]
+    every = [common(a, b) for a in texts for b in texts if a != b]
+    assert max(shared) == max(every)
+    assert sum(shared) / 7 > sum(every) / 56
 
 
 def common(one: str, other: str) -> int:
     return next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
 
 
+def test_configurations_take_turns_and_each_row_group_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ends anywhere holds about as many rows of every task."""
+    import pyarrow.parquet as pq
+
+    root = small_release.write(tmp_path / "ruler", rows=120, lines=6, only=("vt", "qa_1"))
+    release = Release.open(str(root))
+    read = list[list[str]]()
+    whole = pq.ParquetFile.read_row_group
+
+    def counted(self: pq.ParquetFile, group: int, columns: list[str]) -> Any:
+        read.append(columns)
+        return whole(self, group, columns=columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
+    sent = [(config, row["index"]) for config, row in read_rows(release, {
+        "vt_4k": range(120), "qa_1_4k": [*range(45), 117, 119],
+    })]  # fmt: skip
+    turns = [(config, len(list(rows))) for config, rows in groupby(sent, key=lambda row: row[0])]
+    assert turns == [("vt_4k", 50), ("qa_1_4k", 45), ("vt_4k", 50), ("qa_1_4k", 2), ("vt_4k", 20)]
+    assert len({*sent}) == len(sent) == 167
+    assert sum("input" in columns for columns in read) == 3 + 2
+
+
+def test_a_few_rows_of_a_file_are_one_turn(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=120, lines=6, only=("vt", "qa_1"))
+    rows = {"vt_4k": [119, 3, 60], "qa_1_4k": [5, 80]}
+    sent = [config for config, _ in read_rows(Release.open(str(root)), rows)]
+    assert sent == ["vt_4k"] * 3 + ["qa_1_4k"] * 2
+
+
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
-    part = Part("vt_4k", (0, 1), (0, 1), (900, 900))
-    for config, row in read_rows(Release.open(str(small)), [part]):
+    for config, row in read_rows(Release.open(str(small)), {"vt_4k": [0, 1]}):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 
@@ -392,84 +428,20 @@ def test_the_summary_leads_with_failures() -> None:
     assert any(line.startswith("Truncated at max_new_tokens: ") for line in lines)
 
 
-def test_rows_are_sent_in_waves_of_the_frozen_order(tmp_path: Path) -> None:
-    """A run that ends anywhere holds about as many rows of every task, and random ones."""
+def test_a_run_that_answers_some_of_its_rows_goes_on_with_the_others(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     order = RunOptions(
         dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
     )
-    sent = list[tuple[str, int]]()
-
-    def kept(self: Records, record: Record) -> None:
-        sent.append((record["config"], record["index"]))
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Records, "write", kept)
-        run(order)
-    frozen = {task: row_order("1.0.0", "ruler", task, "4k", 25) for task in ("vt", "qa_1")}
-    for begin, end in ((0, 20), (20, 40), (40, 50)):
-        wave = {(f"{t}_4k", i) for t in frozen for i in frozen[t][begin // 2 : end // 2]}
-        assert {*sent[begin:end]} == wave
-
-
-def test_over_several_lengths_a_wave_is_two_rows_of_each() -> None:
-    found = (Waves.of(1, 13, 10), Waves.of(6, 78, 10), Waves.of(1, 1000, 10))
-    assert found == (Waves(10), Waves(2), None)
-
-
-@pytest.mark.parametrize(("look_every", "sizes"), [(10, [10] * 4 + [5]), (None, [10, 10, 20, 5])])
-def test_waves_grow_where_nobody_looks_between_them(
-    look_every: int | None, sizes: list[int], tmp_path: Path
-) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=45, lines=6, only=("vt",))
-    order = RunOptions(
-        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
-    frozen = row_order("1.0.0", "ruler", "vt", "4k", 45)
-    with OpenRun(order, look_every=look_every) as work:
-        waves = [sorted(part.missing) for (part,) in work.waves()]
-    ends = list(accumulate(sizes, initial=0))
-    assert waves == [sorted(frozen[begin:end]) for begin, end in pairwise(ends)]
-
-
-def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its third wave is twenty rows, sorted by their beginnings as one."""
-    root = small_release.write(tmp_path / "ruler", rows=40, lines=40, only=("niah_single_1",))
-    monkeypatch.setattr(plan, "WITHOUT_PREFIX_CACHE", ())
-    order = RunOptions(
-        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
-    sent = list[int]()
-    monkeypatch.setattr(Records, "write", lambda self, record: sent.append(record["index"]))
-    run(order)
-    data = ruler_dataset.load(root, "niah_single_1_4k")
-    wave = [Beginning.of(data[index]["input"]).digests for index in sent[20:40]]
-    assert wave == sorted(wave)
-
-
-def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
-    order = RunOptions(
-        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
+    first = {"vt_4k": [7, 3], "qa_1_4k": [24]}
     with OpenRun(order) as work:
-        first, second, _ = work.waves()
         work.answer(first)
-        assert dict(work.finish(first).total) == {"stop": 20}
-    with OpenRun(order, look_every=4) as work:
-        assert [[len(part.indices) for part in wave] for wave in work.waves()][::6] == [
-            [4, 4],
-            [1, 1],
-        ]
+        assert dict(work.finish(first).total) == {"stop": 3}
     assert "ended" in Records(order.out).settings()["sessions"][0]
-    with OpenRun(order, look_every=10) as work:
-        first, second, _ = work.waves()
-        assert not any(part.missing for part in first)
+    with OpenRun(order) as work:
         work.answer(first)
-        work.answer(second)
-        assert dict(work.finish([*first, *second]).total) == {"stop": 40}
+        assert len(Records(order.out).settings()["sessions"]) == 1
+        assert work.finish(work.plan.rows).missing == 47
     assert run(order).total["stop"] == 50
 
 
@@ -498,6 +470,33 @@ def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(order, out=order.out.with_name("twice")))
+
+
+def test_an_engine_that_cannot_be_started_again_is_one_sentence(
+    order: RunOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ruler_eval.run.backends.backend import EngineDied
+    from ruler_eval.run.backends.oracle import Oracle
+
+    start, closed = runner.start_backend, list[Oracle]()
+
+    def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        monkeypatch.setattr(runner, "start_backend", refuse)
+        raise EngineDied("The engine ended while it ran: no memory.")
+
+    def close(self: Oracle) -> None:
+        assert self not in closed
+        closed.append(self)
+
+    def refuse(*_: Any) -> Any:
+        raise RulerError("The engine cannot start: no memory.")
+
+    monkeypatch.setattr(Oracle, "generate", generate)
+    monkeypatch.setattr(Oracle, "close", close)
+    with pytest.raises(RulerError, match="cannot start: no memory"):
+        run(order)
+    assert len(closed) == 1
+    monkeypatch.setattr(runner, "start_backend", start)
 
 
 class Counting:

@@ -16,8 +16,8 @@ from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from ruler_eval.run.sampling import choose_sampling, read_generation_config
 from tests.eval.run import tiny_model
-from tests.eval.run.backends.model_server import MODEL, VLLM, Reply, Request, answer, model_server
 from tests.eval.run.run_options import model_options
+from tests.model_server import MODEL, VLLM, Reply, Request, answer, model_server
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -121,6 +121,8 @@ def test_a_model_without_sampling_of_its_own_reasons_greedily() -> None:
     sampling = choose_sampling(model_options(thinking="on"), dict)
     assert sampling.values["temperature"] == 0.0
     assert "Warning" in (sampling.note(reasoning=True) or "")
+    assert sampling.note(reasoning=False) is None
+    assert "the 4 samples of a row differ only if" in (sampling.note(False, repeats=4) or "")
 
 
 def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None:

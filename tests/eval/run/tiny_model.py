@@ -11,6 +11,10 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 )
+OPENS_REASONING = (
+    "{% if add_generation_prompt %}"
+    "{{ '<think>\\n' if enable_thinking else '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
+)
 SPECIAL = ["<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
 
 
@@ -63,5 +67,22 @@ def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE)
         dtype="float32",
     )
     model = LlamaForCausalLM(config).to(torch.float32)
+    model.save_pretrained(folder)
+    return folder
+
+
+def make_thinker(tiny: Path, folder: Path) -> Path:
+    """Write the tiny model with a template and a vocabulary for reasoning as Qwen3 has them.
+
+    It never ends its reasoning by itself.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    tokenizer.add_tokens(["<think>", "</think>"])
+    tokenizer.chat_template = CHAT_TEMPLATE + OPENS_REASONING
+    tokenizer.save_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(tiny)
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     model.save_pretrained(folder)
     return folder

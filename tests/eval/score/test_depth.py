@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.predictions import read
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.scoring import Mark, bin_of, by_depth, is_spread, marks, score
+from ruler_eval.score.scoring import Mark, by_depth, is_spread, marks, score
+from tests.eval.scoring_helpers import read, right
 
 
 def span(text, whole, answer=True):
@@ -50,9 +50,8 @@ def test_rows_without_evidence_count_nowhere():
 
 
 def test_ten_bins_hold_their_lower_bound_and_the_last_one_its_upper_too():
-    assert [bin_of(depth) for depth in (0, 0.0999, 0.1, 0.3, 0.7, 0.95, 1.0)] == [
-        *(0, 0, 1, 3, 7, 9, 9)
-    ]
+    bins = by_depth([(depth, 1.0) for depth in (0, 0.0999, 0.1, 0.3, 0.7, 0.95, 1.0)])
+    assert [depth_bin["n"] for depth_bin in bins] == [2, 1, 0, 1, 0, 0, 0, 1, 0, 2]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
@@ -74,15 +73,13 @@ def test_a_model_that_reads_the_first_half_only_shows_it(write_run, frozen):
         return row["outputs"][0] if depths[config, row["index"]] < 0.5 else ""
 
     run = write_run(answer, configs=["niah_single_2_4k", "niah_single_2_8k"])
-    for cell in score(read([run]), frozen, ScoringRules())["configurations"].values():
+    for cell in score(read(run), frozen, ScoringRules())["configurations"].values():
         for bin in cell["depth"]:
             assert bin["score"] in (None, 100 if bin["depth"][0] < 0.5 else 0)
 
 
 def test_every_task_with_evidence_has_ten_bins(write_run, frozen):
-    from tests.eval.scoring_helpers import right
-
-    cells = score(read([write_run(right)]), frozen)["configurations"]
+    cells = score(read(write_run(right)), frozen)["configurations"]
     without = {name for name, cell in cells.items() if cell["depth"] is None}
     assert without == {"cwe_4k", "cwe_8k", "fwe_4k", "fwe_8k"}
     assert all(len(cell["depth"]) == 10 for cell in cells.values() if cell["depth"])

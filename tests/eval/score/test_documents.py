@@ -8,7 +8,8 @@ import pytest
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
 from ruler_eval.score.results import documents_of, load, rows_by_config
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 
 @pytest.fixture
@@ -45,7 +46,9 @@ def test_the_interval_and_the_mean_heed_them(scored):
     run, results = scored
     cell = results["configurations"]["qa_1_4k"]
     rows = rows_by_config(results)
-    as_if_apart = intervals.percent([np.array([*rows.scores["qa_1_4k"].values()])])
+    as_if_apart = intervals.percent(
+        [intervals.Stratum.from_rows(np.array([*rows.scores["qa_1_4k"].values()]))]
+    )
     assert cell["design_effect"] > 1
     assert cell["documents"] == len(set(rows.documents["qa_1_4k"].values()))
     low, high = cell["interval"]

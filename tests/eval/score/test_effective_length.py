@@ -16,7 +16,6 @@ from ruler_eval.score.aggregates import (
     SummaryOptions,
     area_weights,
     effective_length,
-    effective_length_interval,
     effective_length_name,
     group,
     length_loss,
@@ -27,7 +26,8 @@ from ruler_eval.score.aggregates import (
 )
 from ruler_eval.score.results import RowsByConfig
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
-from tests.eval.scoring_helpers import effective_lengths, right, ruler
+from tests.eval.scoring_helpers import effective_lengths, right
+from tests.in_process import ruler
 
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
@@ -173,11 +173,8 @@ def test_a_model_at_0_everywhere_holds_no_level():
 
 
 def test_the_effective_length_lies_between_those_of_the_intervals_ends():
-    by_length = {4096: [95, 99], 8192: [84, 90], 16384: [80, 85.5]}
-    assert effective_length_interval(by_length, 85.6) == [4096, 8192]
-    assert effective_length_interval(by_length, 96) == [None, 4096]
-    assert effective_length_interval(by_length, None) is None
-    assert effective_length_interval({}, 85.6) is None
+    assert summarized(ALL_TASKS, {})["effective_length_interval"] is None
+    assert summarized(ALL_TASKS, {4096: 50.0})["effective_length_interval"] == [None, None]
     found = summarized(ALL_TASKS, {4096: 99.0, 8192: 90.0, 16384: 10.0})
     low, high = found["effective_length_interval"]
     assert (low, found["effective_length"], high) == (4096, 8192, 8192)

@@ -9,7 +9,8 @@ from typing import Any
 from ruler_common.names import Names, parse_length
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import RowsByConfig, load
-from tests.eval.scoring_helpers import record, ruler
+from tests.eval.scoring_helpers import record
+from tests.in_process import ruler
 
 
 def cells(**scores: float) -> dict[str, Any]:

@@ -9,11 +9,12 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, Names
-from ruler_eval.score.config_naming import Naming, dataset_of, path_facts, read_name
-from ruler_eval.score.predictions import read
+from ruler_eval.prediction import dataset_of, read_name
+from ruler_eval.score.config_naming import Naming, path_facts
 from ruler_eval.score.results import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
-from tests.eval.scoring_helpers import column, record, right, ruler
+from tests.eval.scoring_helpers import column, read, record, right
+from tests.in_process import ruler
 
 
 def scored(tmp_path, *arguments):
@@ -51,19 +52,19 @@ def test_two_models_of_the_reference_code_are_two_runs(tmp_path, length):
     lines(tmp_path / "a/synthetic/4096/pred/vt.jsonl", reference(0))
     lines(tmp_path / f"b/synthetic/{length}/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="holds several runs"):
-        read([tmp_path])
+        read(tmp_path)
 
 
 def test_two_runs_of_one_configuration_are_refused_wherever_they_lie(tmp_path):
     a = lines(tmp_path / "a/4096/pred/vt.jsonl", reference(0))
     b = lines(tmp_path / "b/4096/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
-        read([a, b])
+        read(a, b)
     for hour in ("10", "11"):
         name = f"samples_ruler_vt_2026-01-01T{hour}-00-00.000000.jsonl"
         lines(tmp_path / "lm" / name, sample(0, 0, 4096, "a"))
     with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
-        read([tmp_path / "lm"])
+        read(tmp_path / "lm")
 
 
 def test_runs_of_two_models_are_not_joined(write_run):
@@ -223,7 +224,7 @@ def test_linked_folders_are_followed_and_a_link_in_a_circle_ends(tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "here/model").symlink_to(tmp_path / "store")
     (tmp_path / "store/4096/again").symlink_to(tmp_path / "store")
-    assert [row.config for row in read([tmp_path / "here"]).rows] == ["vt_4k"]
+    assert [row.config for row in read(tmp_path / "here").rows] == ["vt_4k"]
 
 
 # ---- Names -----------------------------------------------------------------------------------
@@ -234,13 +235,12 @@ def held(*tokenizers):
 
 
 def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
-    path = lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
-    (row,) = read([path], Naming(held=held("qwen2.5"))).rows
-    assert row.config == "vt_4k_qwen2.5"
+    path = tmp_path / "4096/pred/vt.jsonl"
+    both = held("tekken", "qwen2.5")
+    assert Naming(held=held("qwen2.5")).config_name("vt", 4096, path) == "vt_4k_qwen2.5"
     with pytest.raises(RulerError, match=r"under qwen2\.5 and tekken: add --tokenizer"):
-        read([path], Naming(held=held("tekken", "qwen2.5")))
-    (row,) = read([path], Naming(held=held("tekken", "qwen2.5"), tokenizer="tekken")).rows
-    assert row.config == "vt_4k"
+        Naming(held=both).config_name("vt", 4096, path)
+    assert Naming(held=both, tokenizer="tekken").config_name("vt", 4096, path) == "vt_4k"
 
 
 def test_a_model_is_called_by_its_label(write_run, tmp_path):
@@ -282,10 +282,10 @@ def test_an_unknown_language_in_a_configuration_is_named(tmp_path):
 def test_the_data_set_of_a_configuration_name():
     assert dataset_of("niah_single_8k_bg") == dataset_of("cwe_easy_8k_en-ko_cl100k") == "oneruler"
     assert dataset_of("vt_4k_qwen2.5") == dataset_of("niah_multikey_1_4k") == "ruler"
-    assert path_facts(tmp("en-ko/niah_none/64000/prediction_o3.jsonl"), Names.of("oneruler")) == (
-        *("niah_none", 64000, "en-ko"),
-    )
-    assert read_name(Names.of("ruler"), "vt_10000_qwen2.5").tokenizer == "qwen2.5"
+    assert path_facts(
+        tmp("en-ko/niah_none/64000/prediction_o3.jsonl"), Names.standard("oneruler")
+    ) == (*("niah_none", 64000, "en-ko"),)
+    assert read_name(Names.standard("ruler"), "vt_10000_qwen2.5").tokenizer == "qwen2.5"
 
 
 def tmp(name):

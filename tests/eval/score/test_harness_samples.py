@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 HEAD = (

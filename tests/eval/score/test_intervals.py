@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.intervals import design_effect, interval, moments, units
+from ruler_eval.score.intervals import Stratum, design_effect, interval, moments, strata_of
 
 
 def of(*values):
-    return interval([np.array(values, dtype=float)])
+    return interval([Stratum.from_rows(np.array(values, dtype=float))])
 
 
 @pytest.mark.parametrize(("right", "rows"), [(0, 50), (1, 50), (25, 50), (499, 500), (500, 500)])
@@ -49,18 +49,18 @@ def test_intervals_of_scores_and_of_their_complements_mirror_each_other(values):
 
 
 def test_a_mean_of_cells_is_stratified_and_unequal_weights_count_for_fewer_rows():
-    cells = [np.ones(100), np.zeros(100)]
+    cells = [Stratum.from_rows(np.ones(100)), Stratum.from_rows(np.zeros(100))]
     low, high = interval(cells)
     assert high - low < 0.05  # which cell a row is in explains everything
-    even = interval([np.ones(100)] * 2)
+    even = interval([Stratum.from_rows(np.ones(100))] * 2)
     assert even[0] == pytest.approx(0.025 ** (1 / 200))
-    skewed = interval([np.ones(100)] * 2, [9, 1])
+    skewed = interval([Stratum.from_rows(np.ones(100), weight) for weight in (9, 1)])
     assert of(*[1] * 100)[0] < skewed[0] < even[0]
 
 
 def test_no_rows_no_interval():
     assert interval([]) is None
-    assert interval([np.array([])]) is None
+    assert interval([Stratum.from_rows(np.array([]))]) is None
 
 
 def cells_of(*names):
@@ -70,18 +70,18 @@ def cells_of(*names):
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     same = {0: 1.0, 1: 0.0}
     values = {"vt_4k": same, "vt_8k": {0: 0.0, 1: 0.0}, "cwe_4k": same}
-    found = units(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
-    assert [list(values) for values in found.strata] == [[0.25, 0], [1, 0]]
-    assert found.weights == [4, 1]
-    assert found.clusters == [None, None]
+    found = strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
+    assert [list(stratum.values) for stratum in found] == [[0.25, 0], [1, 0]]
+    assert [stratum.weight for stratum in found] == [4, 1]
+    assert [stratum.clusters for stratum in found] == [None, None]
 
 
 def test_cells_over_different_rows_are_known_as_well_as_apart():
     rng = np.random.default_rng(0)
     short, long = rng.random(40), rng.random(10)
     values = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long, 40))}
-    found = moments(*units(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3}))
-    apart = moments([short, long], [1, 3])
+    found = moments(strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3}))
+    apart = moments([Stratum.from_rows(short, 1), Stratum.from_rows(long, 3)])
     assert (found.mean, found.rows) == pytest.approx((apart.mean, apart.rows))
     assert found.error2 == pytest.approx(apart.error2, rel=0.1)  # of 50 rows less 1, or less 2
 
@@ -91,16 +91,16 @@ def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
     rng = np.random.default_rng(0)
     base = (rng.random(200) < 0.6).astype(float)
     rows = {f"vt_{i}": {int(j): base[j] for j in range(200) if j != i} for i in range(6)}
-    found = moments(*units(rows, cells_of(*rows)))
+    found = moments(strata_of(rows, cells_of(*rows)))
     assert found.mean == pytest.approx(np.mean([np.mean([*one.values()]) for one in rows.values()]))
-    whole = interval([base])
-    assert interval(*units(rows, cells_of(*rows))) == pytest.approx(whole, abs=0.005)
+    whole = of(*base)
+    assert interval(strata_of(rows, cells_of(*rows))) == pytest.approx(whole, abs=0.005)
     assert found.rows == pytest.approx(200, rel=0.01)
 
 
 def test_an_equal_row_is_no_spread_though_another_lacks_it():
     rows = {"vt_4k": dict.fromkeys(range(20), 1.0), "vt_8k": dict.fromkeys(range(5), 0.5)}
-    found = moments(*units(rows, cells_of(*rows)))
+    found = moments(strata_of(rows, cells_of(*rows)))
     assert (found.mean, found.error2) == (0.75, 0)
     assert found.rows == pytest.approx(1 / (15 / 40**2 + 5 * (1 / 40 + 1 / 10) ** 2))
 
@@ -111,8 +111,10 @@ def test_rows_of_one_document_count_for_fewer():
     half = (rng.random(200) < 0.7).astype(float)
     both, pairs = np.repeat(half, 2), np.repeat(np.arange(200), 2)
     assert design_effect(both, pairs) == pytest.approx(2, rel=0.02)
-    assert interval([both], clusters=[pairs]) == pytest.approx(interval([half]), abs=0.005)
-    assert interval([both], clusters=[np.arange(400)]) == interval([both])
+    assert interval([Stratum.from_rows(both, clusters=pairs)]) == pytest.approx(
+        of(*half), abs=0.005
+    )
+    assert interval([Stratum.from_rows(both, clusters=np.arange(400))]) == of(*both)
     assert design_effect(np.ones(6), np.array([0, 0, 0, 1, 1, 1])) > 6  # two clusters tell little
 
 
@@ -125,5 +127,6 @@ def test_the_documents_of_a_task_follow_its_rows_through_the_lengths():
     rows = {2: 1.0, 0: 1.0, 1: 0.0}
     cells = cells_of("qa_1_4k", "qa_1_8k", "vt_4k")
     documents = {name: {0: "a", 1: "a", 2: "b"} for name in ("qa_1_4k", "qa_1_8k")}
-    found = units(dict.fromkeys(cells, rows), cells, None, documents)
-    assert [None if c is None else list(c) for c in found.clusters] == [["a", "a", "b"], None]
+    found = strata_of(dict.fromkeys(cells, rows), cells, None, documents)
+    qa, vt = found
+    assert (list(qa.clusters), vt.clusters) == (["b", "a", "a"], None)

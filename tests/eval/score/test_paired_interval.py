@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from ruler_eval.score.intervals import paired_interval, paired_mean
+from ruler_eval.score.intervals import Stratum, paired_interval, paired_mean
 
 
 def rows_of(better, worse, rows):
@@ -18,7 +18,7 @@ def coverage(better, worse, rows):
     held = 0.0
     for up in range(rows + 1):
         for down in range(rows + 1 - up):
-            low, high = paired_interval(paired_mean([rows_of(up, down, rows)]))
+            low, high = paired_interval(paired_mean([Stratum.from_rows(rows_of(up, down, rows))]))
             if low - 1e-9 <= better - worse <= high + 1e-9:
                 shares = [better, worse, max(0.0, 1 - better - worse)]
                 held += multinomial.pmf([up, down, rows - up - down], rows, shares)
@@ -35,7 +35,7 @@ def test_right_and_wrong_rows_are_covered_from_ten_rows_on(rows, shares):
 def test_rows_that_all_differ_one_way_may_have_been_the_other_way(rows):
     """Some rows that were not seen may be −1 where all that were are 1."""
     assert coverage(0.9, 0.1, rows) > 92
-    low, high = paired_interval(paired_mean([rows_of(rows, 0, rows)]))
+    low, high = paired_interval(paired_mean([Stratum.from_rows(rows_of(rows, 0, rows))]))
     assert (low, high) == (pytest.approx(1 - 2 * (1 - 0.025 ** (1 / rows))), 1)
 
 
@@ -48,19 +48,19 @@ def test_where_many_of_20_to_30_rows_differ_the_interval_is_no_wider_than_need_b
 def test_an_interval_holds_its_difference_and_lies_within_one():
     for rows in (1, 2, 10, 500):
         for better in {0, 1, rows // 2, rows}:
-            low, high = paired_interval(paired_mean([rows_of(better, 0, rows)]))
+            low, high = paired_interval(paired_mean([Stratum.from_rows(rows_of(better, 0, rows))]))
             assert -1 <= low <= better / rows <= high <= 1
             assert high > low
 
 
 def test_small_differences_of_every_row_are_known_well():
     """Partial credit of a tenth: the rows added are of that size, not whole ones."""
-    small = paired_mean([np.array([0.1, -0.1, 0.0] * 20)])
-    whole = paired_mean([np.array([1.0, -1.0, 0.0] * 20)])
+    small = paired_mean([Stratum.from_rows(np.array([0.1, -0.1, 0.0] * 20))])
+    whole = paired_mean([Stratum.from_rows(np.array([1.0, -1.0, 0.0] * 20))])
     low, high = paired_interval(small)
     assert high - low < 0.13 * np.ptp(paired_interval(whole))
 
 
 def test_rows_that_differ_in_nothing_rule_out_what_so_many_rule_out():
-    low, high = paired_interval(paired_mean([np.zeros(50)]))
+    low, high = paired_interval(paired_mean([Stratum.from_rows(np.zeros(50))]))
     assert (low, high) == (-high, pytest.approx(1 - 0.025 ** (1 / 50)))

@@ -11,10 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Names
-from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.prediction_file import forms
-from ruler_eval.score.predictions import read
+from ruler_eval.score.other_files import forms
+from tests.eval.scoring_helpers import read
 
 
 def lines(path, *records):
@@ -50,7 +48,7 @@ def sample(doc_id, index, max_length, text):
 def test_this_projects_lines(tmp_path):
     line = {"config": "vt_4k", "index": 3, "prediction": "A", "finish_reason": "length"}
     path = lines(tmp_path / "vt_4k.jsonl", line, {**line, "index": 4, "error": "timeout"})
-    first, second = read([path]).rows
+    first, second = read(path).rows
     assert (first.config, first.index, first.text, first.failed) == ("vt_4k", 3, "A", False)
     assert second.failed
 
@@ -59,7 +57,7 @@ def test_the_reference_codes_folder_tells_the_length(tmp_path):
     lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
     lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
     lines(tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"})
-    found = read([tmp_path / "m"]).rows
+    found = read(tmp_path / "m").rows
     assert [(row.config, row.index) for row in found] == [
         ("qa_1_128k", 1),
         ("vt_8k", 0),
@@ -70,7 +68,7 @@ def test_the_reference_codes_folder_tells_the_length(tmp_path):
 
 def test_the_reference_codes_chunks_and_ids(tmp_path):
     path = lines(tmp_path / "4096/pred/cwe-1.jsonl", reference(0, others={"id": 12}))
-    (row,) = read([path]).rows
+    (row,) = read(path).rows
     assert (row.config, row.index) == ("cwe_4k", 12)
 
 
@@ -81,7 +79,7 @@ def test_a_submission_has_task_id_and_prediction(tmp_path):
         writer = csv.writer(file)
         writer.writerow(["Task", "ID", "Prediction"])
         writer.writerow(["niah_multikey_2", 4, 'two\nlines, "quoted"'])
-    (row,) = read([path.parent]).rows
+    (row,) = read(path.parent).rows
     assert (row.config, row.index) == ("niah_multikey_2_4k", 4)
     assert row.text == 'two\nlines, "quoted"'
     assert row.outputs is None
@@ -99,7 +97,7 @@ def test_a_submission_has_task_id_and_prediction(tmp_path):
 def test_lm_evaluation_harness_samples(tmp_path, name, task):
     path = tmp_path / f"samples_{name}_2025-05-01T10-20-30.123456.jsonl"
     lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
-    found = read([tmp_path]).rows
+    found = read(tmp_path).rows
     assert [(row.config, row.index, row.text) for row in found] == [
         (f"{task}_4k", 0, "a"),
         (f"{task}_8k", 0, "b"),
@@ -110,44 +108,43 @@ def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
     record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
     path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
     with pytest.raises(RulerError, match="--config"):
-        read([path], Naming(names=Names.of("oneruler")))
-    naming = Naming(names=Names.of("oneruler"), config="niah_none_8k_en")
-    failed, good = read([path], naming).rows
+        read(path)
+    failed, good = read(path, config="niah_none_8k_en").rows
     assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
 
 
 def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
     path = lines(tmp_path / "vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="does not give the length of 'vt': add --length"):
-        read([path])
-    (row,) = read([path], Naming(length="16k", tokenizer="qwen2.5")).rows
+        read(path)
+    (row,) = read(path, length="16k", tokenizer="qwen2.5").rows
     assert row.config == "vt_16k_qwen2.5"
 
 
 @pytest.mark.parametrize(
-    ("naming", "words"),
+    ("options", "words"),
     [
-        (Naming(config="qa_1_4k"), "answers of 'vt', and --config says qa_1_4k: leave --config"),
-        (Naming(config="vt_8k"), "answers of 4096 tokens, and --config says vt_8k"),
-        (Naming(length="128k"), "answers of 4096 tokens, and --length says 128k: leave --length"),
+        ({"config": "qa_1_4k"}, "answers of 'vt', and --config says qa_1_4k: leave --config"),
+        ({"config": "vt_8k"}, "answers of 4096 tokens, and --config says vt_8k"),
+        ({"length": "128k"}, "answers of 4096 tokens, and --length says 128k: leave --length"),
     ],
 )
-def test_a_file_that_says_otherwise_than_the_caller_is_refused(tmp_path, naming, words):
+def test_a_file_that_says_otherwise_than_the_caller_is_refused(tmp_path, options, words):
     """Answers of all tasks would be scored as those of one, and 4k's as 128k's."""
     path = lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match=words):
-        read([path], naming)
-    for same in (Naming(config="vt_4k"), Naming(length="4k")):
-        assert [row.config for row in read([path], same).rows] == ["vt_4k"]
+        read(path, **options)
+    for same in ({"config": "vt_4k"}, {"length": "4k"}):
+        assert [row.config for row in read(path, **same).rows] == ["vt_4k"]
     year = lines(tmp_path / "2026/pred/validation.jsonl", reference(0))
-    assert [row.config for row in read([year], Naming(config="vt_8k")).rows] == ["vt_8k"]
+    assert [row.config for row in read(year, config="vt_8k").rows] == ["vt_8k"]
 
 
 def test_half_a_line_is_reported_and_left_out(tmp_path):
     path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
     with path.open("a") as file:
         file.write('{"config": "vt_4k", "ind')
-    found = read([path])
+    found = read(path)
     assert len(found.rows) == 1
     assert found.damaged == [f"{path}:2 is not JSON"]
 
@@ -166,7 +163,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
     path = lines(tmp_path / "4096/pred/vt.jsonl", record)
     with pytest.raises(RulerError, match=words):
-        read([path])
+        read(path)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +180,7 @@ def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, tex
     path = tmp_path / "vt_4k.csv"
     path.write_text(text)
     with pytest.raises(RulerError, match=words):
-        read([path])
+        read(path)
 
 
 def test_a_parquet_file_with_two_columns_of_a_name_is_refused(tmp_path):
@@ -191,7 +188,7 @@ def test_a_parquet_file_with_two_columns_of_a_name_is_refused(tmp_path):
     table = pa.table(columns, names=["index", "prediction", "prediction"])
     pq.write_table(table, tmp_path / "vt_4k.parquet")
     with pytest.raises(RulerError, match="several columns named 'prediction'"):
-        read([tmp_path / "vt_4k.parquet"])
+        read(tmp_path / "vt_4k.parquet")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +200,7 @@ def test_a_parquet_file_with_two_columns_of_a_name_is_refused(tmp_path):
 )
 def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
     (tmp_path / name).write_bytes(text.encode("cp1250"))
-    found = read([tmp_path / name])
+    found = read(tmp_path / name)
     assert [row.text for row in found.rows] == ["�aden"]
     (note,) = found.damaged
     assert "not UTF-8" in note
@@ -211,25 +208,25 @@ def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
 
 def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
     record = {"config": "vt_4k", "index": 0, "prediction": None}
-    (row,) = read([lines(tmp_path / "vt_4k.jsonl", record)]).rows
+    (row,) = read(lines(tmp_path / "vt_4k.jsonl", record)).rows
     assert row.text == ""
 
 
 def test_files_that_hold_nothing_to_read_say_why(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
     with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is not JSON"):
-        read([tmp_path / "a.jsonl"])
+        read(tmp_path / "a.jsonl")
 
 
 def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
     path = lines(tmp_path / "4096/pred/vtt.jsonl", reference(0))
     with pytest.raises(RulerError, match="Unknown task 'vtt'"):
-        read([path])
+        read(path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(RulerError, match="holds no prediction files"):
-        read([tmp_path / "empty"])
+        read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
-        read([tmp_path / "nowhere"])
+        read(tmp_path / "nowhere")
 
 
 def test_the_length_of_a_folder():

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import record, right, ruler
+from tests.eval.scoring_helpers import record, right
+from tests.in_process import ruler
 
 COLUMNS = ("index", "outputs", "input", "answer_prefix", "question")
 

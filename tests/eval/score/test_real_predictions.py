@@ -6,7 +6,7 @@ import pytest
 
 from ruler_eval.score.results import load
 from tests.eval import real_predictions as real
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from ruler_eval.prediction import Prediction
 from tests.eval.score.test_prediction_files import lines
-from tests.eval.scoring_helpers import record, ruler
+from tests.eval.scoring_helpers import record
+from tests.in_process import ruler
 
 NEEDLE = "One of the special magic numbers for able-cat is: {}."
 INPUT = "Remember it afterwards.\n" + "\n".join(map(NEEDLE.format, (1111111, 2222222)))

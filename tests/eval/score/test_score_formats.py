@@ -8,10 +8,10 @@ import json
 import pytest
 
 from ruler_common.names import GROUPS
-from ruler_eval.score.predictions import read
 from ruler_eval.score.results import load
 from ruler_eval.score.scoring import score
-from tests.eval.scoring_helpers import ruler
+from tests.eval.scoring_helpers import read
+from tests.in_process import ruler
 
 
 def rows_of(frozen, config):
@@ -95,7 +95,7 @@ def test_indices_that_repeat_for_different_rows_are_numbered_by_line(tmp_path):
     path.parent.mkdir(parents=True)
     lines = [{"index": 17, "pred": name, "outputs": [name]} for name in ("A", "B", "C")]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    results = score(read([path]))
+    results = score(read(path))
     assert results["configurations"]["vt_4k"]["n"] == 3
     assert "its indices repeat" in results["notes"][0]
 

@@ -9,7 +9,8 @@ import pytest
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
-from tests.eval.scoring_helpers import column, record, ruler, write_oneruler
+from tests.eval.scoring_helpers import column, record, write_oneruler
+from tests.in_process import ruler
 
 
 @pytest.fixture(scope="module")

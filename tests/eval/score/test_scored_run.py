@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 CONFIGS = ["vt_4k", "qa_1_4k", "cwe_4k", "fwe_4k"]
 

@@ -14,19 +14,20 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.terminal import headline
-from ruler_eval.score.predictions import read
+from ruler_eval.score.options import ScoreOptions
 from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
-from tests.eval.scoring_helpers import effective_lengths, record, right, ruler, whole_results
+from tests.eval.scoring_helpers import effective_lengths, read, record, right, whole_results
+from tests.in_process import ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
 
 def scored(folder, frozen, **rules):
-    return score(read([folder]), frozen, ScoringRules(**rules))
+    return score(read(folder), frozen, ScoringRules(**rules))
 
 
 def answer(text="1234567", **fields):
@@ -73,10 +74,9 @@ def test_a_thought_that_the_runner_took_out_is_counted_too():
 
 
 def test_unknown_rules_are_refused():
-    with pytest.raises(RulerError, match="--cut"):
-        ScoringRules.parse(cut="keep")
-    with pytest.raises(RulerError, match="--compat"):
-        ScoringRules.parse(compat="theirs")
+    for option in ("cut", "compat"):
+        with pytest.raises(RulerError, match=f"--{option}"):
+            ScoreOptions("runs/a", **{option: "theirs"})
 
 
 # ---- The join --------------------------------------------------------------------------------
@@ -411,14 +411,6 @@ def test_an_unknown_threshold_and_a_run_without_its_release_are_refused(write_ru
 def test_compat_authors_is_for_oneruler_alone(write_run):
     run = write_run(right, configs=["vt_4k"])
     assert "is for ONERULER" in ruler("score", run, "--compat", "authors")[1]
-
-
-def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
-    arguments = ["--dataset", built, "--configs", "niah_4k,vt_4k,ag_4k", "--backend", "oracle"]
-    assert ruler("run", *arguments, "--out", tmp_path / "solved")[2] == 0
-    assert ruler("score", tmp_path / "solved")[2] == 0
-    cells = load(tmp_path / "solved/results.json")["configurations"]
-    assert {cell["score"] for cell in cells.values()} == {100}
 
 
 def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_path):

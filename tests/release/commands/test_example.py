@@ -12,10 +12,12 @@ import pytest
 import ruler_eval.example
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.row_score import ScoringRules
 from tests.eval.example.abridged_rows import COLUMNS, write_abridged
-from tests.eval.scoring_helpers import record, ruler
+from tests.eval.scoring_helpers import record
+from tests.in_process import ruler
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
 KINDS = {"other": 57, "incomplete": 67, "wrong words": 36, "distractor": 31}
@@ -24,7 +26,7 @@ KINDS = {"other": 57, "incomplete": 67, "wrong words": 36, "distractor": 31}
 
 def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object, ...]]:
     """The kind of each wrong row, and how near a distractor stood."""
-    predictions, release = PredictionSource(**source).open([run], keep_prompts=True)
+    predictions, release = open_predictions(PredictionOptions(run, **source), keep_prompts=True)
     found = collect(predictions, release, ScoringRules())
     return {(one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in found}
 

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_release.commands import quickstart
 from ruler_release.commands.run import default_folder, next_step
 from tests.in_process import Printed, ruler
+from tests.model_server import Reply, answer, model_server
 
 
 def ruler_run(*flags: str) -> Printed:
@@ -36,19 +36,16 @@ def test_the_quick_way_needs_no_model(flags: list[str]) -> None:
     assert "Next: ruler score" in result.stdout
 
 
-def test_failed_rows_make_the_exit_code_1(flags: list[str], serve: Callable[..., str]) -> None:
+def test_failed_rows_make_the_exit_code_1(flags: list[str]) -> None:
     pytest.importorskip("openai", reason="the openai extra is not installed")
-    url = serve(scripts=[["400"], ["ok"]])
-    asked = [*flags, "--backend", "openai", "--model", "m", "--base-url", url]
-    result = ruler_run(*asked)
-    assert result.code == 1
-    assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
-    for shown in ("10/10", "tokens/s", "5 failed", "0:00:00"):
-        assert shown in result.stderr  # the bar
-    again_command = result.stdout.strip().rpartition("run the failed rows again: ruler ")[2]
-    assert again_command.endswith("--retry-failed")
-    again = ruler(*shlex.split(again_command))
-    assert "5 of 10 rows FAILED" in again.stdout  # this server refuses them for good
+    with model_server(lambda r: Reply(400) if r.row % 2 == 0 else answer()) as server:
+        result = ruler_run(*flags, "--backend", "openai", "--model", "m", "--base-url", server.url)
+        assert result.code == 1
+        assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
+        again_command = result.stdout.strip().rpartition("run the failed rows again: ruler ")[2]
+        assert again_command.endswith("--retry-failed")
+        again = ruler(*shlex.split(again_command))
+        assert "5 of 10 rows FAILED" in again.stdout  # this server refuses them for good
 
 
 def test_a_model_is_needed(flags: list[str]) -> None:

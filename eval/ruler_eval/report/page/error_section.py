@@ -115,7 +115,8 @@ def error_note(page: PageInput, errors: Sequence[TaskErrors]) -> str:
             "configuration; `ruler report --every-error` sorts all of them."
         )
     for run in page.runs:
-        first = next((answer for a in run.answers.values() for answer in a.values()), None)
+        answers = (s[0] for joined in run.joined.values() for s in joined.samples.values())
+        first = next(answers, None)
         if run.release is None and first is not None and first.known_prompt is None:
             return note + (
                 " Rows whose release was not found were sorted without their texts, so that no "

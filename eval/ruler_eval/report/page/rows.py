@@ -28,14 +28,11 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.report.page.runs import PageInput, ReportedRun
 from ruler_eval.report.row_view import RowView, RunAnswer, pieces_of, state_of
-from ruler_eval.score.config_naming import read_name
-from ruler_eval.score.join import check_references
+from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
-from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.tasks import TaskFamily, family_of, row_of_prompt, scoring_task
+from ruler_eval.tasks import family_of, row_of_prompt
 
 READ_CHARACTERS = 600_000_000
 """Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
@@ -80,23 +77,20 @@ class ConfigRows:
     """
 
     run: ReportedRun
-    name: str
-    max_length: int
+    joined: JoinedConfig
     answers: Mapping[int, Prediction]
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
     references: Mapping[int, str]  # digests
     memory: Mapping[int, str]  # the run's own answers without documents (analysis/errors.py)
     wrong: Sequence[int]  # the rows without the full score
-    rules: ScoringRules
-    task: str  # whose scoring rule applies
-    family: TaskFamily
-    language: str | None  # of the instruction, for ONERULER
     kinds: dict[int, str] = field(default_factory=dict)
 
     def sort(self, index: int, row: PartialRow) -> None:
         """Sort a wrong answer into its kind."""
-        error = error_of(row, self.answers.get(index), self.task, self.language, self.rules)
+        samples = [self.answers[index]] if index in self.answers else []
+        joined = self.joined
+        error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
         if error is not None:
             self.kinds[index] = error.kind
 
@@ -124,7 +118,11 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
     sizes, needs = [], []  # in characters: of a row group, and of those that hold wanted rows
     for file, indices in zip(files.values(), chosen, strict=True):
         wanted = _unsorted(file).union(indices)
-        size = BATCH_ROWS * _TOKEN_CHARACTERS * file[0].max_length if file[0].run.release else 0
+        size = (
+            BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
+            if file[0].run.release
+            else 0
+        )
         sizes.append(size)
         needs.append(size * len({index // BATCH_ROWS for index in wanted}))
     shares = needs if every_error else fair_shares(needs, READ_CHARACTERS)
@@ -134,47 +132,36 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
             views = _read_predictions(file, indices)
         else:
             views = _read_release(file, indices, max(1, share // size) if size else 0)
-        shown.setdefault(file[0].name, []).extend(views)
+        shown.setdefault(file[0].joined.name, []).extend(views)
     return PageRows(by_run, shown)
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
     """Return the rows of a run by configuration; those that failed are sorted."""
-    if not run.answers:
-        return {}
     results, release = run.results, run.release
     scores, states = run.rows.scores, row_values(results, "state")
     references = row_values(results, "references")
-    memory = {} if release is None else answers_from_memory(run.answers, release)
-    rules = ScoringRules(
-        results["rules"]["compat"],
-        results["rules"]["cut"],
-        results["partial"],
-        model=results["model"] or "",
-        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
-    )
+    answers = {name: joined.answers for name, joined in run.joined.items()}
+    all_memory = {} if release is None else answers_from_memory(answers, release)
     rows_by_config = {}
-    for name, cell in results["configurations"].items():
-        config = read_name(run.names, name, release is not None)
+    for name, joined in run.joined.items():
+        if name not in results["configurations"]:
+            continue
         rows = ConfigRows(
             run=run,
-            name=name,
-            max_length=cell["max_length"],
-            answers=run.answers[name],
+            joined=joined,
+            answers=answers[name],
             scores=scores[name],
             states=states[name],
             references=references[name],
-            memory={} if release is None else memory_of(name, release, memory),
+            memory={} if release is None else memory_of(name, release, all_memory),
             wrong=[index for index, score in scores[name].items() if score < 1],
-            rules=rules,
-            task=scoring_task(config.task, config.dataset, release),
-            family=family_of(config.task, config.dataset, release),
-            language=config.instruction_language if config.dataset == "oneruler" else None,
         )
         for index in rows.wrong:  # the kinds of failed rows do not depend on their texts
             answer = rows.answers.get(index)
             if answer is None or answer.failed:
-                rows.sort(index, _NO_TEXT)
+                outputs = [*answer.outputs] if answer and answer.outputs else []
+                rows.sort(index, {**_NO_TEXT, "index": index, "outputs": outputs})
         rows_by_config[name] = rows
     return rows_by_config
 
@@ -232,7 +219,7 @@ def _read_release(
         if groups is None:
             wanted = set(indices) - views.keys()
         if wanted:
-            for row in release.some_rows(file[0].name, columns, wanted, groups):
+            for row in release.some_rows(file[0].joined.name, columns, wanted, groups):
                 index = int(row["index"])
                 members = [rows for rows in file if index in rows.scores]
                 _sort_answers(index, row, members)
@@ -271,7 +258,9 @@ def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
     row: PartialRow = {**_NO_TEXT, "outputs": list(answer.outputs)}
     prompt = answer.known_prompt
     if prompt is not None:
-        row = row_of_prompt(prompt, answer.outputs, rows.family, answer.columns)
+        config = rows.joined.config
+        family = family_of(config.task, config.dataset, rows.run.release)
+        row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
     return {"index": index, "question": answer.question or "", **row}
 
 
@@ -283,12 +272,10 @@ def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) ->
     kinds: dict[object, str | None] = {}
     for rows in members:
         answer = rows.answers.get(index)
-        if "outputs" in row:
-            check_references(row, answer)
         if "input" not in row or rows.scores[index] >= 1 or index in rows.kinds or answer is None:
             continue
         memory = rows.memory.get(index)
-        rules = rows.rules
+        rules = rows.joined.rules
         same = (
             *(rules.compat, rules.cut, rules.model if rules.compat else None, memory),
             *(answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended),
@@ -321,7 +308,7 @@ def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView
         if answer is not None and "outputs" not in row:
             row = {**row, "outputs": answer.outputs or (), "question": answer.question or ""}
     return RowView(
-        config=members[0].name,
+        config=members[0].joined.name,
         rows=len(members[0].scores),
         tokenizer="",
         row=row,

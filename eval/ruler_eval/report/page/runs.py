@@ -19,11 +19,12 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
 from ruler_eval.frozen_release import Release
-from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.report.terminal import chosen
 from ruler_eval.score.aggregates import categories, for_all
-from ruler_eval.score.join import join_predictions
-from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.join import JoinedConfig, join_predictions
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import (
     Cell,
     GroupSummary,
@@ -32,6 +33,7 @@ from ruler_eval.score.results import (
     open_results,
     rows_by_config,
 )
+from ruler_eval.score.row_score import ScoringRules
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""
@@ -41,25 +43,16 @@ _MAX_LABEL = 80  # characters
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A scored run with its answers, by configuration and index."""
+    """A scored run with its answers by configuration."""
 
     label: str
     results: Results
     release: Release | None = None
-    answers: Mapping[str, Mapping[int, Prediction]] = field(default_factory=dict)
+    joined: Mapping[str, JoinedConfig] = field(default_factory=dict)
     # Why there are no answers.
     problem: str | None = None
     # The folders or files that hold the answers.
     places: Sequence[Path] = ()
-
-    @property
-    def names(self) -> Names:
-        """The task names of the run's data set."""
-        if self.release:
-            return self.release.names
-        dataset = self.results["dataset"]
-        names = Names.of(dataset["name"])
-        return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
     def rows(self) -> RowsByConfig:
@@ -165,6 +158,7 @@ def open_runs(
         for tokenizer, by_language in results["summary"].items():
             languages = for_all(by_language)
             cells = chosen(results, tokenizer, languages)
+            task_names = _names(run)
             series.append(
                 Series(
                     id=len(series),
@@ -174,7 +168,7 @@ def open_runs(
                     tokenizer=tokenizer,
                     languages=languages,
                     groups=by_language[languages],
-                    members={group.name: group.tasks for group in categories(run.names, cells)},
+                    members={group.name: group.tasks for group in categories(task_names, cells)},
                     cells=cells,
                     colour=COLOURS[len(series) % len(COLOURS)],
                     shape=SHAPES[len(series) % len(SHAPES)],
@@ -195,6 +189,15 @@ def open_runs(
         ],
         tasks=[task for task in tasks if task in scored] + sorted(scored - tasks.keys()),
     )
+
+
+def _names(run: ReportedRun) -> Names:
+    """Return the task names of a run's data set."""
+    if run.release:
+        return run.release.names
+    dataset = run.results["dataset"]
+    names = Names.standard(dataset["name"])
+    return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
 
 def _labels(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
@@ -222,9 +225,9 @@ def _with_answers(
     if not files:
         problem = "the files that were scored are not here any more"
         return ReportedRun(label=label, results=results, problem=problem)
-    source = _source(results, dataset, revision, references)
+    options = _options(files, results, dataset, revision, references)
     try:
-        predictions, release = source.open(files, keep_prompts=True)
+        predictions, release = open_predictions(options, keep_prompts=True)
     except RulerError as error:
         if dataset is not None or references is not None:
             raise
@@ -241,11 +244,15 @@ def _with_answers(
                     f"'{label}' was scored on other rows of '{name}' than '{release.source}' "
                     "holds: name its release with --dataset."
                 )
-    joined = join_predictions(predictions, release)
-    answers = {}
-    for name in results["configurations"]:
-        answers[name] = joined[name].answers if name in joined else {}
-    return ReportedRun(label=label, results=results, release=release, answers=answers, places=files)
+    rules = ScoringRules(
+        results["rules"]["compat"],
+        results["rules"]["cut"],
+        results["partial"],
+        model=results["model"] or "",
+        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
+    )
+    joined = join_predictions(predictions, release, rules)
+    return ReportedRun(label=label, results=results, release=release, joined=joined, places=files)
 
 
 def _find_files(results: Results, folder: Path) -> list[Path]:
@@ -264,9 +271,13 @@ def _find_files(results: Results, folder: Path) -> list[Path]:
     return files
 
 
-def _source(
-    results: Results, dataset: str | None, revision: str | None, references: Path | None
-) -> PredictionSource:
+def _options(
+    files: Sequence[Path],
+    results: Results,
+    dataset: str | None,
+    revision: str | None,
+    references: Path | None,
+) -> PredictionOptions:
     """Return how to read files that do not name their configuration: as they were scored."""
     cells = results["configurations"]
     lengths = {cell["max_length"] for cell in cells.values()}
@@ -275,7 +286,8 @@ def _source(
     if len(lengths) == 1 and len(cells) > 1 and not results["run"].get("sessions"):
         with suppress(RulerError):
             length = length_name(lengths.pop(), results["dataset"]["name"])
-    return PredictionSource(
+    return PredictionOptions(
+        files,
         dataset=dataset,
         references=references,
         revision=revision,

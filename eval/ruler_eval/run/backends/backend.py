@@ -11,23 +11,20 @@ without one stays missing.
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.extras import missing
+from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
+from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling, choose_sampling
 
-WITHOUT_PREFIX_CACHE = ("hf", "oracle")
-"""Backends that gain nothing from prompts with a common beginning one after another."""
 UNKNOWN = "unknown"
 """What run.json holds for a setting that an engine or a server does not tell."""
 
@@ -72,6 +69,8 @@ class Backend(ABC):
     """The context length in tokens; None if it is unknown."""
     own_limit: int | None = None
     """The model's context length, if `limit` is less: what the rows were thought to need."""
+    window: int | None = None
+    """The tokens that the rows were thought to need, if that was computed."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """What is called with a sentence that the user should know while it happens."""
     needs_token_ids: bool = True
@@ -115,35 +114,15 @@ class Backend(ABC):
         return
 
 
-def load_model_tokenizer(options: RunOptions) -> Any:
-    """Return the tokenizer that is named, or the model's own, with the chat template that is given.
-
-    The code of a repository runs only if `trust_remote_code` asks for it, and only the model's own.
-    Raises RulerError.
-    """
-    if options.tokenizer is not None:
-        tokenizer = load_tokenizer(options.tokenizer, options.revision)
-    else:
-        trust = options.arguments.get("trust_remote_code", False) is True
-        tokenizer = load_tokenizer(options.model, options.revision, trust)
-    if options.chat_template is not None:
-        ChatTemplate.read(options.chat_template).put_into(tokenizer)
-    return tokenizer
-
-
-def check_installed(backend: str) -> None:
-    """Raise RulerError if an engine is not installed, before its model's tokenizer is read."""
-    if backend == "vllm" and "vllm" not in sys.modules and find_spec("vllm") is None:
-        raise missing("vllm", "The vllm backend")
-
-
-def start_backend(options: RunOptions, release: Release, window: int | None = None) -> Backend:
+def start_backend(
+    options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
+) -> Backend:
     """Start the backend of a run; what it needs is imported only then.
 
     Args:
         options: The run's.
         release: The release whose rows are to be answered: the oracle reads their references.
-        window: vllm: the tokens that the longest row needs, if no context length is given.
+        files: The files with missing rows, for which vllm makes room.
 
     Raises RulerError that says what to install or to correct.
     """
@@ -152,7 +131,7 @@ def start_backend(options: RunOptions, release: Release, window: int | None = No
         if name == "vllm":
             from ruler_eval.run.backends.vllm_engine import VLLM
 
-            return VLLM(options, window)
+            return VLLM(options, release, files)
         if name == "openai":
             from ruler_eval.run.backends.server.backend import OpenAIServer
 

@@ -15,9 +15,9 @@ from itertools import islice
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion, load_model_tokenizer
+from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.prompts import Prompt, load_model_tokenizer
 from ruler_eval.run.reasoning import decode
 
 BATCH_TOKENS = 32768
@@ -47,7 +47,9 @@ class Transformers(Backend):
         if options.presence_penalty:
             raise RulerError("--presence-penalty is not for --backend hf: use vllm or a server.")
         arguments = dict(options.arguments)
-        self.batch_tokens = int(arguments.pop("batch_tokens", BATCH_TOKENS))
+        self.batch_tokens = arguments.pop("batch_tokens", BATCH_TOKENS)
+        if type(self.batch_tokens) is not int or self.batch_tokens < 1:
+            raise RulerError("--engine-arg batch_tokens takes a whole number above 0.")
         self.options, self.tokenizer = options, load_model_tokenizer(options)
         try:
             # unset, transformers would ask on the terminal whether a folder's own code may run
@@ -96,9 +98,9 @@ class Transformers(Backend):
         try:
             rows = self._new_tokens(batch)
         except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = f"{type(error).__name__}: {error}".strip().splitlines()[0].rstrip(": ")
             for prompt in batch:
-                yield Completion(prompt, error=f"{type(error).__name__}: {reason}")
+                yield Completion(prompt, error=reason)
             return
         for prompt, ids in zip(batch, rows, strict=True):
             reason = (
@@ -125,7 +127,9 @@ class Transformers(Backend):
             mask.append([0] * (longest - len(own)) + [1] * len(own))
         device = self.model.device
         greedy = self.sampling.is_greedy
-        sampling = {name: value for name, value in self.sampling.values.items() if name != "seed"}
+        sampling = dict(self.sampling.values)
+        for name in ("seed", "presence_penalty"):  # no options of generate()
+            sampling.pop(name, None)
         torch.manual_seed(self._seed(batch[0]))
         # a new configuration: a model's own may hold penalties and samplers of its maker
         make: Any = GenerationConfig

@@ -54,8 +54,12 @@ def encodable(text: str) -> str:
 
 def _keys() -> list[str]:
     """Return the keys in this process's environment, the longest first."""
-    keys = {os.environ.get(name, "").strip() for name in KEY_VARIABLES}
-    return sorted((key for key in keys if len(key) >= MIN_KEY_LENGTH), key=len, reverse=True)
+    keys = set()
+    for name in KEY_VARIABLES:
+        key = os.environ.get(name, "").strip()
+        if len(key) >= MIN_KEY_LENGTH:
+            keys.add(key)
+    return sorted(keys, key=len, reverse=True)
 
 
 def check_key(variable: str) -> None:

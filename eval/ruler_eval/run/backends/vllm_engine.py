@@ -22,16 +22,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import (
-    UNKNOWN,
-    Backend,
-    Completion,
-    EngineDied,
-    load_model_tokenizer,
-)
+from ruler_common.manifest import FileEntry
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.backends.backend import UNKNOWN, Backend, Completion, EngineDied
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.plan import COLUMNS
+from ruler_eval.run.prompts import Prompt, TokenIds, load_model_tokenizer
 from ruler_eval.run.reasoning import decode
 
 MAX_ERROR = 500
@@ -42,6 +39,10 @@ MOST_CACHE = 8
 """GiB of KV cache on a machine without a GPU, a quarter of its free memory if that is less."""
 ROWS_ON_CPU = 8
 """Rows at a time there: more would only share the same few cores."""
+WINDOW_MARGIN = 0.05
+"""The share by which a row may be longer than its configuration's first."""
+TEMPLATE_TOKENS = 1024
+"""Tokens that a chat template may add."""
 
 
 class VLLM(Backend):
@@ -49,14 +50,16 @@ class VLLM(Backend):
 
     name = "vllm"
 
-    def __init__(self, options: RunOptions, window: int | None = None) -> None:
-        """Start an engine; `window` is the context length that the rows need, if none is given."""
+    def __init__(
+        self, options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
+    ) -> None:
+        """Start an engine, with room for the rows of `files` if no context length is given."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is the summary's
         import vllm
 
         engine = engine_arguments(options)
-        if int(engine.get("data_parallel_size", 1)) > 1:
+        if engine.get("data_parallel_size", 1) != 1:
             raise RulerError(
                 "vLLM's offline engine is one replica: for data parallelism run "
                 "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
@@ -65,10 +68,11 @@ class VLLM(Backend):
         engine = {**cpu_defaults(engine), **engine}
         self.dead = False
         try:
-            if window and "max_model_len" not in engine:
+            if files and "max_model_len" not in engine:
                 config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
                 self.own_limit = config.max_model_len
-                engine["max_model_len"] = min(window, config.max_model_len)
+                self.window = needed_window(release, files, self.tokenizer, options)
+                engine["max_model_len"] = min(self.window, config.max_model_len)
             self.llm = vllm.LLM(model=options.model, **engine)
         except Exception as error:  # anything that an engine can end with
             raise RulerError(
@@ -182,6 +186,28 @@ def _reason(error: Exception) -> str:
     """Return an engine's error on one line, without keys."""
     text = " ".join(str(error).split()) or type(error).__name__
     return hide_keys(text, MAX_ERROR).rstrip(".")
+
+
+def needed_window(
+    release: Release, files: Mapping[str, FileEntry], tokenizer: Any, options: RunOptions
+) -> int:
+    """Return the tokens that the longest row of these files may need with its answer.
+
+    An engine then makes room for these rows and not for a window of a million tokens. Rows of a
+    configuration are nearly of one length, which its first row tells under the model's own
+    tokenizer; of configurations less than half as long as the longest no row is read.
+    """
+    longest = max(file["max_length"] for file in files.values())
+    token_ids = TokenIds(tokenizer)
+    needed = 0
+    for config, file in files.items():
+        if 2 * file["max_length"] >= longest:
+            (row,) = release.some_rows(config, COLUMNS, [0])
+            count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
+            count = max(count, row["length"] - row["max_new_tokens"])
+            needed = max(needed, count + row["max_new_tokens"])
+    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + options.reasoning.budget
+    return -(-window // 1024) * 1024
 
 
 def engine_arguments(options: RunOptions) -> dict[str, Any]:

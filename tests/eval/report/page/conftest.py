@@ -12,7 +12,8 @@ import pytest
 
 from tests.conftest import Once
 from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
-from tests.eval.scoring_helpers import WRITTEN_TASKS, right, ruler, write_oneruler
+from tests.eval.scoring_helpers import WRITTEN_TASKS, right, write_oneruler
+from tests.in_process import ruler
 
 
 @pytest.fixture(scope="session")

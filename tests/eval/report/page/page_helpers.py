@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_eval.frozen_release import Release
-from tests.eval.scoring_helpers import right, ruler, write_answers
+from tests.eval.scoring_helpers import right, write_answers
+from tests.in_process import ruler
 
 PHONE = {"width": 390, "height": 800}
 DESK = {"width": 1280, "height": 900}

@@ -22,7 +22,7 @@ from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.row_view import RowView, RunAnswer
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 

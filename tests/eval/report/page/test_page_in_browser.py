@@ -18,7 +18,7 @@ from ruler_eval.report.page.rows import dialog_row, read_rows
 from ruler_eval.report.page.runs import PageInput, open_runs
 from ruler_eval.report.page.task_section import heat_maps
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 from tests.nightly import mostly_nightly
 
 SECTIONS = [

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.examine import STATE_FILE, verdict_json
-from ruler_eval.doctor.findings import Finding
-from ruler_eval.doctor.judge import Verdict
+from ruler_eval.doctor.conditions import Finding
+from ruler_eval.doctor.examine import STATE_FILE
+from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.report.options import ReportOptions
 from ruler_release.api.scores import write_page
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right
+from tests.in_process import ruler
 
 
 def test_with_one_length_a_score_is_shown_once(write_run, tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_the_verdict_of_the_doctor_is_a_section(write_run, tmp_path: Path) -> No
         outcome="engine", exit_code=1, headline="Look at the cache.", rows=200, score=90.0,
         findings=(finding,),
     )  # fmt: skip
-    state = {"verdict": verdict_json(verdict)}
+    state = {"format": 1, "salt": "s", "settings": {}, "verdict": verdict.to_json()}
     (tmp_path / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
     run = write_run(right, "good")
     html = page(run, tmp_path, doctor=tmp_path)

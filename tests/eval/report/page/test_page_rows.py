@@ -16,7 +16,7 @@ from ruler_eval.report.page.build import VEGA
 from ruler_eval.report.page.error_section import count_errors, error_note
 from ruler_eval.report.page.rows import dialog_row, fair_shares, read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
-from tests.eval.scoring_helpers import ruler
+from tests.in_process import ruler
 
 
 def errors_of(page, **options):
@@ -76,9 +76,9 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
             assert ruler("score", path, "--references", how["references"])[2] == 0
     calls = []
 
-    def counted(row, answer, *more, **how):
-        calls.append((row["outputs"], answer.text))
-        return error_of(row, answer, *more, **how)
+    def counted(joined):
+        calls.append((joined.row["outputs"], joined.prediction.text))
+        return error_of(joined)
 
     def kinds(runs):
         page = open_runs(runs, [f"run {n}" for n in range(len(runs))], **how)

@@ -8,14 +8,12 @@ from dataclasses import replace
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends import backend
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 
 
 def test_vllm_is_named_before_what_its_tokenizer_needs(small, tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "vllm", raising=False)
-    monkeypatch.setattr(backend, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "vllm", None)
     options = model_options("./nowhere", backend="vllm")
     order = replace(
         options, dataset=str(small), configs=("all_4k",), backend="vllm", out=tmp_path / "RUN"

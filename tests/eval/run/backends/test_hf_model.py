@@ -16,6 +16,7 @@ from ruler_eval.run.prompts import ChatTemplate, Prompt
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
+from tests.eval.run.tiny_model import make_thinker
 
 torch = pytest.importorskip("torch", reason="the hf extra is not installed")
 pytestmark = pytest.mark.hf
@@ -173,3 +174,59 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(
         run(replace(asked, chat_template=other))
     with pytest.raises(RulerError, match="was run with chat_template"):
         run(replace(asked, chat_template=None, limit=2))
+
+
+@pytest.mark.parametrize("value", ["many", 0, None, 1.5])
+def test_a_batch_size_that_is_not_a_number_is_one_sentence(tiny: Path, value: Any) -> None:
+    from ruler_eval.run.backends.hf_model import Transformers
+
+    with pytest.raises(RulerError, match="--engine-arg batch_tokens takes a whole number above 0"):
+        Transformers(model_options(str(tiny), arguments={"batch_tokens": value}))
+
+
+def test_an_error_without_a_message_fails_its_rows_and_not_the_run(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(batch: list[Prompt]) -> list[list[int]]:
+        raise RuntimeError
+
+    monkeypatch.setattr(backend, "_new_tokens", fail)
+    (answer,) = backend.generate(iter([prompt([1, 2, 3])]))
+    assert answer.error == "RuntimeError"
+
+
+def test_a_presence_penalty_of_0_is_none(order: RunOptions) -> None:
+    order = replace(order, temperature=0.7, presence_penalty=0.0, configs="vt_4k", limit=1)
+    assert not run(order).total["error"]
+
+
+def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(
+    order: RunOptions, tiny: Path, tmp_path: Path
+) -> None:
+    model = make_thinker(tiny, tmp_path / "thinker")
+    makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
+    (model / "generation_config.json").write_text(json.dumps(makers))
+    order = replace(order, model=str(model), thinking="24", repeats=2)
+    summary = run(order)
+    assert summary.unfinished.total() == summary.total["length"] + summary.total["stop"] == 8
+    assert summary.total["length"] > 4
+    answers = set()
+    for path in order.folder.glob("*.jsonl"):
+        for record in read_lines(path):
+            assert record["thinking"]
+            assert (record["prediction"], record["thinking_ended"]) == ("", False)
+            assert record["usage"]
+            if record["finish_reason"] == "length":
+                assert record["usage"]["thinking_tokens"] > 24  # nothing ends it
+            answers.add((path.name, record["index"], record["thinking"]))
+    assert len(answers) == 8  # each sample has its own seed
+    kept = json.loads((order.folder / "run.json").read_text())
+    assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
+    assert (kept["mode"], kept["thinking"]["budget"]) == ("chat", 24)
+
+    plain = replace(order, thinking="off", mode="chat", repeats=1, out=tmp_path / "plain")
+    run(plain)
+    for path in plain.folder.glob("*.jsonl"):
+        for record in read_lines(path):
+            assert record["prediction"]
+            assert (record["thinking"], record["thinking_ended"]) == (None, None)

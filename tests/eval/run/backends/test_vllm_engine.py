@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.backends import vllm_engine
 from tests.eval.run.run_options import model_options
 
@@ -57,17 +58,17 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(model_options("m"))
+    vllm_engine.VLLM(model_options("m"), None)
     assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
 
 
 def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
-    vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}))
+    vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}), None)
     assert given["enable_prefix_caching"] is False
 
 
 def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
-    settings = vllm_engine.VLLM(model_options("m")).settings()
+    settings = vllm_engine.VLLM(model_options("m"), None).settings()
     assert settings == {
         "backend_version": "0",
         "dtype": "bfloat16",
@@ -106,3 +107,10 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
     assert settings["attention_backend"] == settings["rope"] == "unknown"
     assert settings["speculative_decoding"] == "unknown"
     assert settings["parallel"]["tensor"] == settings["dtype"] == "unknown"
+
+
+@pytest.mark.parametrize("size", ["two", 2])
+def test_several_replicas_in_this_process_are_refused(given: dict[str, Any], size: Any) -> None:
+    with pytest.raises(RulerError, match="offline engine is one replica"):
+        vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
+    assert given == {}

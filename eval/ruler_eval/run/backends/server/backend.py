@@ -21,25 +21,30 @@ import hashlib
 import json
 import os
 import queue
-import threading
-from collections.abc import Coroutine, Generator, Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
 import openai
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import err
+from ruler_common.terminal import note
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backends.server.client import (
+    START_SECONDS,
+    Client,
+    describe,
+    is_refused,
+    is_unavailable,
+    start_error,
+)
 from ruler_eval.run.backends.server.replies import (
     MAX_SHOWN,
     Malformed,
-    StreamedReply,
     count_of,
     engine_facts,
     field_of,
@@ -62,25 +67,12 @@ from ruler_eval.run.backends.server.requests import (
     with_seed,
     without_prefix,
 )
-from ruler_eval.run.backends.server.retries import (
-    GaveUp,
-    RetryPolicy,
-    describe,
-    is_refused,
-    is_unavailable,
-    start_error,
-)
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_tokenizer
 from ruler_eval.run.sampling import read_generation_config
 
-START_SECONDS = 60.0
-"""Seconds for what a server is asked about itself."""
-CONNECT_SECONDS = 30.0
-"""Seconds for a connection."""
 MAX_FAILURES_IN_A_ROW = 32
 """Rows that fail one after another with one cause, until the run stops."""
-Result = TypeVar("Result")
 
 
 class OpenAIServer(Backend):
@@ -97,18 +89,13 @@ class OpenAIServer(Backend):
             raise RulerError("Set OPENAI_API_KEY, or give the server with --base-url.")
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
-        self._client = _make_client(base_url, key, options.timeout)
-        self._url = str(self._client.base_url).rstrip("/")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._retries = RetryPolicy(options.give_up_after, lambda line: self.on_note(line))
+        self._client = Client(base_url, key, options.timeout, options.give_up_after)
+        self._client.on_note = note
         self._mode = ""
         self._extra: dict[str, Any] = {}
         self._limits_reasoning = False
         self._last_cause: str | None = None
         self._failures_in_a_row = 0
-        self._in_flight = 0
         try:
             self.provider, self.version, window, self._root = self._ask_server()
             self.limit = options.max_model_len or window
@@ -121,27 +108,20 @@ class OpenAIServer(Backend):
 
     # ---- what the server is ------------------------------------------------------------------
 
-    @property
-    def where(self) -> str:
-        """The server's address without a user name or password."""
-        parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
     def _ask_server(self) -> tuple[Provider, str | None, int | None, str | None]:
         """Return the provider, its version, the model's window and where the model comes from.
 
         What the server does not tell is None. Raises RulerError for a model that it does not have.
         """
         options = self.options
-        served = served_models(self._ask_models())
+        served = self._ask_models()
         model = served.get(options.model)
         owners = [str(entry.get("owned_by")) for entry in served.values()]
-        host = urlsplit(self._url).hostname or ""
-        provider = provider_for(options.provider, host, owners, options.model)
+        provider = provider_for(options.provider, self._client.host, owners, options.model)
         if model is None:
             if provider.strict and served:
                 raise RulerError(
-                    f"The server at {self.where} has no model '{options.model}', "
+                    f"The server at {self._client.where} has no model '{options.model}', "
                     f"but: {similar_models(served, options.model)}."
                 )
             return provider, None, None, None
@@ -156,55 +136,44 @@ class OpenAIServer(Backend):
         root = model.get("root")
         return provider, version, window, root if isinstance(root, str) else None
 
-    def _ask_models(self) -> Any:
-        """Return the page of /v1/models; None if the server has none. Waits while it is loading.
+    def _ask_models(self) -> dict[str, dict[str, Any]]:
+        """Return the served models; empty if the server lists none. Waits while it is loading.
 
         Raises RulerError if the server cannot be used.
         """
+        client = self._client
 
         async def ask() -> Any:
             try:
-                return await asyncio.wait_for(self._get("/models"), START_SECONDS)
+                return read_json(await asyncio.wait_for(client.send("/models"), START_SECONDS))
             except Exception as error:
                 if is_unavailable(error) and not is_refused(error):
                     raise
-                return error  # which is not worth another try
+                if sentence := start_error(error, client.where):
+                    raise sentence from error
+                return None  # not every server has this path
 
-        def print_waiting(line: str) -> None:
-            err.print(line, highlight=False, soft_wrap=True)
-
-        try:
-            page = self._call(RetryPolicy(self.options.give_up_after, print_waiting).run(ask))
-        except GaveUp as error:
+        page = client.start(client.retry(ask)).result()
+        has_none = page is None and not client.url.endswith("/v1")
+        if has_none and served_models(self._ask_beside("v1/models")):
             raise RulerError(
-                f"The server at {self.where} is not available ({error}): try again later."
-            ) from error
-        if not isinstance(page, Exception):
-            return page
-        if sentence := start_error(page, self.where):
-            raise sentence from page
-        if not self._url.endswith("/v1") and served_models(self._ask_beside("v1/models")):
-            raise RulerError(f"The server's API is at {self.where}/v1: give that with --base-url.")
-        return None
+                f"The server's API is at {client.where}/v1: give that with --base-url."
+            )
+        return served_models(page)
 
     def _ask_beside(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of a path beside /v1 that only some servers have; None without it."""
-        url = f"{self._url.removesuffix('/v1')}/{path}"
-        request = self._get(url) if body is None else self._post(url, json_bytes(body))
+        url = f"{self._client.url.removesuffix('/v1')}/{path}"
         try:
-            return self._call(asyncio.wait_for(request, START_SECONDS))
-        except (openai.APIError, asyncio.TimeoutError, Malformed):
+            return read_json(self._client.ask(url, None if body is None else json_bytes(body)))
+        except Malformed:
             return None
 
     def metrics(self) -> str:
         """Return the text of vLLM's /metrics; empty without it."""
         if self.provider.name != "vllm":
             return ""
-        request = self._client.get(f"{self._url.removesuffix('/v1')}/metrics", cast_to=str)
-        try:
-            return self._call(asyncio.wait_for(request, START_SECONDS))
-        except (openai.APIError, asyncio.TimeoutError):
-            return ""
+        return self._client.ask(f"{self._client.url.removesuffix('/v1')}/metrics")
 
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
         reply = self._ask_beside("tokenize", {"model": self.options.model, **body})
@@ -228,7 +197,7 @@ class OpenAIServer(Backend):
         mode, reason = self._choose_mode()
         reason = reason if mode == self._mode else "as asked"
         lines = [
-            f"{name} at {self.where}: model {self.options.model}, context length {window}, "
+            f"{name} at {self._client.where}: model {self.options.model}, context length {window}, "
             f"mode {self._mode} ({reason})."
         ]
         if self.options.reasoning.limited and not self._limits_reasoning:
@@ -299,10 +268,7 @@ class OpenAIServer(Backend):
             "max_tokens": 1,
             field: budget,
         }
-        request = self._post("/chat/completions", json_bytes(body))
-        try:
-            self._call(asyncio.wait_for(request, START_SECONDS))
-        except (openai.APIError, asyncio.TimeoutError, Malformed):
+        if not self._client.ask("/chat/completions", json_bytes(body)):
             return False
         self._extra[field] = budget
         return True
@@ -350,11 +316,30 @@ class OpenAIServer(Backend):
         Raises RulerError if the server is not available for too long, refuses the key, or fails
         MAX_FAILURES_IN_A_ROW rows in a row with one cause.
         """
-        self._retries.note_answer()
-        with closing(self._answer_all(prompts)) as completions:
-            for completion in completions:
-                yield completion
-                self._check_failures(completion)
+        self._client.on_note = self.on_note
+        self._client.note_answer()
+        finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
+        in_flight: set[Future[Completion]] = set()
+        has_more = True
+        try:
+            while has_more or in_flight:
+                if has_more and len(in_flight) < self.options.concurrency and finished.empty():
+                    prompt = next(prompts, None)
+                    if prompt is None:
+                        has_more = False
+                        continue
+                    future = self._client.start(self._complete(prompt))
+                    in_flight.add(future)
+                    future.add_done_callback(finished.put)
+                else:
+                    future = finished.get()
+                    in_flight.remove(future)
+                    completion = future.result()
+                    yield completion
+                    self._check_failures(completion)
+        finally:
+            for future in in_flight:
+                future.cancel()
 
     def _check_failures(self, completion: Completion) -> None:
         """Raise RulerError after MAX_FAILURES_IN_A_ROW rows that failed with one cause."""
@@ -373,71 +358,44 @@ class OpenAIServer(Backend):
                 "then run the same command with --retry-failed."
             )
 
-    def _answer_all(self, prompts: Iterator[Prompt]) -> Generator[Completion, None, None]:
-        """Yield a completion of each prompt in the order in which they finish."""
-        finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
-        in_flight: set[Future[Completion]] = set()
-
-        def next_completion() -> Completion:
-            future = finished.get()
-            in_flight.discard(future)
-            return future.result()
-
-        try:
-            for prompt in prompts:
-                while len(in_flight) >= self.options.concurrency or not finished.empty():
-                    yield next_completion()
-                future = asyncio.run_coroutine_threadsafe(self._complete(prompt), self._loop)
-                in_flight.add(future)
-                future.add_done_callback(finished.put)
-            while in_flight:
-                yield next_completion()
-        finally:
-            for future in in_flight:
-                future.cancel()
-
     async def _complete(self, prompt: Prompt) -> Completion:
-        """Return the answer to a prompt, and under what load it came. Raises RulerError."""
-        self._in_flight += 1
-        when_sent = self._in_flight
-        try:
-            completion = await self._complete_or_fail(prompt)
-            return replace(completion, in_flight=max(when_sent, self._in_flight))
-        finally:
-            self._in_flight -= 1
-
-    async def _complete_or_fail(self, prompt: Prompt) -> Completion:
         """Return the answer to a prompt, or the error that its row failed with.
 
         Raises RulerError if no row can be answered.
         """
-        tries = 0
+        client = self._client
+        path, content = f"/{self.endpoint}", json_bytes(self.request(prompt))
+        tries = in_flight = 0
 
         async def send() -> Completion:
-            nonlocal tries
+            nonlocal tries, in_flight
             tries += 1
-            reply = await self._request_completion(prompt)
-            return replace(read_completion(prompt, reply), tries=tries)
+            request = object()
+            client.open_since[request] = time.monotonic()
+            in_flight = len(client.open_since)
+            try:
+                reply = await client.complete(path, content, self.options.stream)
+            finally:
+                in_flight = max(in_flight, len(client.open_since))
+                del client.open_since[request]
+            return read_completion(prompt, reply)
 
         try:
-            completion = await self._retries.run(send)
-        except GaveUp as error:
-            raise RulerError(
-                f"The server at {self.where} has answered nothing for "
-                f"{self.options.give_up_after:g} seconds ({error}). What was answered is kept, the "
-                "other rows are missing and do not count as failed: the same command goes on."
-            ) from error
+            completion = await client.retry(send)
+        except RulerError:
+            raise
         except Exception as error:  # whatever the server does, the row ends in a recorded state
             if isinstance(error, openai.APIStatusError) and error.status_code in (401, 403):
                 raise RulerError(
-                    f"The server at {self.where} refuses the key ({describe(error)}): set "
+                    f"The server at {client.where} refuses the key ({describe(error)}): set "
                     "OPENAI_API_KEY. What was answered is kept, the other rows are missing: the "
                     "same command goes on."
                 ) from error
-            return Completion(prompt, error=describe(error), tries=tries)
+            return Completion(prompt, error=describe(error), tries=tries, in_flight=in_flight)
+        text = completion.text
         if self.provider.repeats and self._mode == "prefill":
-            return replace(completion, text=without_prefix(prompt, completion.text))
-        return completion
+            text = without_prefix(prompt, text)
+        return replace(completion, text=text, tries=tries, in_flight=in_flight)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of the request for a prompt."""
@@ -457,83 +415,6 @@ class OpenAIServer(Backend):
             body["cache_salt"] = prompt.cache_salt
         return body | (stream_fields(provider) if self.options.stream else {})
 
-    async def _request_completion(self, prompt: Prompt) -> Any:
-        """Send a prompt once and return the reply. Raises asyncio.TimeoutError after --timeout.
-
-        A streamed answer has that time for each of its pieces.
-        """
-        seconds = self.options.timeout
-        path, content = f"/{self.endpoint}", json_bytes(self.request(prompt))
-        try:
-            if not self.options.stream:
-                return await asyncio.wait_for(self._post(path, content), seconds)
-            stream = await asyncio.wait_for(self._open_stream(path, content), seconds)
-            async with stream:
-                if "event-stream" not in stream.response.headers.get("content-type", "").lower():
-                    await asyncio.wait_for(stream.response.aread(), seconds)
-                    return read_json(stream.response.text)
-                reply = StreamedReply()
-                chunks = stream.__aiter__()
-                while chunk := await asyncio.wait_for(anext(chunks, None), seconds):
-                    reply.add(chunk)
-                return reply.whole()
-        except json.JSONDecodeError as error:
-            raise Malformed(f"a piece of the answer is not valid JSON ({error})") from error
-        except asyncio.TimeoutError:
-            raise asyncio.TimeoutError(
-                f"no answer within {seconds:g} seconds (--timeout)"
-            ) from None
-
-    # ---- requests ----------------------------------------------------------------------------
-
-    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what a coroutine returns; it runs in the thread of the connections."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _get(self, path: str) -> Any:
-        return read_json(await self._client.get(path, cast_to=str))
-
-    async def _post(self, path: str, content: bytes) -> Any:
-        """Send JSON as bytes, which take a tenth of the memory of the objects they were made of."""
-        return read_json(await self._client.post(path, cast_to=str, content=content))
-
-    async def _open_stream(self, path: str, content: bytes) -> openai.AsyncStream[object]:
-        stream_class = openai.AsyncStream[object]
-        return await self._client.post(
-            path, cast_to=object, content=content, stream=True, stream_cls=stream_class
-        )
-
     def close(self) -> None:
         """Cancel what is in flight and close the connections."""
-
-        async def shut_down() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self._client.close()
-
-        self._call(shut_down())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-def _make_client(base_url: str | None, key: str, timeout: float) -> openai.AsyncOpenAI:
-    """Return a client that does not retry and whose only timeout is for connecting.
-
-    Raises RulerError if the variables of the environment do not allow for one.
-    """
-    connect = min(CONNECT_SECONDS, timeout / 2)
-    try:
-        return openai.AsyncOpenAI(
-            api_key=key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=openai.Timeout(None, connect=connect),
-        )
-    except Exception as error:  # a proxy of another kind, a port that is not a number, no such file
-        raise RulerError(
-            f"No request can be made ({type(error).__name__}): correct the proxy and certificate "
-            "variables of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)."
-        ) from None
+        self._client.close()

@@ -83,9 +83,10 @@ def provider_for(name: str | None, host: str, owners: Collection[str], model: st
     if name is not None:
         return table[check_name("provider", name, list(table), "ruler run --help")]
     for provider in table.values():
-        fits_host = any(host == end or host.endswith(f".{end}") for end in provider.hosts)
-        fits_owner = any(owner in provider.owners for owner in owners)
-        if (fits_host or fits_owner) and re.fullmatch(provider.models, model):
+        fits = not set(owners).isdisjoint(provider.owners)
+        for end in provider.hosts:
+            fits = fits or host == end or host.endswith(f".{end}")
+        if fits and re.fullmatch(provider.models, model):
             return provider
     return table["unknown"]
 

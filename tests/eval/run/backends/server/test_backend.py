@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,14 +20,16 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.server import retries
+from ruler_eval.run.backends.server import client
 from ruler_eval.run.backends.server.backend import OpenAIServer
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
-from tests.eval.run.backends.model_server import (
+from tests.eval.run.run_options import model_options
+from tests.in_process import ruler_command
+from tests.model_server import (
     VLLM,
     ModelServer,
     Reply,
@@ -37,7 +38,6 @@ from tests.eval.run.backends.model_server import (
     events,
     model_server,
 )
-from tests.eval.run.run_options import model_options
 
 TASKS = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
 
@@ -56,8 +56,8 @@ def rows100(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(retries, "MAX_WAIT", 0.2)
+    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(client, "MAX_WAIT", 0.2)
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_rows_that_always_time_out_at_a_gateway_end_no_run(order: RunOptions) ->
         lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
     ) as server:
         assert run(at(order, server)).total == {"stop": 28, "error": 8}
-        assert sorted(set(server.tries)) == [1, retries.MAX_TRIES]
+        assert sorted(set(server.tries)) == [1, client.MAX_TRIES]
         assert run(at(order, server)).total == {"stop": 28, "error": 8}  # they stay recorded
-        assert len(server.requests) == 28 + 8 * retries.MAX_TRIES
+        assert len(server.requests) == 28 + 8 * client.MAX_TRIES
     assert {r["error"] for r in records(order)} == {None, "HTTP 504: told to fail"}
 
 
@@ -186,7 +186,7 @@ def test_a_server_that_refuses_some_while_it_works_on_others_is_not_given_up(
     order: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A queue of one: whatever else is sent while it answers gets 503."""
-    monkeypatch.setattr(retries, "REFUSAL_SECONDS", 0.3)
+    monkeypatch.setattr(client, "REFUSAL_SECONDS", 0.3)
     working = threading.Lock()
 
     def reply(_: Request) -> Reply:
@@ -305,11 +305,11 @@ def test_retry_after_is_honoured(order: RunOptions, value: str) -> None:
 
 
 def test_seconds_of_a_retry_after() -> None:
-    assert retries.seconds_in("7") == 7.0
-    assert 25 < (retries.seconds_in(formatdate(time.time() + 30, usegmt=True)) or 0) <= 30
-    assert retries.seconds_in("-7") == 0.0
+    assert client.seconds_in("7") == 7.0
+    assert 25 < (client.seconds_in(formatdate(time.time() + 30, usegmt=True)) or 0) <= 30
+    assert client.seconds_in("-7") == 0.0
     for wrong in ("", "nan", "soon", "7, 8", "Mon, 01 Jan 99999999999 00:00:00 GMT", "\ud800"):
-        assert retries.seconds_in(wrong) is None
+        assert client.seconds_in(wrong) is None
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_a_broken_answer_is_tried_again_and_then_recorded(
 ) -> None:
     with model_server(lambda r: failure if r.row == 0 or r.tries == 1 else answer()) as server:
         assert run(replace(at(order, server), limit=1)).total == {"stop": 3, "error": 1}
-        assert sorted(server.tries) == [2, 2, 2, retries.MAX_TRIES]
+        assert sorted(server.tries) == [2, 2, 2, client.MAX_TRIES]
     (error,) = [record["error"] for record in records(order) if record["error"]]
     assert error.startswith(cause)
 
@@ -346,7 +346,7 @@ def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOpti
 
     with model_server(reply) as server:
         run(at(order, server, concurrency=4))
-        assert server.most_at_a_time == 4
+        assert server.max_in_flight == 4
 
 
 def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
@@ -361,7 +361,7 @@ def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
         flags = ["--dataset", order.dataset, "--configs", "all_4k", "--backend", "openai"]
         flags += ["--model", "m", "--base-url", server.url, "--out", str(order.out)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "ruler_release", "run", *flags],
+            ruler_command("run", *flags),
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONWARNINGS": "default"},

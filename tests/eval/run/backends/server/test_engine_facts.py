@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ruler_eval.run.backends.server.replies import UNKNOWN, engine_facts
 from ruler_eval.run.runner import run
-from tests.eval.run.backends.model_server import VLLM, model_server
 from tests.eval.run.run_options import model_options
+from tests.model_server import VLLM, model_server
 
 # as vLLM 0.32.0 writes them, shortened
 METRICS = """# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,113 @@ from ruler_eval.run.backends.server.requests import provider_for, providers
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
-from tests.eval.run.backends.strict_server import RULES, strict_server
 from tests.eval.run.run_options import model_options
+from tests.model_server import ModelServer, Reply, Request, model_server
+
+CHAT = {"model", "messages", "stream", "stream_options"}
+OPENAI = CHAT | {"max_completion_tokens", "seed"}
+SAMPLING = {"temperature", "top_p", "seed"}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a provider takes: fields, and whether the last turn may be the assistant's.
+
+    `last` is what the last turn must have for that (None: never), which an answer `repeats`.
+    `owner` is what /models says. Written by hand, and not read from providers.toml; no provider
+    was asked.
+    """
+
+    fields: set[str]
+    status: int = 400
+    last: dict[str, Any] | None = None
+    owner: str = "system"
+    reply: dict[str, Any] = field(default_factory=dict)
+    not_both: tuple[str, str] | None = None
+    thinking_off: bool = False
+    repeats: bool = False
+
+
+ENGINE = CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "chat_template_kwargs"}
+RULES = {
+    "openai_reasoning": Rules(OPENAI),
+    "openai": Rules(OPENAI | SAMPLING),
+    "azure_reasoning": Rules(OPENAI),
+    "azure": Rules(OPENAI | SAMPLING),
+    "anthropic": Rules(
+        CHAT | SAMPLING | {"max_tokens", "max_completion_tokens"}, not_both=("temperature", "top_p")
+    ),
+    "gemini": Rules(CHAT | {"temperature", "top_p", "max_tokens", "max_completion_tokens"}),
+    "mistral": Rules(
+        CHAT - {"stream_options"} | {"temperature", "top_p", "random_seed", "max_tokens"},
+        status=422,
+        last={"prefix": True},
+        repeats=True,
+        reply={
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": "let me see"}]},
+                {"type": "text", "text": "an answer"},
+            ]
+        },
+    ),
+    "sglang": Rules(
+        ENGINE | {"repetition_penalty", "continue_final_message", "add_generation_prompt"},
+        last={},
+        owner="sglang",
+        reply={"content": "an answer", "reasoning_content": "let me see"},
+    ),
+    "llama_cpp": Rules(
+        ENGINE | {"repeat_penalty"},
+        last={},
+        owner="llamacpp",
+        repeats=True,
+        reply={"content": "an answer", "reasoning_content": "let me see"},
+        thinking_off=True,
+    ),
+    "llama_cpp_python": Rules(
+        CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "repeat_penalty"}, owner="me"
+    ),
+    "ollama": Rules(
+        CHAT | SAMPLING | {"max_tokens"},
+        owner="library",
+        reply={"content": "an answer", "reasoning": "let me see"},
+    ),
+}
+
+
+def refused(rules: Rules, request: dict[str, Any]) -> str | None:
+    """Why a request is refused; None where it is answered."""
+    if unknown := sorted({*request} - rules.fields):
+        return f"Unsupported parameter: '{unknown[0]}'"
+    if rules.not_both and {*rules.not_both} <= {*request}:
+        return f"{' and '.join(rules.not_both)} cannot both be specified"
+    last = request["messages"][-1]
+    if last["role"] != "assistant":
+        return None
+    if rules.last is None or any(last.get(name) != value for name, value in rules.last.items()):
+        return "the last message must be the user's"
+    thinking = request.get("chat_template_kwargs", {}).get("enable_thinking", True)
+    if rules.thinking_off and thinking:
+        return "a turn cannot be continued with thinking on"
+    return None
+
+
+@contextmanager
+def strict_server(rules: Rules) -> Iterator[ModelServer]:
+    """Serve a model that keeps these rules."""
+
+    def reply(request: Request) -> Reply:
+        if why := refused(rules, request.body):
+            return Reply(rules.status, {"error": {"message": why}})
+        message = {"role": "assistant", "content": "an answer", **rules.reply}
+        last = request.body["messages"][-1]
+        if rules.repeats and last["role"] == "assistant":  # it answers with the whole turn
+            message["content"] = last["content"] + "an answer"
+        return Reply(200, {"choices": [{"finish_reason": "stop", "message": message}]})
+
+    with model_server(reply, models=[{"id": "m", "owned_by": rules.owner}]) as server:
+        yield server
+
 
 CONTINUE = ("mistral", "sglang", "llama_cpp")
 REFUSE = ("openai_reasoning", "azure_reasoning", "anthropic", "gemini", "mistral")
@@ -46,11 +153,11 @@ def record_in(order: RunOptions) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_provider_answers_and_its_requests_are_kept(order: RunOptions, name: str) -> None:
-    with strict_server(RULES[name]) as (url, requests):
+    with strict_server(RULES[name]) as server:
         found = RULES[name].owner != "system"  # by what its /models says
-        assert run(at(order, url, provider=None if found else name)).total == {"stop": 1}
+        assert run(at(order, server.url, provider=None if found else name)).total == {"stop": 1}
     kept = json.loads((order.out / "run.json").read_text())
-    (sent,) = requests
+    (sent,) = (request.body for request in server.requests)
     assert kept["backend_version"] == name
     assert kept["mode"] == ("prefill" if name in CONTINUE else "chat")
     fixed = {key: value for key, value in sent.items() if key not in ("model", "messages")}
@@ -66,47 +173,47 @@ def test_a_provider_answers_and_its_requests_are_kept(order: RunOptions, name: s
 
 @pytest.mark.parametrize("name", REFUSE)
 def test_without_its_entry_it_refuses(order: RunOptions, name: str) -> None:
-    with strict_server(RULES[name]) as (url, _):
-        assert run(at(order, url)).total == {"error": 1}
+    with strict_server(RULES[name]) as server:
+        assert run(at(order, server.url)).total == {"error": 1}
     assert "Unsupported parameter" in record_in(order)["error"] or name == "anthropic"
 
 
 def test_omitted_fields_are_not_sent(order: RunOptions) -> None:
     omit = ("temperature", "top_p", "seed")
-    with strict_server(RULES["openai_reasoning"]) as (url, requests):
-        run(at(order, url, omit=omit))
-    (sent,) = requests
+    with strict_server(RULES["openai_reasoning"]) as server:
+        run(at(order, server.url, omit=omit))
+    (sent,) = (request.body for request in server.requests)
     assert not {*omit} & {*sent}
     assert json.loads((order.out / "run.json").read_text())["sent"] == {"limit": "max_tokens"}
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name not in CONTINUE])
 def test_prefill_is_refused_with_its_source(order: RunOptions, name: str) -> None:
-    with strict_server(RULES[name]) as (url, _):
-        wrong = replace(at(order, url, provider=name), mode="prefill")
+    with strict_server(RULES[name]) as server:
+        wrong = replace(at(order, server.url, provider=name), mode="prefill")
         with pytest.raises(RulerError, match=r"does not continue an .* \(https://.*--mode chat"):
             run(wrong)
 
 
 def test_mistrals_parts_of_thinking_are_reasoning(order: RunOptions) -> None:
-    with strict_server(RULES["mistral"]) as (url, _):
-        run(replace(at(order, url, provider="mistral"), mode="chat"))
+    with strict_server(RULES["mistral"]) as server:
+        run(replace(at(order, server.url, provider="mistral"), mode="chat"))
     assert record_in(order)["thinking"] == "let me see"
     assert record_in(order)["prediction"] == "an answer"
 
 
 def test_what_it_does_not_take_is_refused_before_a_row(order: RunOptions) -> None:
-    with strict_server(RULES["openai_reasoning"]) as (url, requests):
-        asked = at(order, url, provider="openai_reasoning")
+    with strict_server(RULES["openai_reasoning"]) as server:
+        asked = at(order, server.url, provider="openai_reasoning")
         with pytest.raises(RulerError, match=r"takes no temperature.*leave --temperature out"):
-            run(at(asked, url, temperature=0.7))
+            run(at(asked, server.url, temperature=0.7))
         with pytest.raises(RulerError, match="reads no raw prompts"):
             run(replace(asked, mode="completion"))
         with pytest.raises(RulerError, match=r"Unknown provider 'mistrall'.*'mistral'"):
-            run(at(order, url, provider="mistrall"))
+            run(at(order, server.url, provider="mistrall"))
         with pytest.raises(RulerError, match=r"--omit takes temperature, top_p, .*, seed, not 'n'"):
-            run(at(order, url, omit=("n",)))
-    assert requests == []
+            run(at(order, server.url, omit=("n",)))
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

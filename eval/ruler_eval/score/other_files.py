@@ -1,33 +1,53 @@
-"""Read one prediction file: its records, as their form has them, as Predictions.
+"""Read a prediction file of another tool: its records, as their form has them, as Predictions.
 
-    file = PredictionFile(Path("4096/pred/vt.jsonl"), Naming())
-    for prediction in file.read(damaged=[]): …
-    file.model, file.run
+    read_other_file(Path("4096/pred/vt.jsonl"), options, None, names, release, False, []).rows
 
 forms.toml lists the known forms and says what each of their keys means; `--columns` is the form of
 any other file. What a record does not say, the path of its file does, or another file beside it;
 then the caller (`--length`, `--config`).
+
+A file is JSON Lines, a JSON document, CSV or Parquet. The records of a JSON document are a list,
+the only list of objects in an object, or objects by number, which is then their `index`. A CSV
+file's separator is found in its first line.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, parse_yaml, read_bytes, read_toml
-from ruler_common.names import check_name
+from ruler_common.files import (
+    json_value,
+    leaf_columns,
+    parse_yaml,
+    read_bytes,
+    read_toml,
+    rows_of,
+)
+from ruler_common.names import Names, check_name
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
-from ruler_eval.prediction import FINISH_REASONS, Prediction, digest, read_references, row_number
+from ruler_eval.prediction import (
+    FINISH_REASONS,
+    Prediction,
+    dataset_of,
+    digest,
+    read_references,
+    row_number,
+)
 from ruler_eval.score.config_naming import Naming, config_at_end, path_facts
-from ruler_eval.score.records import parquet_records, records_of
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.own_run import NOT_UTF_8, json_lines
 
 MISSING = object()
 """What a field reads if the record does not have it."""
@@ -86,7 +106,6 @@ class Form:
     run: str = "folder"
     folders: bool = False
     unanswered: str | None = None
-    lists: bool = True
     refused: str | None = None
 
     @cached_property
@@ -181,14 +200,6 @@ def forms() -> tuple[Form, ...]:
     return tuple(Form(paths=form.pop("fields", {}), **form) for form in table["form"])
 
 
-def form_of_path(file: Path) -> Form | None:
-    """Return the form whose tool writes such files to this place."""
-    for form in forms():
-        if form.is_of(file):
-            return form
-    return None
-
-
 def form_of_columns(columns: str) -> Form:
     """Return the form that --columns describes: `prediction=generation,index=id`.
 
@@ -216,16 +227,33 @@ def form_of_columns(columns: str) -> Form:
     return Form(name="--columns", has=[prediction], paths=paths, file=last.file, folders=True)
 
 
-def run_of_path(form: Form, file: Path, facts: Mapping[str, Any] | None = None) -> str:
+def run_of_path(file: Path, again: str | None = None) -> str:
     """Return what the files of one run have in common: the folder above them, and the model.
 
-    With the `facts` of an opened file also which of several repetitions it is of.
+    `again` tells several repetitions apart.
     """
+    for form in forms():
+        if form.is_of(file):
+            return run_of_form(form, file, again)
+    return str(file.parent)
+
+
+def run_of_form(form: Form, file: Path, again: str | None = None) -> str:
+    """Return the same for a file of a form."""
     of_path = form.of_path(file)
     model = form.label({**of_path, **_facts_beside(form, file)})
     shared = model if form.run == "model" and model else of_path["run"]
-    parts = [shared, model if shared != model else None, (facts or {}).get("again")]
+    parts = [shared, model if shared != model else None, again]
     return " ".join(part for part in parts if part)
+
+
+def is_oneruler(file: Path) -> bool:
+    """Return whether a file has the place and name of those of ONERULER's authors or runs."""
+    for form in forms():
+        if form.is_of(file):
+            dataset = form.dataset or form.of_path(file).get("dataset")
+            return dataset == "oneruler" or dataset_of(file.stem) == "oneruler"
+    return dataset_of(file.stem) == "oneruler"
 
 
 def _facts_beside(form: Form, file: Path, again: str = "") -> dict[str, Any]:
@@ -243,140 +271,126 @@ def _facts_beside(form: Form, file: Path, again: str = "") -> dict[str, Any]:
     return {fact: value for fact, value in found.items() if value is not None}
 
 
-# ---- Files -----------------------------------------------------------------------------------
+# ---- Records ---------------------------------------------------------------------------------
 
 
-@dataclass(kw_only=True)
-class PromptCheck:
-    """Compares the prompts of answers with a release's rows, some rows in memory at a time."""
+class OtherFile(NamedTuple):
+    """What a file holds."""
 
-    release: Release
-    _held: dict[str, tuple[int, dict[int, str]]] = field(default_factory=dict)
-
-    def check(self, prediction: Prediction) -> None:
-        """Mark an answer whose prompt holds its row's text; RulerError for another row's prompt.
-
-        Answers to rows that are not in the release are ignored.
-        """
-        config, index = prediction.config, prediction.index
-        if prediction.prompt is None or config not in self.release.configs:
-            return
-        batch = index // BATCH_ROWS
-        if self._held.get(config, (None, None))[0] != batch:
-            places = range(batch * BATCH_ROWS, (batch + 1) * BATCH_ROWS)
-            rows = self.release.some_rows(config, ["input"], places)
-            self._held = {config: (batch, {row["index"]: row["input"] for row in rows})}
-        text = self._held[config][1].get(index)
-        if text is None:
-            return
-        if text.strip() not in prediction.prompt:
-            raise RulerError(
-                f"'{prediction.where}' was asked another prompt than row {index} of '{config}' in "
-                f"'{self.release.source}': name the release it was made on with --dataset, or "
-                "leave --dataset out to score it by its own references."
-            )
-        prediction.asked_row = True
+    rows: list[Prediction]
+    run: str
+    """What the files of one run have in common."""
+    model: str | None
+    """The model's name, if the file, its path or a file beside it has it."""
 
 
-@dataclass
-class PredictionFile:
-    """One file to read: its path, what the caller adds, and whether prompts are kept.
+def read_other_file(
+    file: Path,
+    options: PredictionOptions,
+    form: Form | None,
+    names: Names,
+    release: Release | None,
+    keep_prompts: bool,
+    damaged: list[str],
+) -> OtherFile:
+    """Read a file.
 
-    `prompts` compares each prompt that the file holds with its row's, if there is a release;
-    `form` is that of --columns; without it the first record identifies the form.
+    Args:
+        file: the file.
+        options: what the caller says of it.
+        form: the form of --columns; without it the first record identifies the form.
+        names: the names of tasks.
+        release: the release whose rows the prompts in the file must be of, if there is one.
+        keep_prompts: whether the prompts are kept.
+        damaged: a list to which notes on lines that are not JSON are added.
+
+    Raises:
+        RulerError: for a file of no known form, a record without what it needs, and a prompt of
+            another row.
     """
-
-    file: Path
-    naming: Naming
-    _: KW_ONLY
-    form: Form | None = None
-    keep_prompts: bool = False
-    prompts: PromptCheck | None = None
-    model: str | None = None
-    """The model's name, once the file is read, if the file, its path or a file beside it has it."""
-    run: str = ""
-    """What the files of one run have in common, once the file is read."""
-
-    def read(self, damaged: list[str]) -> Iterator[Prediction]:
-        """Yield the predictions in file order; note lines that are not JSON in `damaged`.
-
-        Raises RulerError for a file of no known form, and for a record without what it needs.
-        """
-        self.run = str(self.file.parent)
-        if self.file.suffix == ".parquet":
-            records = parquet_records(self.file, self._columns)
-        else:
-            records = records_of(self.file, damaged)
-        reader: _RecordReader | None = None
-        for where, record in records:
-            if reader is None:
-                form = self.form
-                if form is None:
-                    fitting = [form for form in forms() if form.fits(record)]
-                    form = self._first(fitting, record if isinstance(record, Mapping) else ())
-                reader = _RecordReader(form, self.file, self.naming, self.keep_prompts)
-                self.run = run_of_path(form, self.file, reader.facts)
-            try:
-                found = reader.prediction(record, where)
-            except RulerError:
-                raise
-            except (LookupError, TypeError, AttributeError, ValueError, SyntaxError) as error:
-                why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else error
-                raise RulerError(f"'{where}' has a missing or wrong field: {why}.") from error
-            if self.prompts is not None:
-                self.prompts.check(found)
-            if not self.keep_prompts:
-                found.prompt = None
-            self.model = reader.model
-            yield found
-        if reader is not None and reader.numbered and reader.form.name == "--columns":
-            damaged.append(f"{self.file} has no index of its rows, which are numbered in order")
-
-    def _columns(self, names: Collection[str]) -> Iterable[str]:
-        """Identify the form by the columns of a Parquet file; return those that are read."""
-        if self.form is None:
-            fitting = [form for form in forms() if form.fits_columns(names)]
-            self.form = self._first(fitting, {name.partition(".")[0] for name in names})
-        chosen: set[str] = set()
-        for path in self.form.paths.values():
-            chosen.update(columns_below(path, names))
-        return sorted(chosen)
-
-    def _first(self, fitting: list[Form], names: Iterable[Any]) -> Form:
-        if not fitting:
-            fields = ", ".join(sorted(map(str, names))) or "no fields"
-            raise RulerError(
-                f"'{self.file}' is of no known format: its lines hold {fields}. The simplest line "
-                f"is {SIMPLEST}; of any other file, say which columns to read, such as --columns "
-                "prediction=answer,index=id."
+    if file.suffix == ".parquet":
+        records: Iterable[tuple[str, Any]] = _parquet(file, form)
+    elif file.suffix == ".csv":
+        records = _csv(file, damaged)
+    elif file.suffix == ".json":
+        records = _document(file)
+    else:
+        records = json_lines(file, damaged)
+    reader: _Reader | None = None
+    rows = []
+    for where, record in records:
+        if reader is None:
+            if form is None:
+                fitting = [known for known in forms() if known.fits(record)]
+                form = _first_form(file, fitting, record if isinstance(record, Mapping) else ())
+            naming = Naming(
+                names=names,
+                length=options.length,
+                tokenizer=options.tokenizer,
+                config=options.config,
+                held=[release.parse(name) for name in release.configs] if release else (),
             )
-        if fitting[0].refused is not None:
-            raise RulerError(fitting[0].refused.replace("{file}", str(self.file)))
-        return fitting[0]
+            reader = _Reader(form, file, naming, release, keep_prompts)
+        rows.append(reader.read(record, where))
+    if reader is None:
+        return OtherFile(rows, str(file.parent), None)
+    if reader.is_numbered and reader.form.name == "--columns":
+        damaged.append(f"{file} has no index of its rows, which are numbered in order")
+    run = run_of_form(reader.form, file, reader.facts.get("again"))
+    return OtherFile(rows, run, reader.model)
 
 
-class _RecordReader:
+def _first_form(file: Path, fitting: Sequence[Form], names: Iterable[Any]) -> Form:
+    if not fitting:
+        fields = ", ".join(sorted(map(str, names))) or "no fields"
+        raise RulerError(
+            f"'{file}' is of no known format: its lines hold {fields}. The simplest line is "
+            f"{SIMPLEST}; of any other file, say which columns to read, such as --columns "
+            "prediction=answer,index=id."
+        )
+    if fitting[0].refused is not None:
+        raise RulerError(fitting[0].refused.replace("{file}", str(file)))
+    return fitting[0]
+
+
+class _Reader:
     """Reads the records of a file that is of a form."""
 
-    def __init__(self, form: Form, file: Path, naming: Naming, keep_prompts: bool) -> None:
-        self.form, self._file, self._naming = form, file, naming
-        self._keep_prompts = keep_prompts
-        self._numbers: Counter[str] = Counter()
-        self._configs: dict[tuple[Any, ...], str] = {}
-        self._reads = [(name, read, FIELDS[name]) for name, read in form.fields.items()]
-        self._naming_fields = [name for name in _NAMING if name in form.fields]
+    def __init__(
+        self, form: Form, file: Path, naming: Naming, release: Release | None, keep_prompts: bool
+    ) -> None:
+        self.form, self.file, self.naming = form, file, naming
+        self.release, self.keep_prompts = release, keep_prompts
         self.facts = self._facts()
         self.model = form.label(self.facts)
-        self.numbered = False  # whether rows had no index and were numbered in their order
+        self.is_numbered = False  # whether rows had no index and were numbered in their order
+        self._counts: Counter[str] = Counter()  # rows by configuration
+        self._configs: dict[tuple[Any, ...], str] = {}
+        self._fields = [(name, read, FIELDS[name]) for name, read in form.fields.items()]
+        self._naming_fields = [name for name in _NAMING if name in form.fields]
+        self._batch: tuple[str, int] | None = None  # of the release's rows in `_inputs`
+        self._inputs: dict[int, str] = {}
 
-    def prediction(self, record: Any, where: str) -> Prediction:
-        """Return the answer that a record holds, read from the place `where`.
+    def read(self, record: Any, where: str) -> Prediction:
+        """Return the answer that a record holds, read from the place `where`."""
+        try:
+            prediction = self._prediction(record, where)
+        except RulerError:
+            raise
+        except (LookupError, TypeError, AttributeError, ValueError, SyntaxError) as error:
+            why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else error
+            raise RulerError(f"'{where}' has a missing or wrong field: {why}.") from error
+        if self.release is not None and prediction.prompt is not None:
+            self._check_prompt(self.release, prediction, prediction.prompt)
+        if not self.keep_prompts:
+            prediction.prompt = None
+        return prediction
 
-        Raises KeyError, TypeError or ValueError for a record with a missing or wrong field.
-        """
+    def _prediction(self, record: Any, where: str) -> Prediction:
+        """Raise KeyError, TypeError or ValueError for a record with a missing or wrong field."""
         form = self.form
         values: dict[str, Any] = {}
-        for name, read, kind in self._reads:
+        for name, read, kind in self._fields:
             value = read(record)
             if value is MISSING:
                 continue
@@ -385,17 +399,17 @@ class _RecordReader:
             values[name] = value
         if "prediction" not in values:
             raise KeyError(_last(form.paths["prediction"]))
-        text = _answer(values["prediction"], form.lists)
+        text = _answer(values["prediction"])
         if type(text) is not str:
             raise TypeError(f"the prediction is {str(text)[:40]!r}, not of type str")
-        error = values.get("error")
+        error = values.get("error") or None
         if values["prediction"] is None and form.unanswered:
             error = form.unanswered
         config = self._config(values)
         prompt = _text(values.get("prompt"))
         if prompt:
             prompt += _text(values.get("prefix")) or ""
-        columns = values.get("columns") if self._keep_prompts else None
+        columns = values.get("columns") if self.keep_prompts else None
         if isinstance(values.get("model"), str):  # a folder's name may be a part of it
             self.model = values["model"]
         finish_reason: str | None = values.get("finish_reason")
@@ -409,7 +423,7 @@ class _RecordReader:
             thinking_tokens=values.get("thinking_tokens"),
             prompt_tokens=values.get("prompt_tokens"),
             error=error,
-            outputs=read_references(values.get("outputs"), self._file.suffix == ".csv"),
+            outputs=read_references(values.get("outputs"), self.file.suffix == ".csv"),
             question=values.get("question"),
             asked=digest(prompt) if prompt else None,
             prompt=prompt or None,
@@ -418,19 +432,44 @@ class _RecordReader:
             sample=values.get("sample") or 0,
         )
 
+    def _check_prompt(self, release: Release, prediction: Prediction, prompt: str) -> None:
+        """Mark an answer whose prompt holds its row's text; RulerError for another row's prompt.
+
+        Answers to rows that are not in the release are ignored. A batch of rows is in memory at a
+        time.
+        """
+        config, index = prediction.config, prediction.index
+        if config not in release.configs:
+            return
+        batch = config, index // BATCH_ROWS
+        if self._batch != batch:
+            places = range(batch[1] * BATCH_ROWS, (batch[1] + 1) * BATCH_ROWS)
+            rows = release.some_rows(config, ["input"], places)
+            self._batch, self._inputs = batch, {row["index"]: row["input"] for row in rows}
+        text = self._inputs.get(index)
+        if text is None:
+            return
+        if text.strip() not in prompt:
+            raise RulerError(
+                f"'{prediction.where}' was asked another prompt than row {index} of '{config}' in "
+                f"'{release.source}': name the release it was made on with --dataset, or leave "
+                "--dataset out to score it by its own references."
+            )
+        prediction.asked_row = True
+
     def _index(self, values: Mapping[str, Any], config: str) -> int:
         if values.get("index") is not None:
             return row_number(values["index"])
         paths = self.form.paths.get("index")
         if paths is not None and (self.form.name != "--columns" or paths is not INDEX):
             raise RulerError(
-                f"'{self._file}' does not say which row an answer is of: it has no "
+                f"'{self.file}' does not say which row an answer is of: it has no "
                 f"'{_last(paths)}'. Add a column `index` (from 0), or name yours with --columns "
                 "index=NAME,prediction=NAME."
             )
-        self.numbered = True
-        self._numbers[config] += 1
-        return self._numbers[config] - 1
+        self.is_numbered = True
+        self._counts[config] += 1
+        return self._counts[config] - 1
 
     def _config(self, values: Mapping[str, Any]) -> str:
         """Return the configuration: what the record says, then the path, then the caller."""
@@ -440,15 +479,15 @@ class _RecordReader:
             for name, value in zip(self._naming_fields, key, strict=True):
                 if value is not None:
                     facts[name] = value
-            self._configs[key] = self._name(facts)
+            self._configs[key] = self._config_of_facts(facts)
         return self._configs[key]
 
-    def _name(self, facts: Mapping[str, Any]) -> str:
+    def _config_of_facts(self, facts: Mapping[str, Any]) -> str:
         if "config" in facts:
             return str(facts["config"])
-        if self._naming.config is None and "task" not in facts:
+        if self.naming.config is None and "task" not in facts:
             raise RulerError(
-                f"'{self._file}' does not name its configuration: add --config, such as "
+                f"'{self.file}' does not name its configuration: add --config, such as "
                 "vt_4k or niah_none_64k_pl, or call the file so, or keep it in folders LANGUAGE, "
                 "LENGTH and TASK."
             )
@@ -456,36 +495,34 @@ class _RecordReader:
         length = facts.get("length")
         if length is not None and not re.fullmatch(r"\d+[km]", str(length)):
             length = row_number(length)
-        languages = facts.get("languages")
-        return self._naming.config_name(
-            self.form.tasks.get(task, task), length, self._file, languages
-        )
+        task = self.form.tasks.get(task, task)
+        return self.naming.config_name(task, length, self.file, facts.get("languages"))
 
     def _facts(self) -> dict[str, Any]:
         """Return what the path says of the file, and another file beside it."""
-        form, names = self.form, self._naming.names
-        facts: dict[str, Any] = dict(form.of_path(self._file))
+        form, names = self.form, self.naming.names
+        facts: dict[str, Any] = dict(form.of_path(self.file))
         if "config" in facts:
             facts["config"] = names.parse(facts["config"]).name
-        elif self._naming.config is not None:
+        elif self.naming.config is not None:
             pass  # the caller's word counts
         elif config := config_at_end(names, facts.get("tail", "")):
             facts["config"] = config
         elif form.folders:
-            of_folders = zip(_NAMING[1:], path_facts(self._file.absolute(), names), strict=True)
+            of_folders = zip(_NAMING[1:], path_facts(self.file.absolute(), names), strict=True)
             facts |= {name: fact for name, fact in of_folders if fact is not None}
-        return facts | _facts_beside(form, self._file, facts.get("again", ""))
+        return facts | _facts_beside(form, self.file, facts.get("again", ""))
 
 
 def _last(paths: Any) -> str:
     return paths if isinstance(paths, str) else str(paths[-1])
 
 
-def _answer(value: Any, lists: bool) -> Any:
+def _answer(value: Any) -> Any:
     """Return the text of an answer: the first of several, or the text parts of a message."""
-    while lists and isinstance(value, list) and value and not isinstance(value[0], Mapping):
+    while isinstance(value, list) and value and not isinstance(value[0], Mapping):
         value = value[0]
-    if lists and isinstance(value, list):
+    if isinstance(value, list):
         return "".join(part["text"] for part in value if part.get("type") == "text")
     return "" if value is None else value
 
@@ -499,3 +536,79 @@ def _text(prompt: Any) -> str | None:
             return ""
         return _text(prompt.get("content", prompt.get("prompt", prompt.get("text"))))
     return "".join(_text(part) or "" for part in prompt)
+
+
+# ---- Kinds of files ----------------------------------------------------------------------------
+
+
+def _refuse_twins(file: Path, columns: Collection[str]) -> None:
+    """Refuse a table with two columns of one name, of which one would be read unseen."""
+    if twice := [name for name, times in Counter(columns).items() if times > 1]:
+        raise RulerError(f"'{file}' has several columns named '{twice[0]}': leave one of them.")
+
+
+def _parquet(file: Path, form: Form | None) -> Iterator[tuple[str, Any]]:
+    """Yield the rows, of the columns that their form has."""
+    names = leaf_columns(file)
+    _refuse_twins(file, names)
+    if form is None:
+        fitting = [known for known in forms() if known.fits_columns(names)]
+        form = _first_form(file, fitting, {name.partition(".")[0] for name in names})
+    columns: set[str] = set()
+    for path in form.paths.values():
+        columns.update(columns_below(path, names))
+    for number, row in enumerate(rows_of(file, sorted(columns)), 1):
+        yield f"{file}:{number}", row
+
+
+def _document(file: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        found = json_value(read_bytes(file))
+    except ValueError as error:
+        raise RulerError(f"'{file}' is not a JSON document: {one_line(error)}.") from error
+    for number, record in enumerate(_records_in(found), 1):
+        yield f"{file}:{number}", record
+
+
+def _records_in(document: Any) -> list[Any]:
+    """Return the records of a document: a list, the one list of objects in it, or numbered ones."""
+    if not isinstance(document, dict):
+        return document if isinstance(document, list) else [document]
+    if document and all(key.isdecimal() and isinstance(document[key], dict) for key in document):
+        return [{"index": key, **record} for key, record in document.items()]
+    lists = [value for value in document.values() if _is_list_of_objects(value)]
+    return lists[0] if len(lists) == 1 else [document]
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _csv(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
+    csv.field_size_limit(1 << 30)
+    data = read_bytes(file)
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    encoding = "utf-16" if utf_16 else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        text = data.decode(encoding, errors="replace")
+        damaged.append(f"{file} {NOT_UTF_8}")
+    header = text.partition("\n")[0]
+    separator = max(",;\t", key=header.count)  # the first, a comma, if there are none
+    # strict: after an open quotation mark the lines up to the next would be one answer
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        columns = next(reader, [])
+        _refuse_twins(file, columns)
+        for cells in filter(None, reader):
+            where, count = f"{file}:{reader.line_num}", len(columns)
+            if len(cells) < count or any(cells[count:]):  # an answer would be read in part
+                raise RulerError(
+                    f"'{where}' has {len(cells)} cells and the first line {count}: put a text "
+                    "that holds commas or lines between quotation marks."
+                )
+            yield where, dict(zip(columns, cells, strict=False))
+    except csv.Error as error:
+        where = f"{file}:{reader.line_num}"
+        raise RulerError(f"'{where}' is not written as CSV: {error}.") from error

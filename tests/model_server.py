@@ -1,12 +1,17 @@
-"""A real HTTP server on loopback that answers as a test wants it to, and keeps what it was sent.
+"""The fake model server of all tests: real HTTP on loopback, replies as a function of the request.
 
-with model_server(lambda request: Reply(503) if request.tries < 3 else answer("42")) as server:
-    …                                            # server.url, server.requests
+    with model_server(lambda request: Reply(503) if request.tries < 3 else answer("42")) as server:
+        …                                            # server.url, server.requests
+
+It is a plain threaded server and not pytest-httpserver, which cannot break off in the middle of an
+answer, write a stream piece by piece, or hold a thousand requests at a time. It imports nothing
+but the standard library, so the environment of vLLM and bench/ use it too.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,14 +23,24 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Request:
-    """A request for a completion: `row` is the number of its prompt, `tries` of its requests."""
+    """A request for a completion."""
 
     path: str
     body: dict[str, Any]
     row: int
+    """Number of its prompt, in the order in which prompts first came."""
     tries: int
+    """How often this prompt was sent so far, from 1."""
     headers: Mapping[str, str]
     at: float
+    """Seconds of time.monotonic()."""
+
+    @property
+    def prompt(self) -> str:
+        """The text of a prompt, or of all messages."""
+        if "messages" in self.body:
+            return "".join(message["content"] for message in self.body["messages"])
+        return str(self.body["prompt"])
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,14 @@ def answer(text: str = "an answer", **choice: Any) -> Reply:
     """A whole completion, of either endpoint."""
     message = {"role": "assistant", "content": text}
     choices = [{"index": 0, "finish_reason": "stop", "text": text, "message": message, **choice}]
-    return Reply(200, {"choices": choices, "usage": None})
+    return Reply(200, {"id": "x", "created": 0, "model": "m", "choices": choices, "usage": None})
+
+
+def answer_from_prompt(request: Request) -> Reply:
+    """Answer with every value and variable that a prompt of small_release.py holds."""
+    values = re.findall(r" is: ([\w-]+)\.", request.prompt)
+    values = values or re.findall(r"VAR (\w+) =", request.prompt)
+    return answer(", ".join(values) or "no idea")
 
 
 def events(*chunks: Any, last: bytes = b"data: [DONE]\n\n") -> bytes:
@@ -57,7 +79,7 @@ class ModelServer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.requests: list[Request] = []
-        self.now = self.most_at_a_time = 0
+        self.in_flight = self.max_in_flight = 0
 
     @property
     def tries(self) -> list[int]:
@@ -78,37 +100,42 @@ def model_server(
     port: int = 0,
 ) -> Iterator[ModelServer]:
     """Serve completions as `reply` says, /v1/models, and the JSON or text of further `paths`."""
-    lock, rows = Lock(), dict[str, int]()
+    lock = Lock()
+    tries_of: dict[str, int] = {}  # in the order in which prompts first came
+    row_of: dict[str, int] = {}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             if self.path == "/v1/models":
-                found = models() if callable(models) else Reply(200, {"data": list(models)})
-                return self.send(found)
-            known = self.path in (paths or {})
-            self.send(Reply(200, (paths or {})[self.path]) if known else Reply(404))
-            return None
+                self.send(models() if callable(models) else Reply(200, {"data": list(models)}))
+            elif paths and self.path in paths:
+                self.send(Reply(200, paths[self.path]))
+            else:
+                self.send(Reply(404))
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if not self.path.endswith("/completions"):
-                return self.do_GET()
+            if not self.path.endswith(("/completions", "/generate")):
+                self.do_GET()
+                return
             prompt = json.dumps(body.get("messages") or body.get("prompt"))
+            headers = {name.lower(): value for name, value in self.headers.items()}
             with lock:
-                row = rows.setdefault(prompt, len(rows))
-                tries = 1 + sum(request.row == row for request in server.requests)
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                found = Request(self.path, body, row, tries, headers, time.monotonic())
-                server.requests.append(found)
-                server.now += 1
-                server.most_at_a_time = max(server.now, server.most_at_a_time)
+                row = row_of.setdefault(prompt, len(row_of))
+                tries = tries_of[prompt] = tries_of.get(prompt, 0) + 1
+                request = Request(self.path, body, row, tries, headers, time.monotonic())
+                server.requests.append(request)
+                server.in_flight += 1
+                server.max_in_flight = max(server.in_flight, server.max_in_flight)
             try:
-                self.send(reply(found))
+                self.send(reply(request))
             finally:
                 with lock:
-                    server.now -= 1
+                    server.in_flight -= 1
+
+        do_PUT = do_POST  # NVIDIA's scripts ask vLLM's /generate so
 
         def send(self, sent: Reply) -> None:
             body = sent.body
@@ -138,7 +165,7 @@ def model_server(
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
-        request_queue_size = 128
+        request_queue_size = 2048
 
     http = Server(("127.0.0.1", port), Handler)
     server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1")

@@ -6,7 +6,8 @@ import json
 
 from ruler_common.manifest import SUITE_DIGESTS, read_manifest, suite_digest
 from ruler_common.terminal import COLUMNS, width
-from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
+from tests.eval.scoring_helpers import record, right, write_oneruler
+from tests.in_process import ruler
 
 
 def test_published_models_stand_below_ones_own_in_every_group(write_run):

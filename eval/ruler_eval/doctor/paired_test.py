@@ -1,0 +1,92 @@
+"""The tests behind a verdict: exact for pairs of answers, and valid however often one looks.
+
+    pair_p([1.0] * 12 + [-1.0], complete=True)       # before Holm's adjustment
+
+The pairs in which A's score is higher are counted, and those in which B's is; equal pairs say
+nothing. If a condition changes nothing, both are equally likely, whatever the rows are and however
+noisy the engine is: McNemar's exact test. Both directions are tested, "B is worse" with B_WORSE of
+the error and "A is worse" with A_WORSE. After every wave of rows a bet that is valid however often
+one looks (ruler_eval/gate/betting.py) may end the examination before the last row: a condition's p
+is the smaller of the bet's p / EARLY and, after the last row, the exact p / LAST. As both pairs of
+shares add up to 1, p <= x has a chance of x at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ruler_eval.gate.betting import evidence
+from ruler_eval.score.intervals import POWER
+
+ALPHA = 0.05
+"""The chance that a sound engine is called broken, over all conditions."""
+EARLY, LAST = 0.2, 0.8
+"""The shares of ALPHA that looks before the last row and the exact test after it may use up."""
+B_WORSE, A_WORSE = 0.8, 0.2
+"""The shares of ALPHA for the two directions of a condition."""
+
+
+def anytime_p(values: Sequence[float], limit: float) -> tuple[float, float]:
+    """Return p values of "the mean is `limit`", however often one looks.
+
+    The first is small if the mean is larger, the second if it is smaller.
+    """
+    if not values:
+        return 1.0, 1.0
+    smaller, larger = evidence(np.array(values, dtype=float)[:, None], limit)
+    return 1 / float(larger[-1]), 1 / float(smaller[-1])
+
+
+def exact_p(fewer: int, more: int) -> float:
+    """Return the one-sided p of McNemar's exact test that `more` is larger only by chance."""
+    from scipy.special import bdtr
+
+    return float(bdtr(fewer, fewer + more, 0.5)) if fewer + more else 1.0
+
+
+def pair_p(signs: list[float], complete: bool) -> float:
+    """Return the p of "neither side is better", in both directions and over all looks.
+
+    Args:
+        signs: 1 for a pair in which A is better, −1 for one in which B is, else 0; in their order.
+        complete: Whether these are all planned pairs, so that the exact test is due.
+    """
+    b_worse, a_worse = anytime_p(signs, 0.0)
+    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY
+    if complete:
+        only_a, only_b = signs.count(1.0), signs.count(-1.0)
+        b_worse, a_worse = exact_p(only_b, only_a), exact_p(only_a, only_b)
+        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST)
+    return min(1.0, p)
+
+
+def smallest_loss(rows: int, differing: int, tests: int) -> float:
+    """Return the loss, in points, that is seen in a share of POWER of examinations like this one.
+
+    `differing` of the rows differ by noise, half of them either way; the test is the exact one
+    after the last row that B is worse, at Holm's first step of `tests`.
+    """
+    from scipy.stats import binom
+
+    if not rows:
+        return 100.0
+    counts = np.arange(rows + 1)
+    total = counts[:, None] + counts[None, :]
+    p_values = binom.cdf(counts[None, :], np.maximum(total, 1), 0.5)
+    seen = (p_values <= ALPHA * LAST * B_WORSE / tests) & (total > 0)
+    noise = differing / 2 / rows
+    by_noise = binom.pmf(counts, rows, noise)
+
+    def power(loss: float) -> float:
+        lost = binom.pmf(counts, rows, min(1.0, noise + loss))
+        return float(lost @ seen @ by_noise)
+
+    if power(1.0) < POWER:
+        return 100.0
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return 100 * high

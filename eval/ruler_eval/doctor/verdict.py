@@ -1,0 +1,242 @@
+"""From what each condition shows to a verdict: whether it is the model or the engine.
+
+    verdict = judge(evidence, ("cache", "load", "repeat"), {"text": "not asked"}, max_loss=10)
+    verdict.outcome, verdict.exit_code                    # "sound", 0
+
+Holm's method over all tested conditions keeps the chance that a sound engine is called broken at
+ALPHA, over all conditions and both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from ruler_common.terminal import sentences, table
+from ruler_eval.doctor.answers import Evidence
+from ruler_eval.doctor.conditions import (
+    CACHE,
+    COLD,
+    CONDITIONS,
+    DEPTH,
+    REPEAT,
+    TOKENS,
+    Finding,
+    Pair,
+)
+from ruler_eval.doctor.paired_test import ALPHA, exact_p
+from ruler_eval.score.intervals import holm
+
+LIKELY = 0.2
+"""The p below which a condition that is not decided yet is waited for."""
+OUTCOMES = {"engine": "Engine.", "sound": "Sound.", "unknown": "Cannot tell."}
+STATES = {"engine": "CHANGES ANSWERS", "same": "no change", "unchecked": "not checked"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """All findings, and what follows from them."""
+
+    outcome: Literal["sound", "engine", "unknown"]
+    exit_code: int
+    headline: str
+    rows: int
+    """Rows that were asked."""
+    score: float
+    """Of the cold answers, 0 … 100."""
+    findings: tuple[Finding, ...]
+    """The cause first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as doctor.json and --json have it, and as the page shows it."""
+        conditions = [{**asdict(finding), "docs": finding.docs} for finding in self.findings]
+        for condition in conditions:
+            condition["sentence"] += condition.pop("note")
+            del condition["fault"]
+        return {
+            "outcome": self.outcome,
+            "exit_code": self.exit_code,
+            "headline": self.headline,
+            "rows": self.rows,
+            "score": self.score,
+            "conditions": conditions,
+        }
+
+
+def judge(
+    evidence: Evidence, planned: Collection[str], reasons: Mapping[str, str], max_loss: float
+) -> Verdict:
+    """Judge all answers so far.
+
+    Args:
+        evidence: The rows that were asked, and their answers.
+        planned: The conditions that are asked, tokens not among them.
+        reasons: Why other conditions are not asked, by their names.
+        max_loss: The largest loss, in points, that a sound verdict may overlook.
+    """
+    findings = [CONDITIONS[name].judge(evidence) for name in planned]
+    adjusted = holm([finding.p for finding in findings])
+    findings = [_decide(finding, p) for finding, p in zip(findings, adjusted, strict=True)]
+    findings = _blame_cache(findings, evidence)
+    findings.append(TOKENS.judge(evidence))
+    unchecked = [finding.title for finding in findings if finding.state == "unchecked"]
+    for name, reason in reasons.items():
+        findings.append(CONDITIONS[name].unchecked(reason))
+    causes = list(_causes(findings))
+    findings = [*causes, *[finding for finding in findings if finding not in causes]]
+    return _verdict(findings, bool(causes), unchecked, evidence, max_loss)
+
+
+def _decide(finding: Finding, holm_p: float) -> Finding:
+    """Return the finding with its p over all conditions, and what that means."""
+    if holm_p > ALPHA:
+        return replace(finding, holm_p=holm_p)
+    sentence = f"{finding.fault} (p = {holm_p:.2g})."
+    return replace(finding, holm_p=holm_p, state="engine", sentence=sentence, smallest_loss=None)
+
+
+def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
+    """Name the cache if identical requests get different scores only on cache hits."""
+    named = {finding.name: finding for finding in findings}
+    repeat, cache = named.get(REPEAT.name), named.get(CACHE.name)
+    if repeat is None or cache is None or repeat.state != "engine" or cache.state == "engine":
+        return findings
+    blamed = CACHE.blame(cache, repeat, evidence)
+    return [blamed if finding is cache else finding for finding in findings]
+
+
+def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield what is wrong with the engine, the most telling first."""
+    broken = {finding.name: finding for finding in findings if finding.state == "engine"}
+    for name in list(broken):
+        if CONDITIONS[name].explained_by in broken:
+            del broken[name]
+    if TOKENS.name in broken:
+        yield broken.pop(TOKENS.name)
+    pairs = [finding for name, finding in broken.items() if isinstance(CONDITIONS[name], Pair)]
+    yield from sorted(pairs, key=lambda finding: finding.holm_p)
+    for name in (DEPTH.name, REPEAT.name):
+        if name in broken:
+            yield broken[name]
+
+
+def _verdict(
+    findings: Sequence[Finding],
+    is_engine: bool,
+    unchecked: Sequence[str],
+    evidence: Evidence,
+    max_loss: float,
+) -> Verdict:
+    """Sum the findings up in one sentence and an exit code; the first one is the cause, if any.
+
+    `unchecked` are the titles of what was asked and could not be checked.
+    """
+    asked = [answer for _, answer in evidence.answered(COLD.name)]
+    failures = [answer.failure for answer in asked if answer.failure]
+    scores = [answer.score for answer in asked if answer.counts]
+    score = 100 * sum(scores) / len(scores) if scores else 0.0
+    losses = [f.smallest_loss for f in findings if f.smallest_loss is not None]
+    outcome: Literal["sound", "engine", "unknown"] = "unknown"
+    if is_engine:
+        outcome = "engine"
+        cause = findings[0]
+        headline = f"{cause.sentence} {cause.remedy}; see {cause.docs}."
+    elif not evidence.complete:
+        headline = "Stopped before the last row: give the same command to go on."
+    elif failures and not scores:
+        headline = (
+            f"Every request failed ({failures[0]}). Correct the cause, then give the same command "
+            "again."
+        )
+    elif not losses:
+        headline = "No condition could be checked."
+    elif max(losses) > max_loss and any(finding.note for finding in findings):
+        headline = (
+            "Requests failed, so that a loss could be hidden among them; the sentences below count "
+            "them. Give the same command again: it asks the failed rows again."
+        )
+    elif max(losses) > max_loss:
+        headline = (
+            f"No condition was seen to change answers, but a loss of less than {max(losses):.0f} "
+            "points would have been overlooked: ask more rows (--thorough, or --rows N)."
+        )
+    elif score < max(losses):
+        headline = (
+            f"The model answers {score:.0f} % of these rows, too few to see a loss: ask shorter "
+            "lengths or easier tasks (--lengths, --configs)."
+        )
+    else:
+        outcome = "sound"
+        headline = (
+            f"No condition changes answers by {max(losses):.0f} points or more: the losses in "
+            "your scores are the model's."
+        )
+        if unchecked:
+            headline += f" Not checked: {', '.join(unchecked)}."
+    return Verdict(
+        outcome=outcome,
+        exit_code={"sound": 0, "engine": 1, "unknown": 3}[outcome],
+        headline=headline,
+        rows=len(asked),
+        score=score,
+        findings=tuple(findings),
+    )
+
+
+def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
+    """Whether an engine's fault is named as well as it can be before the last row.
+
+    A condition that another one may explain better, and repeats, which any other one may, wait for
+    as many rows again as it took to decide on them, and longer while the other one looks likely.
+    """
+    if verdict.outcome != "engine":
+        return False
+    cause = verdict.findings[0]
+    better = CONDITIONS[cause.name].explained_by
+    if not better and cause.name not in (REPEAT.name, DEPTH.name):
+        return True
+    for finding in verdict.findings:
+        if finding.name == better and exact_p(finding.only_b, finding.only_a) < LIKELY:
+            return False
+    return verdict.rows >= 2 * rows_when_decided
+
+
+# ---- on the terminal -----------------------------------------------------------------------------
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return the verdict, a table of the conditions, and a sentence for each."""
+    parts = [sentences(f"{OUTCOMES[verdict.outcome]} {verdict.headline}"), ""]
+    header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "loss seen"]
+    parts.append(table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
+    parts += ["", *(sentences(f"{f.title}: {f.sentence}{f.note}") for f in verdict.findings)]
+    return "\n".join(parts)
+
+
+def _cells(finding: Finding) -> list[str]:
+    state = STATES[finding.state]
+    if finding.state == "unchecked" or finding.name == TOKENS.name:
+        rows = f"{finding.rows:,}" if finding.rows else ""
+        return [finding.title, state, rows, "", "", "", ""]
+    is_pair = isinstance(CONDITIONS[finding.name], Pair)
+    loss = finding.smallest_loss
+    return [
+        finding.title,
+        state,
+        f"{finding.rows:,}",
+        f"{finding.only_a:,}" if is_pair else "",
+        f"{finding.only_b:,}" if is_pair else "",
+        f"{finding.holm_p:.2g}",
+        "" if loss is None else f"{loss:.0f} points",
+    ]
+
+
+def look_line(verdict: Verdict, rows: int, planned: int) -> str:
+    """Return a line for a look between two waves."""
+    tested = [finding for finding in verdict.findings if finding.p < 1]
+    nearest = ""
+    if tested:
+        least = min(tested, key=lambda finding: finding.holm_p)
+        nearest = f"; nearest: {least.title}, p = {least.holm_p:.2g}"
+    return f"{rows} of {planned} rows, {verdict.score:.1f} % right cold{nearest}."

@@ -1,0 +1,218 @@
+"""A run of `ruler run` as scoring reads it: its run.json and its lines of predictions.
+
+    run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
+    list(own_predictions(Path("runs/qwen/vt_4k.jsonl"), damaged=[]))
+
+A run of any version counts, and one written by hand: of run.json every field may be missing, none
+may be of another type; a line needs `config`, `index` and `prediction`. The runner itself reads
+more of both.
+
+A run that ends when its scores look decided ends at a lucky or an unlucky moment, so intervals for
+the same number of rows chosen beforehand do not hold for it. What holds is what `ruler decide` or
+`ruler run --until` wrote into run.json when it stopped: `stopped_at`.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from typing_extensions import NotRequired, Required, TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.files import check_type, json_value, lines_of, parse_json, read_bytes
+from ruler_eval.prediction import FINISH_REASONS, Prediction, read_references, row_number
+
+RUN_FILE = "run.json"
+NOT_UTF_8 = "holds bytes that are not UTF-8, and they count as �: write the file in UTF-8"
+
+
+class OwnUsage(TypedDict, total=False):
+    """The tokens of a row, as the model counts them."""
+
+    prompt_tokens: int | None
+    thinking_tokens: int | None
+
+
+class OwnLine(TypedDict, total=False):
+    """What scoring reads of a line of predictions."""
+
+    config: Required[str]
+    index: Required[Any]  # checked by `row_number`
+    prediction: Required[str | None]
+    sample: int | None
+    finish_reason: str | None
+    thinking: str | None
+    thinking_ended: bool | None
+    usage: OwnUsage | None
+    error: str | None
+    outputs: Any  # checked by `read_references`
+
+
+class SessionFacts(TypedDict):
+    """One start of the program: the release it read, the configurations asked for, its times."""
+
+    source: NotRequired[str]
+    configs: NotRequired[list[str]]
+    limit: NotRequired[int | None]  # rows of each configuration; None for all of them
+    started: NotRequired[str | None]
+    ended: NotRequired[str | None]
+
+
+class Thinking(TypedDict):
+    """Whether the model was asked to reason, and its room for that in tokens."""
+
+    on: bool
+    budget: int
+
+
+class Limit(TypedDict):
+    """What `ruler decide` fixed before the first row."""
+
+    max_drop: float
+
+
+class StoppedAt(TypedDict):
+    """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each.
+
+    `score` (0 … 100) is what --until estimated, `interval` that of the score or the drop.
+    """
+
+    rows: int
+    of: int
+    interval: list[float]
+    score: NotRequired[float]
+
+
+class TemplateFacts(TypedDict):
+    """A chat template that was given: its file's name and the sha256 of its text."""
+
+    name: str
+    sha256: str
+
+
+class RunFacts(TypedDict, total=False):
+    """The settings of a run; a run.json has more of them, which are kept as they are."""
+
+    model: str | None
+    mode: str | None
+    backend: str | None
+    revision: str | None
+    direct: bool
+    chat_template: TemplateFacts | None  # of a file used instead of the tokenizer's own
+    thinking: Thinking | None
+    repeats: int  # samples a row; absent: one
+    dataset: str
+    data_version: str | None
+    data_revision: str | None
+    rows: dict[str, str]  # rows_sha256 by configuration
+    sessions: list[SessionFacts]
+    decide: Limit
+    decision: StoppedAt
+    estimate: StoppedAt
+
+
+def run_facts(folder: Path) -> RunFacts | None:
+    """Return what a folder's run.json says; None without one. Raises RulerError if damaged."""
+    file = folder / RUN_FILE
+    if not file.is_file():
+        return None
+    found = cast(RunFacts, parse_json(read_bytes(file), RunFacts, file, "Score another folder."))
+    check_times(found, file)
+    return found
+
+
+def is_own_file(file: Path) -> bool:
+    """Return whether the first line of a file is one that `own_predictions` reads."""
+    if file.suffix in (".csv", ".json", ".parquet"):
+        return False
+    for _, line in json_lines(file, []):
+        return isinstance(line, dict) and {"config", "index", "prediction"} <= line.keys()
+    return False
+
+
+def own_predictions(file: Path, damaged: list[str]) -> Iterator[Prediction]:
+    """Yield the predictions of a file in its order; note lines that are not JSON in `damaged`.
+
+    Raises RulerError for a line with a missing or wrong field.
+    """
+    for where, value in json_lines(file, damaged):
+        check_type(value, OwnLine, where, "Correct the line, or remove it.")
+        line: OwnLine = value
+        finish_reason, usage = line.get("finish_reason"), line.get("usage") or {}
+        try:
+            index, outputs = row_number(line["index"]), read_references(line.get("outputs"))
+        except (ValueError, TypeError) as error:
+            raise RulerError(f"'{where}' has a wrong field: {error}.") from error
+        yield Prediction(
+            line["config"],
+            index,
+            line["prediction"] or "",
+            finish_reason=FINISH_REASONS.get(finish_reason or "", finish_reason),
+            thinking=line.get("thinking"),
+            thinking_ended=line.get("thinking_ended"),
+            thinking_tokens=usage.get("thinking_tokens"),
+            prompt_tokens=usage.get("prompt_tokens"),
+            error=line.get("error"),
+            outputs=outputs,
+            where=where,
+            sample=line.get("sample") or 0,
+        )
+
+
+def json_lines(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each line of JSON; note other lines in `damaged`."""
+    has_noted_bytes = False
+    for number, data in lines_of(file):
+        where, encoding = f"{file}:{number}", "utf-8"
+        if number == 1:
+            encoding = "utf-8-sig"
+            if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise RulerError(f"'{file}' is UTF-16: save it as UTF-8.")
+        is_text = True
+        try:
+            line = data.decode(encoding)
+        except UnicodeDecodeError:
+            line, is_text = data.decode(encoding, errors="replace"), False
+        if not line or line.isspace():
+            continue
+        try:
+            value = json_value(line)
+        except ValueError:
+            damaged.append(f"{where} is not JSON")
+            continue
+        if not is_text and not has_noted_bytes:
+            damaged.append(f"{where} {NOT_UTF_8}")
+            has_noted_bytes = True
+        yield where, value
+
+
+def check_times(run: RunFacts, where: Path) -> None:
+    """Raise RulerError for a time that is not valid."""
+    for session in run.get("sessions", []):
+        for time in (session.get("started"), session.get("ended")):
+            try:
+                datetime.fromisoformat(time) if time else None
+            except ValueError:
+                raise RulerError(f"'{where}' is damaged: {time!r} is not a time.") from None
+
+
+def stopped_at(run: RunFacts) -> StoppedAt | None:
+    """Return where a run was stopped by its own scores; None if it ran to its last row."""
+    found = run.get("decision") or run.get("estimate")
+    return found if found and found["rows"] < found["of"] else None
+
+
+def note_of_stopped(found: StoppedAt) -> str:
+    """Say what holds for a stopped run: a note of its results."""
+    low, high = found["interval"]
+    by, holds = "ruler decide", "the verdict in run.json"
+    if (score := found.get("score")) is not None:
+        by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
+    return (
+        f"`{by}` stopped this run after {found['rows']} of {found['of']} rows of each task, when "
+        f"its scores said so. What holds is {holds}; no other interval is given."
+    )
