@@ -92,7 +92,9 @@ class DecideOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if abs(self.max_drop) >= 100:
-            raise RulerError(f"--max-drop {self.max_drop:g} is not a number of points, such as 1.5.")
+            raise RulerError(
+                f"--max-drop {self.max_drop:g} is not a number of points, such as 1.5."
+            )
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
