@@ -199,6 +199,8 @@ def _is_suite(manifest: Manifest, name: str) -> bool:
 def read_manifest(root: Path) -> Manifest:
     """Return the manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
+    if Path(root).is_file():
+        raise RulerError(f"'{root}' is a file: name the folder of a release.")
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
     return parse_manifest(read_bytes(path), path)
@@ -263,11 +265,11 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
         "sources": (manifest["sources"], _SOURCE_NAME),
     }
-    for part, (given, allowed) in names.items():
-        for name in given:
+    for part, (listed, allowed) in names.items():
+        for name in listed:
             if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
                 yield part, f"has '{name}', which cannot be a name: use letters and digits"
-        yield from ((part, what) for what in _alike(given))
+        yield from ((part, what) for what in _alike(listed))
     yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
     if both := manifest["tasks"].keys() & manifest["groups"].keys():
         yield "groups", f"has '{min(both)}', which is a task too"
