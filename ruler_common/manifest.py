@@ -199,6 +199,8 @@ def _is_suite(manifest: Manifest, name: str) -> bool:
 def read_manifest(root: Path) -> Manifest:
     """Return the manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
+    if Path(root).is_file():
+        raise RulerError(f"'{root}' is a file: name the folder of a release.")
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
     return parse_manifest(read_bytes(path), path)
