@@ -16,6 +16,7 @@ import click
 
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
+from ruler_eval.publish import ResultsOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_release.command_line import PanelGroup, command, install_completion
 from ruler_release.commands import (
@@ -126,7 +127,7 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Publish": (
         command("push", hub.PushCommand, hub.push),
-        command("results", hub.ResultsCommand, hub.results),
+        command("results", ResultsOptions, hub.results),
         command("export", export.ExportCommand, export.export),
     ),
     "Maintain": (

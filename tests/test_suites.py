@@ -21,7 +21,6 @@ from ruler_common.manifest import (
     read_manifest,
     suite_digest,
 )
-from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page.build import page_data
 from ruler_eval.report.page.figures import figures as figures_of_page
@@ -125,22 +124,6 @@ def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(
     assert "\n\n\n\nMemorize and track" in heads[0]
 
 
-def test_cwe_of_2024_has_no_space_before_the_examples_answer(
-    suite_release: Callable[[str], Path],
-) -> None:
-    for row in Release.open(str(suite_release("ruler_2024"))).rows("cwe_4k", ("input",)):
-        assert "that appear most often in the list are:1. " in row["input"]
-
-
-def test_decimal_lengths_are_named_by_their_tokens(suite_release: Callable[[str], Path]) -> None:
-    manifest = read_manifest(suite_release("ruler_decimal"))
-    assert {entry["max_length"] for entry in manifest["files"].values()} == {4000}
-    assert "vt_4000" in {entry["config"] for entry in manifest["files"].values()}
-    assert read_suite("ruler_decimal").lengths[-1] == "128000"
-    assert [length_name(tokens) for tokens in (128_000, 131_072, 0)] == ["128000", "128k", "0k"]
-    assert parse_length("128000") != parse_length("128k")
-
-
 def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path: Path) -> None:
     order = BuildOptions(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
     with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
@@ -214,20 +197,3 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     (alone,) = [d for d in charts["complexity-1"].chart.data.values if d["alone"]]
     assert (alone["task"], alone["length"]) == ("qa_1_no_documents", "0K")  # the dashed line
     assert charts["average"].title == "Score at 4K by category"  # 0k is not a window
-
-
-def test_the_cards_say_what_is_other_than_in_ruler(
-    suite_release: Callable[[str], Path], release: Path
-) -> None:
-    cards = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
-    text = {name: (root / "README.md").read_text(encoding="utf-8") for name, root in cards.items()}
-    assert [name for name in text if "`0k` is the control" in text[name]] == [
-        "ruler_2024",
-        "ruler_complexity",
-    ]
-    assert [name for name in text if "`4000` is 4,000" in text[name]] == ["ruler_decimal"]
-    assert [name for name in text if "- `layout`: `2025`" in text[name]] == ["ruler_2024"]
-    assert [name for name in text if "- `no_documents`:" in text[name]] == ["ruler_complexity"]
-    names = (cards["ruler_2024"] / "eval.yaml").read_text(encoding="utf-8")
-    assert "all_4k" in names
-    assert "0k\n" not in names

@@ -93,8 +93,3 @@ def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -
     with pytest.raises(RulerError) as error:
         Names.standard("ruler").parse(name)
     assert said in str(error.value)
-
-
-def test_an_unknown_language_is_refused() -> None:
-    with pytest.raises(RulerError, match="Unknown language 'xx'"):
-        Names.standard("oneruler").parse("niah_none_8k_xx")

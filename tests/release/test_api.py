@@ -14,10 +14,8 @@ import pytest
 
 import ruler_release as ruler
 from ruler_builder.release.build import Built
-from ruler_builder.verify.verify import VerifyReport
 from ruler_eval.run.progress import RunSummary
 from tests.conftest import Once
-from tests.in_process import ruler as command
 from tests.project import PACKAGES
 
 HEAVY = {"numpy", "pyarrow", "datasets", "click", "rich", "inspect_ai", "transformers", "pydantic"}
@@ -72,23 +70,6 @@ def test_build_returns_what_is_new_and_says_nothing(
     ruler.run(tmp_path / "out", configs="vt_4k", backend="oracle", out=tmp_path / "run")
     ruler.score(tmp_path / "run")
     assert capfd.readouterr() == ("", "")
-
-
-def test_the_bytes_are_those_of_the_command(out: Path, tmp_path: Path) -> None:
-    flags = ["--lengths", "4k", "--tasks", "niah_single_1,vt", "--sources", "embedded"]
-    assert command("build", tmp_path / "out", *flags, "--samples", 5).code == 0
-    for path in sorted(path for path in out.rglob("*") if path.is_file()):
-        assert (tmp_path / "out" / path.relative_to(out)).read_bytes() == path.read_bytes()
-
-
-def test_verify_returns_the_problems_of_each_file(out: Path) -> None:
-    report = ruler.verify(out, workers=1)
-    assert isinstance(report, VerifyReport)
-    assert report.ok
-    assert [(file.config, file.rows, file.count) for file in report.files.values()] == [
-        ("niah_single_1_4k", 5, 0),
-        ("vt_4k", 5, 0),
-    ]
 
 
 def test_load_takes_its_arguments_as_load_dataset_does(out: Path) -> None:

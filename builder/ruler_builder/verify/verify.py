@@ -296,8 +296,8 @@ def _tokenizer_entries(
             continue
         recorded: Mapping[str, Any] = loaded or manifest["tokenizers"][name]
         entry = {key: recorded[key] for key in TokenizerEntry.__annotations__ if key in recorded}
-        if known := named().get(name):
-            entry |= {"spec": name, "title": known["title"], "library": known["library"]}
+        if described := named().get(name):
+            entry |= {"spec": name, "title": described["title"], "library": described["library"]}
             entry["sha256"] = known_digests(name)
         entries[name] = cast(TokenizerEntry, entry)
     return entries
@@ -374,9 +374,9 @@ def other_files(root: Path) -> str:
     names.sort()
     if not names:
         return ""
-    shown = ", ".join(printable(name) for name in names[:_MAX_LISTED])
+    listed = ", ".join(printable(name) for name in names[:_MAX_LISTED])
     more = ", …" if len(names) > _MAX_LISTED else ""
-    return f"Not part of the release, and not checked: {shown}{more}."
+    return f"Not part of the release, and not checked: {listed}{more}."
 
 
 def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -70,17 +70,11 @@ def test_a_release_that_cannot_be_made_anew_here_is_refused(
     assert hub.sent_since(mark) == []
 
 
-def test_a_folder_that_is_no_release_is_refused(client: Client, tmp_path: Path) -> None:
-    said = client.ruler("push", tmp_path, "--repo", "org/none", code=2)
-    assert "No release in" in said
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--repo", "ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
         (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
-        (["--repo", "org/x", "--create-pr", "--revision", "v1.0.0"], "--create-pr makes no tag"),
         (["--repo", "org/x", "--metric"], "Give a release or the metric"),
     ],
 )
@@ -179,13 +173,10 @@ def test_a_damaged_manifest_on_the_hub_is_one_sentence(
     assert not (tmp_path / "to").exists()
 
 
-@pytest.mark.parametrize(
-    "path", ["../x.parquet", "data/../../x.parquet", "data/x.py", "/x.parquet"]
-)
 def test_a_strangers_manifest_cannot_write_outside_its_folder(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path, path: str
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
 ) -> None:
-    hub.repos.pop("datasets/org/outside", None)
+    path = "data/../../x.parquet"
     client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
     repo = hub.dataset("org/outside")
     manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))

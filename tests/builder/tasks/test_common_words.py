@@ -45,13 +45,3 @@ def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
     assert len(found & known) > 8000
     assert found - known
     assert found - known <= set(word_lists.extension()[: 2**18 // 3])
-
-
-def test_common_words_are_shuffled_anew_for_each_row(embedded: CountedSources) -> None:
-    task = task_of(embedded, "cwe", "4k")
-    places = []
-    for index in range(3):
-        row = task.row(index).columns
-        common = set(row["outputs"])
-        places.append([i for i, word in enumerate(numbered(parts(row)[1])) if word in common])
-    assert places[0] != places[1] != places[2] != places[0]

@@ -39,23 +39,6 @@ def test_no_document_left_out_fits_where_counts_do_not_add_up(
         assert row["length"] <= 2048 - RESERVE < tokens
 
 
-@pytest.mark.parametrize("name", ["qa_1", "qa_2"])
-def test_other_documents_are_drawn_anew_for_each_row(embedded: CountedSources, name: str) -> None:
-    task = task_of(embedded, name, "8k")
-    corpus = task.counted_sources.corpus(task.params.dataset)
-    others = []
-    for index in range(3):
-        question = corpus.questions[index]
-        own = {corpus.documents.texts[i] for i in (*question.gold, *question.own)}
-        others.append(
-            [text for text in documents(parts(task.row(index).columns)[1]) if text not in own]
-        )
-    assert all(len(texts) > 5 for texts in others)
-    sets = [set(texts) for texts in others]
-    assert sets[0] != sets[1] != sets[2] != sets[0]
-    assert [t for t in others[0] if t in sets[1]] != [t for t in others[1] if t in sets[0]]
-
-
 def test_questions_keep_the_order_of_their_file(embedded: CountedSources) -> None:
     for name, corpus in (("qa_1", "squad"), ("qa_2", "hotpotqa")):
         task = task_of(embedded, name, "4k")

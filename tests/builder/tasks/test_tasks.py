@@ -220,12 +220,6 @@ def test_a_row_is_the_same_alone_and_in_any_order(
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_different_indices_ask_different_things(embedded: CountedSources, name: str) -> None:
-    task = task_of(embedded, name, "2k")
-    assert len({str(asked(task.row(index).columns)) for index in range(12)}) == 12
-
-
-@pytest.mark.parametrize("name", RULER)
 def test_the_reserve_changes_the_filling_and_not_what_is_asked(
     embedded: CountedSources, name: str
 ) -> None:

@@ -82,10 +82,6 @@ def test_a_text_longer_than_the_window_splits_as_short_texts_do() -> None:
     )
 
 
-def test_a_text_without_an_end_is_one_sentence() -> None:
-    assert sentence_starts("word " * 1000, "en") == [0]
-
-
 # ---- Sentences of languages ----------------------------------------------------------------------
 
 

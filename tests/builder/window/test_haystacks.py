@@ -127,11 +127,6 @@ def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(
     assert context(prompt) == "First. The garden lay behind the Last."
 
 
-def test_white_space_is_folded_to_single_spaces(prose: EssayHaystack, tekken: TokenCounter) -> None:
-    prompt = prose.lay(PromptBuilder(tekken), len(WORDS), [], TAIL)
-    assert context(prompt) == " ".join(WORDS)
-
-
 def test_prose_begins_again_where_it_runs_out(prose: EssayHaystack, tekken: TokenCounter) -> None:
     prompt = prose.lay(PromptBuilder(tekken), len(WORDS) + 2, [], TAIL)
     assert context(prompt) == " ".join(WORDS) + " The garden"

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
-from huggingface_hub.errors import HTTPError
 
 from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import eval_yaml
-from ruler_common.errors import RulerError
-from ruler_common.hub import hub_errors
 from tests.hub import stand_in
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo
@@ -179,29 +176,6 @@ def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
 def test_without_a_token_that_counts_it_says_so(propose, env, said, built):
     propose()  # the benchmark's manifest is in the cache
     assert said in propose(code=2, **env)
-
-
-def test_an_unknown_model_is_named(propose):
-    assert "The Hub has no 'org/nothing'" in propose(code=2, model="org/nothing")
-
-
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [(403, "has no rights"), (429, "go on in 0 seconds"), (400, "refused")],
-)
-def test_a_refusal_of_the_hub_is_one_sentence(hub, propose, status, said):
-    hub.fail("POST", "/api/models/.*/commit/", status, times=10, headers={"Retry-After": "0"})
-    try:
-        assert said in propose(code=2)
-    finally:
-        hub.failures.clear()
-
-
-def test_without_a_network_it_says_where_it_tried():
-    """Raised here by hand: the client tries for 24 seconds before it raises this itself."""
-    said = r"Cannot reach the Hub at http.* \(HTTPError\)"
-    with pytest.raises(RulerError, match=said), hub_errors(MODEL):
-        raise HTTPError("Connection refused")
 
 
 def test_offline_it_says_what_to_unset(run, built, tmp_path, monkeypatch):

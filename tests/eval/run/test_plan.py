@@ -71,12 +71,6 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path:
     assert not (tmp_path / "RUN").exists()
 
 
-def test_the_estimate_stands_before_the_first_row(small: Path, tmp_path: Path) -> None:
-    flags = ["--dataset", str(small), "--configs", "vt_4k", "--out", str(tmp_path / "RUN")]
-    result = ruler("run", *flags, "--backend", "oracle")
-    assert result.stderr.startswith("To do: 5 rows of 1 configuration, ")
-
-
 def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     record: Record = {
         "config": "vt_4k",

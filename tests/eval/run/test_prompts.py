@@ -48,9 +48,8 @@ TAIL = {  # the last tokens of vt's prefix: nothing but its own space after the 
 }
 families = pytest.mark.parametrize(
     "family",
-    [pytest.param(name, marks=[pytest.mark.nightly] * (name == "gemma3")) for name in HEADS],
+    mostly_nightly(2, ["qwen2_5", "mistral_nemo", "llama3_instruct", "gemma3"]),
 )
-"""Gemma's tokenizer takes seconds to read."""
 pytestmark = pytest.mark.filterwarnings("ignore")
 Load = Callable[[str], Any]
 

@@ -127,7 +127,9 @@ class Transformers(Backend):
             mask.append([0] * (longest - len(own)) + [1] * len(own))
         device = self.model.device
         greedy = self.sampling.is_greedy
-        sampling = {name: value for name, value in self.sampling.values.items() if name != "seed"}
+        sampling = dict(self.sampling.values)
+        for name in ("seed", "presence_penalty"):  # no options of generate()
+            sampling.pop(name, None)
         torch.manual_seed(self._seed(batch[0]))
         # a new configuration: a model's own may hold penalties and samplers of its maker
         make: Any = GenerationConfig
