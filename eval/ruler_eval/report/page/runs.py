@@ -19,9 +19,8 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import answers_from_memory
-from ruler_eval.frozen_release import Release
+from ruler_eval.frozen_release import Release, ReleaseLanguages
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.join import join_predictions
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import Predictions, open_predictions
