@@ -126,8 +126,8 @@ def publish(options: ResultsOptions) -> Published:
         if options.create_pr:
             raise
         unchecked = f"not checked against {benchmark.repo}. {error}"
-    found = _entries(results, benchmark, _date_of(results, options.path), options.source)
-    kept = [entry for entry in found if listed is None or entry.task_id in listed]
+    scored = _entries(results, benchmark, _date_of(results, options.path), options.source)
+    kept = [entry for entry in scored if listed is None or entry.task_id in listed]
     if not kept:
         raise RulerError(
             f"None of these scores is of a task that {benchmark.repo} lists in its {EVAL_YAML} "
@@ -156,7 +156,7 @@ def publish(options: ResultsOptions) -> Published:
         path=file,
         entries=len(new),
         kept=len(_merged(before, new)) - len(new),
-        unlisted=len(found) - len(kept),
+        unlisted=len(scored) - len(kept),
         unchecked=unchecked,
         pull_request=url,
         refused=refused,
@@ -288,7 +288,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
     """Return how the score was made, in one line; what is not known is left out."""
     run, rules, whose = results["run"], results["rules"], rows_of(results)
     unproved = sum(cell["proof"] in UNPROVED for cell in cells)
-    known: list[tuple[str, object]] = [
+    facts: list[tuple[str, object]] = [
         ("mode", _mode(results)),
         ("thinking", _thinking(run)),
         ("tokenizer", cells[0]["tokenizer"]),
@@ -303,7 +303,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
         ("compat", rules["compat"]),
         ("only", limit_of(results)),
     ]
-    notes = [f"{name} {value}" for name, value in known if value is not None]
+    notes = [f"{name} {value}" for name, value in facts if value is not None]
     if unproved:
         notes.append(
             f"answers not proved to be of these rows in {unproved} of {len(cells)} configurations"
@@ -363,11 +363,11 @@ def _entries_in(text: str, where: str, model: str) -> list[Entry]:
     if written and written[1] != model:
         raise RulerError(f"'{where}' is of {written[1]}: give a folder for each model with --out.")
     try:
-        found: list[Entry] = parse_yaml(text) or []
-        _merged(found, [])
+        entries: list[Entry] = parse_yaml(text) or []
+        _merged(entries, [])
     except (ValueError, TypeError, KeyError) as error:
         raise RulerError(f"'{where}' is not a file of results: move it away.") from error
-    return found
+    return entries
 
 
 def _merged(before: list[Entry], new: list[Entry]) -> list[Entry]:

@@ -11,7 +11,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import json_value, lines_of
 from ruler_common.options import Option, check_options, names_in
 from ruler_common.terminal import announce
-from ruler_common.text import plain
+from ruler_common.text import number_of, plain
 from ruler_release import api
 from ruler_release.commands.common import check_file, write_json
 
@@ -254,7 +254,8 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
 
     if names and len(names) != len(paths):
         raise RulerError(
-            f"There are {len(names)} --name for {len(paths)} results: give one for each, in order."
+            f"There are {number_of(len(paths), 'result')}, but {len(names)} --name: give one for "
+            "each, in order."
         )
     opened = [open_results(path) for path in paths]
     models = [str(results["model"] or "") for results in opened]

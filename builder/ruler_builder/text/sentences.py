@@ -53,8 +53,8 @@ def iter_starts(text: str, language: str) -> Iterator[int]:
 def _inner_starts(window: str, language: str) -> list[int]:
     from sentencex import get_sentence_boundaries
 
-    found = get_sentence_boundaries(language, window)
-    return [bound["start_index"] for bound in found if bound["start_index"] > 0]
+    sentences = get_sentence_boundaries(language, window)
+    return [bound["start_index"] for bound in sentences if bound["start_index"] > 0]
 
 
 def split(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[str]:
