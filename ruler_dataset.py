@@ -119,7 +119,7 @@ def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manife
 def _open(root_or_repo: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str], Path]]:
     """Return a release's manifest, and a function that returns the local path of a file of it."""
     root, repo = Path(root_or_repo), str(root_or_repo)
-    if root.is_dir():
+    if root.exists():
         return read_manifest(root), root.joinpath
     if not is_repository(repo):
         raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")

@@ -31,7 +31,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow.parquet as pq
 
-from ruler_builder.release.parquet import parquet_file, rows_in_group, rows_of
+from ruler_builder.release.parquet import rows_in_group, rows_of, write_rows
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
@@ -67,9 +67,7 @@ def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
         group = rows_in_group(entry["max_length"])
         rows = list(rows_of(pq.ParquetFile(root / path)))
         start = time.process_time()
-        with parquet_file(folder / path, group, level.get(entry["task"], 9)) as file:
-            for row in rows:
-                file.add(row)
+        write_rows(folder / path, rows, group, level.get(entry["task"], 9))
         seconds += time.process_time() - start
     return seconds
 

@@ -126,7 +126,7 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
     status: int = response.status_code
     why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
     wait = response.headers.get("Retry-After")
-    known = {
+    sentences = {
         401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
         f"HF_TOKEN; tokens are made at {hub_address()}/settings/tokens.",
         403: f"Your token has no rights for this in '{repo}' (403: {why}): {write_token()}",
@@ -140,7 +140,7 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
     }
     if status >= 500:
         return f"The Hub itself fails ({status}): go on later. {_AGAIN}"
-    return known.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
+    return sentences.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
 
 
 def hub_address() -> str:

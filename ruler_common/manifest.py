@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -199,6 +199,8 @@ def _is_suite(manifest: Manifest, name: str) -> bool:
 def read_manifest(root: Path) -> Manifest:
     """Return the manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
+    if Path(root).is_file():
+        raise RulerError(f"'{root}' is a file: name the folder of a release.")
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
     return parse_manifest(read_bytes(path), path)
@@ -229,8 +231,10 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
         except UnicodeEncodeError as error:
             why = "it holds half a character"
             raise RulerError(f"'{where}' is damaged: {why}. {remedy}") from error
-    if wrong := next(_wrong_names(manifest), None):
-        raise RulerError(f"'{where}' is damaged: {' '.join(map(printable, wrong))}. {remedy}")
+    try:
+        _check_names(manifest)
+    except _WrongField as error:
+        raise RulerError(f"'{where}' is damaged: {error}. {remedy}") from error
     return manifest
 
 
@@ -239,103 +243,123 @@ def manifest_text(manifest: Manifest) -> str:
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
 
 
-def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the fields whose names or numbers are wrong, and what is wrong with each."""
+class _WrongField(Exception):
+    """A field of a manifest that cannot be, and what is wrong with it."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{printable(name)} {printable(what)}")
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Raise _WrongField for the first name or number that is wrong."""
     dataset = manifest["dataset"]
     if dataset not in TASKS:
-        yield "dataset", f"is '{dataset}', not one of {', '.join(TASKS)}"
-        return
+        raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
-        yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
+        raise _WrongField("data_version", f"is '{manifest['data_version']}', not written 1.0.0")
     if not re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", manifest["canary"]):
-        yield "canary", "is not a GUID in lower case"
-    elif manifest["canary"] != CANARIES.get(manifest["data_version"], {}).get(
+        raise _WrongField("canary", "is not a GUID in lower case")
+    if manifest["canary"] != CANARIES.get(manifest["data_version"], {}).get(
         dataset, manifest["canary"]
     ):
-        yield "canary", f"is not that of {dataset} {manifest['data_version']}"
+        raise _WrongField("canary", f"is not that of {dataset} {manifest['data_version']}")
     if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
-        yield "builder_version", "is not a version"
+        raise _WrongField("builder_version", "is not a version")
     if manifest["reserve"] < 0:
-        yield "reserve", "is less than 0"
+        raise _WrongField("reserve", "is less than 0")
     names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
         "tasks": (manifest["tasks"], _TASK_NAME),
         "groups": (manifest["groups"], _TASK_NAME),
         "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
         "sources": (manifest["sources"], _SOURCE_NAME),
     }
-    for part, (given, allowed) in names.items():
-        for name in given:
+    for part, (listed, allowed) in names.items():
+        for name in listed:
             if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
-                yield part, f"has '{name}', which cannot be a name: use letters and digits"
-        yield from ((part, what) for what in _alike(given))
-    yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
+                raise _WrongField(
+                    part, f"has '{name}', which cannot be a name: use letters and digits"
+                )
+        _refuse_alike(part, listed)
+    _refuse_alike("tasks", [*manifest["tasks"], *manifest["groups"]])
     if both := manifest["tasks"].keys() & manifest["groups"].keys():
-        yield "groups", f"has '{min(both)}', which is a task too"
-    yield from _wrong_languages(manifest)
+        raise _WrongField("groups", f"has '{min(both)}', which is a task too")
+    _check_languages(manifest)
     for group, tasks in manifest["groups"].items():
         if unknown := set(tasks) - set(manifest["tasks"]):
-            yield f"groups.{group}", f"has '{min(unknown)}', which is not a task of the release"
+            raise _WrongField(
+                f"groups.{group}", f"has '{min(unknown)}', which is not a task of the release"
+            )
     for task, described in manifest["tasks"].items():
         for name, value in described.items():
             if not isinstance(value, str | int | float):
-                yield f"tasks.{task}.{name}", "must be a text, a number, true or false"
-                return
+                raise _WrongField(f"tasks.{task}.{name}", "must be a text, a number, true or false")
         if described.get("family") not in manifest["families"]:
-            yield f"tasks.{task}", "names no family of the release"
-    yield from (("files", what) for what in _alike(manifest["files"]))
+            raise _WrongField(f"tasks.{task}", "names no family of the release")
+    _refuse_alike("files", manifest["files"])
     for path, entry in manifest["files"].items():
-        yield from ((f"files.{path}", what) for what in _wrong_entry(manifest, path, entry))
+        _check_entry(manifest, path, entry)
 
 
-def _wrong_languages(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the languages: a custom one, and no other, must have its facts."""
+def _check_languages(manifest: Manifest) -> None:
+    """Raise _WrongField for a language: a custom one, and no other, must have its facts."""
     dataset = manifest["dataset"]
     for code, entry in manifest["languages"].items():
         facts = entry.get("facts")
         if code in LANGUAGES:
             if facts is not None:
-                yield f"languages.{code}", "has facts, though it is one of the 26"
+                raise _WrongField(f"languages.{code}", "has facts, though it is one of the 26")
         elif facts is None or dataset != "oneruler" or not re.fullmatch(CODE, code):
-            yield "languages", f"has '{code}', which is not a language of {dataset}"
+            raise _WrongField("languages", f"has '{code}', which is not a language of {dataset}")
         else:
             try:
                 custom_facts(facts, f"the release's language {code}")
             except RulerError as error:
-                yield f"languages.{code}", f"cannot be read: {error}"
+                raise _WrongField(f"languages.{code}", f"cannot be read: {error}") from error
 
 
-def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[str]:
-    """Yield what is wrong with the names and numbers of a file's entry."""
+def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
+    """Raise _WrongField for the names and numbers of a file's entry."""
+    field = f"files.{path}"
     for code in (entry["language"], entry["instruction_language"]):
         many = manifest["dataset"] == "oneruler"
         if code not in ((*LANGUAGES, *manifest["languages"]) if many else ("en",)):
-            yield f"has '{code}', which is not a language of {manifest['dataset']}"
+            raise _WrongField(
+                field, f"has '{code}', which is not a language of {manifest['dataset']}"
+            )
     if entry["task"] not in manifest["tasks"]:
-        yield f"has '{entry['task']}', which is not a task of the release"
+        raise _WrongField(field, f"has '{entry['task']}', which is not a task of the release")
     if entry["tokenizer"] not in manifest["tokenizers"]:
-        yield f"has '{entry['tokenizer']}', which is not a tokenizer of the release"
+        raise _WrongField(
+            field, f"has '{entry['tokenizer']}', which is not a tokenizer of the release"
+        )
     for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
         if entry[name] < 0:
-            yield f"has a {name} below 0"
+            raise _WrongField(field, f"has a {name} below 0")
     try:
         tokens = parse_length(entry["length"], manifest["dataset"])
         length = length_name(tokens, manifest["dataset"])
     except RulerError:
         tokens, length = 0, ""
     if (length, tokens) != (entry["length"], entry["max_length"]):
-        yield f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
+        raise _WrongField(
+            field, f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
+        )
     if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
-        yield f"has the length '{entry['length']}' and not the evidence_alone that belongs to it"
+        raise _WrongField(
+            field,
+            f"has the length '{entry['length']}' and not the evidence_alone that belongs to it",
+        )
     config = Config.from_entry(manifest["dataset"], entry)
     if entry["config"] != config.name:
-        yield f"has the config '{entry['config']}', not '{config.name}'"
+        raise _WrongField(field, f"has the config '{entry['config']}', not '{config.name}'")
     if path != config.path:
-        yield f"should be '{config.path}', by its configuration"
+        raise _WrongField(field, f"should be '{config.path}', by its configuration")
 
 
-def _alike(names: Collection[str]) -> Iterator[str]:
-    """Yield names that differ only in case, which some systems take for one."""
-    known: dict[str, str] = {}
+def _refuse_alike(field: str, names: Collection[str]) -> None:
+    """Raise _WrongField for names that differ only in case, which some systems take for one."""
+    by_folded: dict[str, str] = {}
     for name in names:
-        if (other := known.setdefault(name.casefold(), name)) != name:
-            yield f"has both '{other}' and '{name}', which differ only in case"
+        first = by_folded.setdefault(name.casefold(), name)
+        if first != name:
+            raise _WrongField(field, f"has both '{first}' and '{name}', which differ only in case")

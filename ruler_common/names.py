@@ -62,15 +62,15 @@ Its `max_length` is 0: there is no window to fill."""
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 
 
-_MOST_LISTED = 40  # names that an error lists: all languages, not all sources
+_MAX_LISTED = 40  # names that an error lists: all languages, not all sources
 
 
-def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
-    """Return `name` if it is one of `known`, else raise a RulerError that suggests a near one."""
-    if name in known:
+def check_name(kind: str, name: str, names: Collection[str], see: str = "ruler --help") -> str:
+    """Return `name` if it is one of `names`, else raise a RulerError that suggests a near one."""
+    if name in names:
         return name
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f" Known: {', '.join(known)}." if len(known) <= _MOST_LISTED else ""
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f" Known: {', '.join(names)}." if len(names) <= _MAX_LISTED else ""
     hint = f" Did you mean '{near[0]}'?" if near else hint
     raise RulerError(f"Unknown {kind} '{name}'.{hint} See: {see}")
 
@@ -180,7 +180,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Names:
-    """The task and group names of one dataset; a suite of a user's own brings its own.
+    """The task and group names of one dataset; a custom suite brings its own.
 
     So does a release whose `languages` are more than the 26.
     """
@@ -214,14 +214,15 @@ class Names:
 
         One after another for every length, tokenizer and language of `configs`, in their order.
         """
-        there = set(configs := list(configs))
-        found = []
-        for place in dict.fromkeys(replace(config, task="") for config in configs):
+        available = dict.fromkeys(configs)
+        places = dict.fromkeys(replace(config, task="") for config in available)
+        groups = []
+        for place in places:
             for group, tasks in self.groups.items():
                 members = [replace(place, task=task) for task in tasks]
-                if there.issuperset(members):
-                    found.append((replace(place, task=group), members))
-        return found
+                if available.keys() >= set(members):
+                    groups.append((replace(place, task=group), members))
+        return groups
 
     def available(self, manifest: Manifest) -> list[str]:
         """Return the names that a release can be asked for.
@@ -268,15 +269,15 @@ class Names:
         ]
 
     def _near(self, name: str) -> str:
-        """How a name would read that is none: as one of a usual length, or of the right form."""
+        """Return a hint for a name that is not valid: a similar one, or one of the right form."""
         many = self.dataset == "oneruler"
         endings = [f"{n}_{code}" for n in LENGTHS["oneruler"] for code in self.languages]
-        known = [
+        names = [
             f"{task}_{ending}"
             for task in (*self.groups, *self.tasks)
             for ending in (endings if many else LENGTHS["ruler"])
         ]
-        if near := difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8):
+        if near := difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8):
             return f". Did you mean '{near[0]}'?"
         return f"; one reads '{'niah_none_128k_pl' if many else 'niah_mk_128k'}'."
 

@@ -88,6 +88,9 @@ class Row(TypedDict):
     canary: str
 
 
+_SPAN = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
+
+
 def arrow_schema() -> Any:
     """Return the pyarrow.Schema of the Parquet files, with the features for `datasets`.
 
@@ -95,23 +98,22 @@ def arrow_schema() -> Any:
     """
     import pyarrow as pa
 
-    span = {"start": pa.int32(), "end": pa.int32(), "depth": pa.float32(), "answer": pa.bool_()}
-    lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
-    columns = {name: lists.get(name, kind) for name, kind in COLUMNS.items()}
-    schema = pa.schema([pa.field(name, kind) for name, kind in columns.items()])
-    features = {field.name: _feature(field.type) for field in schema}
-    return schema.with_metadata({"huggingface": json.dumps({"info": {"features": features}})})
-
-
-def _feature(kind: Any) -> dict[str, Any]:
-    """Return an Arrow type as `datasets` describes it."""
-    import pyarrow as pa
-
-    if pa.types.is_list(kind):
-        return {"feature": _feature(kind.value_type), "_type": "List"}
-    if pa.types.is_struct(kind):
-        return {field.name: _feature(field.type) for field in kind}
-    return {"dtype": "float32" if kind == pa.float32() else str(kind), "_type": "Value"}
+    fields: list[Any] = []
+    features: dict[str, Any] = {}
+    for name, kind in COLUMNS.items():
+        if name == "evidence":
+            span = pa.struct([pa.field(part, of) for part, of in _SPAN.items()])
+            values = {part: {"dtype": of, "_type": "Value"} for part, of in _SPAN.items()}
+            fields.append(pa.field(name, pa.list_(span)))
+            features[name] = {"feature": values, "_type": "List"}
+        elif name == "outputs":
+            fields.append(pa.field(name, pa.list_(pa.string())))
+            features[name] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
+        else:
+            fields.append(pa.field(name, kind))
+            features[name] = {"dtype": kind, "_type": "Value"}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    return pa.schema(fields, metadata=metadata)
 
 
 def features() -> datasets.Features:

@@ -16,6 +16,7 @@ import click
 
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
+from ruler_eval.publish import ResultsOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_release.command_line import PanelGroup, command, install_completion
 from ruler_release.commands import (
@@ -33,14 +34,6 @@ from ruler_release.commands import (
 )
 
 log = logging.getLogger("ruler")
-
-
-def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        print(f"ruler-release {version('ruler-release')}")
-        context.exit()
 
 
 def _install_completion(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -67,14 +60,6 @@ app = PanelGroup(
     callback=_log,
     params=[
         click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            help="Print the version and exit.",
-        ),
-        click.Option(
             ["--install-completion"],
             is_flag=True,
             is_eager=True,
@@ -87,6 +72,9 @@ app = PanelGroup(
         ),
     ],
 )
+app = click.version_option(
+    package_name="ruler-release", prog_name="ruler-release", message="%(prog)s %(version)s"
+)(app)
 BATCH = PanelGroup(
     "batch",
     help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
@@ -126,7 +114,7 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Publish": (
         command("push", hub.PushCommand, hub.push),
-        command("results", hub.ResultsCommand, hub.results),
+        command("results", ResultsOptions, hub.results),
         command("export", export.ExportCommand, export.export),
     ),
     "Maintain": (

@@ -40,7 +40,7 @@ def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> P
         name,
         options=options_of(cast(Any, kind)),
         params=parameters_of(kind),
-        callback=lambda **given: act(read_options(kind, given)),
+        callback=lambda **flags: act(read_options(kind, flags)),
         help=help,
         epilog=examples,
     )
@@ -58,23 +58,20 @@ def _help_and_examples(act: Callable[..., None]) -> tuple[str, str]:
 def parameters_of(kind: type) -> list[click.Parameter]:
     """Return a flag or an argument for each field of a dataclass that has an `Option`."""
     options, hints = options_of(kind), hints_of(kind)
-    found = []
+    parameters = []
     for field in fields(kind):
         if field.name in options:
             required = field.default is MISSING and field.default_factory is MISSING
-            found.append(
-                _parameter(
-                    field.name, hints[field.name], options[field.name], field.default, required
-                )
-            )
-    return found
+            hint, option = hints[field.name], options[field.name]
+            parameters.append(_parameter(field.name, hint, option, field.default, required))
+    return parameters
 
 
-def read_options(kind: Callable[..., Options], given: dict[str, Any]) -> Options:
-    """Return the options that flags give; those that were not given keep their default."""
+def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options:
+    """Return the options of these values of flags; a flag without a value keeps its default."""
     options = options_of(kind)
     values = {}
-    for name, value in given.items():
+    for name, value in flags.items():
         if value is None or value == ():
             continue
         parse = options[name].parse
@@ -106,8 +103,13 @@ def _parameter(
             metavar=metavar,
             shell_complete=completes,
         )
+    flags = [flag_of(name, option), name]
+    if option.short:
+        flags.append(option.short)
+    # click takes even a default of None for a value, and so would not ask for a required flag
+    default_of_click: dict[str, Any] = {} if required else {"default": None}
     return click.Option(
-        [flag_of(name, option), *([option.short] if option.short else []), name],
+        flags,
         type=None if kind is bool else kind,
         is_flag=kind is bool,
         multiple=option.repeatable,
@@ -116,7 +118,7 @@ def _parameter(
         help=option.help + _bounds(option, default),
         envvar=option.envvar,
         shell_complete=completes,
-        default=None,
+        **default_of_click,
     )
 
 
@@ -152,8 +154,7 @@ def _bounds(option: Option, default: Any) -> str:
 def _completed(context: click.Context, name: str, option: Option, incomplete: str) -> list[Any]:
     """Return the names that go on with what was typed."""
     if option.choices:
-        names: Sequence[str] = option.choices
-        return [one for one in names if one.startswith(incomplete)]
+        return [name for name in option.choices if name.startswith(incomplete)]
     try:
         return completion.NAMES[name](context.params, incomplete)
     except RulerError:  # the command itself will say what is wrong
@@ -191,9 +192,9 @@ class PanelGroup(click.Group):
     ) -> PanelGroup:
         """Return a group that calls `act`, as a command does, if no command of it is named."""
 
-        def callback(**given: Any) -> None:
+        def callback(**flags: Any) -> None:
             if click.get_current_context().invoked_subcommand is None:
-                act(read_options(kind, given))
+                act(read_options(kind, flags))
 
         help, examples = _help_and_examples(act)
         return cls(
@@ -208,17 +209,17 @@ class PanelGroup(click.Group):
 
     def add_panel(self, panel: str, commands: Sequence[click.Command]) -> None:
         """Add commands that the help shows together."""
-        for one in commands:
-            self.add_command(one)
-            self.panels[one.name or ""] = panel
+        for command in commands:
+            self.add_command(command)
+            self.panels[command.name or ""] = panel
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the flags, then the commands by panel, in the order in which they were added."""
         _write_panels(self, self.options, ctx, formatter)
         panels: dict[str, list[tuple[str, str]]] = {}
-        for name, one in self.commands.items():
+        for name, command in self.commands.items():
             panel = self.panels.get(name, "Commands")
-            panels.setdefault(panel, []).append((name, (one.help or "").split("\n\n")[0]))
+            panels.setdefault(panel, []).append((name, (command.help or "").split("\n\n")[0]))
         for panel, records in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(records)

@@ -28,7 +28,7 @@ def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_proc
         ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("build out --lengths 5x", "Unknown length '5x'"),
         ("build out --tokenizer teken", "Did you mean 'tekken'?"),
-        ("build out --lengths 4k --tokenizer mine=no/folder", "'no/folder' is not a folder"),
+        ("build out --lengths 4k --tokenizer mine=no/folder", "no/folder' is not a folder"),
         ("build out --lengths 4k --sources squad=rebuilt", "Known: canonical, embedded"),
         ("build out --yes --sources embeded", "Did you mean 'embedded'?"),
         ("build out --suite none.toml", "Cannot read 'none.toml'"),
@@ -67,6 +67,8 @@ def mistakes(release: Path, tmp_path: Path) -> Path:
     (tmp_path / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
     (tmp_path / "commas.csv").write_text("index,prediction\n0,1, 2\n")
     (tmp_path / "page.html").mkdir()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file.json").write_text("{}")
     return tmp_path
 
 
@@ -87,6 +89,17 @@ def mistakes(release: Path, tmp_path: Path) -> Path:
         ("report run --out page.html", "is a folder"),
         ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("compare run", "Name two results, or more"),
+        ("compare ruler run", "'ruler' is a release: name a scored RUN folder or a results.json."),
+        ("compare none run", "There is no 'none': name a scored RUN folder or a results.json."),
+        ("score ruler", "'ruler' is a release: name a RUN folder, or files of predictions."),
+        ("list folder/file.json", "'folder/file.json' is a file: name the folder of a release."),
+        ("run -d folder/file.json -c vt_4k -b oracle -o r", "is a file: name the folder"),
+        ("show vt_4k 0 -d ruler --html /proc/row.html", "'/proc' cannot be written: choose"),
+        ("show vt_4k x -d ruler", "'x' is not a valid integer. See: ruler show --help"),
+        ("decide run run", "Missing option '--max-drop'. See: ruler decide --help"),
+        ("eval -d ruler -b oracle", "Missing option '--configs' / '-c'. See: ruler eval --help"),
+        ("export ruler --format lmeval --to r", "Did you mean 'lm-eval'?"),
+        ("batch read run answers.jsonl", "'run' is not a run of batch files."),
     ],
 )
 def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, said: str) -> None:
@@ -95,6 +108,14 @@ def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, 
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
     assert not (mistakes / "r").exists()
+
+
+def test_a_page_of_a_run_refuses_another_release(mistakes: Path) -> None:
+    flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--samples", "1")
+    ruler("build", "other", *flags, "--sources", "embedded", cwd=mistakes)
+    done = ruler("report", "run", "-d", "other", cwd=mistakes, code=2)
+    assert done.stderr.endswith("Error: 'other' has no 'vt_4k': name another release.\n")
+    assert not (mistakes / "report.html").exists()
 
 
 def test_files_as_excel_writes_them_are_read(mistakes: Path) -> None:

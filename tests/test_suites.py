@@ -22,9 +22,9 @@ from ruler_common.manifest import (
     suite_digest,
 )
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.page.build import page_data
-from ruler_eval.report.page.figures import figures as figures_of_page
 from ruler_eval.report.page.runs import open_runs
+from ruler_eval.report.page.score_section import curves
+from ruler_eval.report.page.task_section import complexity
 from ruler_release.api import verify
 from tests.conftest import SUITE_LENGTHS
 from tests.in_process import ruler
@@ -187,13 +187,16 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
         "question answering (squad): documents": ["as many as fit", "none"],
     }
     assert all(title in drawn for title in lines)
-    page = page_data(open_runs([run]))
-    shown = {panel["title"]: panel["lines"] for panel in page["complexity"]}
-    assert shown == {panel["title"]: panel["lines"] for panel in figures}
-    charts = figures_of_page(page)
-    assert [charts[f"complexity-{place}"].title for place in range(4)] == [
-        f"Score by complexity, {title}" for title in lines
-    ]
-    (alone,) = [d for d in charts["complexity-1"].chart.data.values if d["alone"]]
-    assert (alone["task"], alone["length"]) == ("qa_1_no_documents", "0K")  # the dashed line
-    assert charts["average"].title == "Score at 4K by category"  # 0k is not a window
+    page = open_runs([run])
+    charts = complexity(page)
+    assert [chart.title for chart in charts] == [f"Score by complexity, {title}" for title in lines]
+    for chart, panel in zip(charts, figures, strict=True):
+        scores = {
+            (line["task"], length.upper()): score
+            for line in panel["lines"]
+            for length, score in line["scores"].items()
+        }
+        assert {(r["task"], r["length"]): r["score"] for r in chart.records} == scores
+    (dashed,) = [record for chart in charts for record in chart.records if record["is_dashed"]]
+    assert (dashed["task"], dashed["length"]) == ("qa_1_no_documents", "0K")
+    assert curves(page)[0].title == "Score at 4K by category"  # 0k is not a window

@@ -1,6 +1,6 @@
 """Publish a release on the Hugging Face Hub, and download one, or a part of it, into a folder.
 
-    push(PushOrder(repo="org/ruler", root=Path("ruler")), print)
+    push("org/ruler", Path("ruler"), print, verification=VerifyOptions("ruler"))
     fetched = fetch("org/ruler", Path("ruler"), configs=("niah_mk_4k",), revision="v1.0.0")
 
 A push verifies the release, makes one commit and one tag. The rows of a published data version
@@ -46,88 +46,64 @@ STAGING = ".fetch"
 # ---- Push ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class PushOrder:
-    """A release folder to push to a dataset of the Hub, and how."""
-
-    repo: str  # ORG/NAME
-    root: Path
-    private: bool = False  # if the repository is created
-    revision: str | None = None  # the tag; None: v and the data version
-    create_pr: bool = False  # a pull request, which has no tag
-    skip_verify: bool = False  # compare the files' digests only
-    # Of the verification:
-    workers: int | None = 1
-    mirror: Path | None = None
-    tokenizers: tuple[str, ...] = ()  # where unnamed tokenizers are now, NAME=FOLDER
-    language_folders: tuple[Path, ...] = ()
-
-
-def push(order: PushOrder, note: Callable[[str], None]) -> None:
-    """Verify a release, commit it and tag the commit; call `note` with what was done.
+def push(
+    repo: str,
+    root: Path,
+    note: Callable[[str], None],
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    verification: VerifyOptions | None = None,
+) -> None:
+    """Verify a release, commit it and tag the commit.
 
     Raises RulerError, before anything is sent, if the release does not verify, if published rows
     would change, or if the tag exists. Rights are left to the Hub's own answer.
+
+    Args:
+        repo: The dataset on the Hub, ORG/NAME; created if it does not exist.
+        root: The folder of the release.
+        note: Called with each sentence about what was done.
+        private: Whether a repository that is created is private.
+        revision: The tag; by default `v` and the data version.
+        verification: How to verify the release; None compares only the files' digests.
     """
-    repo, root = order.repo, order.root
     if is_unfinished(root):
         raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
     manifest = read_manifest(root)
     version = manifest["data_version"]
-    tag = _tag_of(order, version)
-    state = hub_state(repo, "dataset")
-    if order.private and state.head and not state.private:
-        raise RulerError(f"'{repo}' is public already: leave --private out, or change it there.")
-    published = _published_manifest(repo, state)
-    if published and manifest_text(published) == manifest_text(manifest):
-        tags = [name for name, commit in state.tags.items() if commit == state.head]
-        if order.create_pr or order.revision in tags or (tags and not order.revision):
-            note(f"'{repo}' holds this release already, as {', '.join(tags) or 'main'}.")
-            return
-    deleted = _files_to_delete(order, manifest, published, state) if published else []
-    if tag in state.tags:
-        raise RulerError(
-            f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
-            f"this release another tag: --revision {_free_tag(f'v{version}', state.tags)}"
-        )
-    files = _files_to_send(root, manifest, repo)
-    note(_verify(order))
-    commit, url = send(
-        repo,
-        "dataset",
-        files,
-        title=f"{manifest['dataset']} {version}, {number_of(len(manifest['files']), 'file')}",
-        state=state,
-        deleted=deleted,
-        private=order.private,
-        create_pr=order.create_pr,
-        tag=tag,
-    )
-    note(f"Sent: {url}")
-    if tag:
-        config = next(iter(manifest["files"].values()))["config"]
-        note(f"Tagged {tag}, commit {commit}: cite that.")
-        note(f'Load it: load_dataset("{repo}", "{config}", revision="{tag}")')
-    else:
-        note("No tag was made: after the merge, run the command without --create-pr.")
-
-
-def _tag_of(order: PushOrder, version: str) -> str | None:
-    """Return the tag to make; None for a pull request. Raises RulerError for a wrong one."""
-    if order.create_pr:
-        if order.revision:
-            raise RulerError(
-                "--create-pr makes no tag: leave --revision out, and push with it after the merge."
-            )
-        return None
-    tag = order.revision or f"v{version}"
+    tag = revision or f"v{version}"
     in_tag = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
     if in_tag and in_tag[1] != version:
         raise RulerError(
             f"--revision {tag} names another version than {version}, the release's: "
             f"leave it out for v{version}."
         )
-    return tag
+    state = hub_state(repo, "dataset")
+    if private and state.head and not state.private:
+        raise RulerError(f"'{repo}' is public already: leave --private out, or change it there.")
+    published = _published_manifest(repo, state)
+    if published and manifest_text(published) == manifest_text(manifest):
+        tags = [name for name, commit in state.tags.items() if commit == state.head]
+        if revision in tags or (tags and not revision):
+            note(f"'{repo}' holds this release already, as {', '.join(tags)}.")
+            return
+    deleted = _files_to_delete(repo, root, manifest, published, state) if published else []
+    if tag in state.tags:
+        raise RulerError(
+            f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
+            f"this release another tag: --revision {_free_tag(f'v{version}', state.tags)}"
+        )
+    files = _files_to_send(root, manifest, repo)
+    note(_verify(root, verification))
+    title = f"{manifest['dataset']} {version}, {number_of(len(manifest['files']), 'file')}"
+    commit, url = send(
+        repo, "dataset", files, title=title, state=state, tag=tag, deleted=deleted, private=private
+    )
+    note(f"Sent: {url}")
+    note(f"Tagged {tag}, commit {commit}: cite that.")
+    config = next(iter(manifest["files"].values()))["config"]
+    note(f'Load it: load_dataset("{repo}", "{config}", revision="{tag}")')
 
 
 def _free_tag(tag: str, tags: Mapping[str, str]) -> str:
@@ -154,13 +130,12 @@ def _published_manifest(repo: str, state: HubState) -> Manifest | None:
 
 
 def _files_to_delete(
-    order: PushOrder, manifest: Manifest, published: Manifest, state: HubState
+    repo: str, root: Path, manifest: Manifest, published: Manifest, state: HubState
 ) -> list[str]:
     """Return the published files of an older data version that this release does not have.
 
     Raises RulerError if published rows would change or be lost.
     """
-    repo, root = order.repo, order.root
     if published["dataset"] != manifest["dataset"]:
         raise RulerError(
             f"'{repo}' holds {published['dataset']}, '{root}' {manifest['dataset']}: "
@@ -217,20 +192,11 @@ def _files_to_send(root: Path, manifest: Manifest, repo: str) -> dict[str, Path 
     return files
 
 
-def _verify(order: PushOrder) -> str:
+def _verify(root: Path, verification: VerifyOptions | None) -> str:
     """Verify the release and return a sentence about it. Raises RulerError if it is not sound."""
-    root = order.root
-    if order.skip_verify:
+    if verification is None:
         return "Not verified: the files have the manifest's digests."
-    options = VerifyOptions(
-        root,
-        workers=order.workers,
-        mirror=order.mirror,
-        tokenizers=order.tokenizers,
-        language_folders=order.language_folders,
-        progress=True,
-    )
-    report = verify(options)
+    report = verify(verification)
     if not report.ok:
         raise RulerError(f"'{root}' does not verify and is not pushed. Run: ruler verify {root}")
     if not report.proved:
@@ -276,10 +242,9 @@ def send(
     *,
     title: str,
     state: HubState,
+    tag: str,
     deleted: Iterable[str] = (),
     private: bool = False,
-    create_pr: bool = False,
-    tag: str | None = None,
     sdk: str | None = None,
 ) -> tuple[str, str]:
     """Send files in one commit on top of the state's head, then tag the commit.
@@ -303,11 +268,9 @@ def send(
             commit_message=title,
             repo_type=kind,
             parent_commit=head,
-            create_pr=create_pr,
         )
-        if tag:
-            api.create_tag(repo, tag=tag, revision=commit.oid, repo_type=kind)
-    return commit.oid, commit.pr_url or commit.commit_url
+        api.create_tag(repo, tag=tag, revision=commit.oid, repo_type=kind)
+    return commit.oid, commit.commit_url
 
 
 def _check_repository(repo: str) -> None:

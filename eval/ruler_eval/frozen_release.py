@@ -46,7 +46,7 @@ class Release:
     def open(cls, source: str, revision: str | None = None) -> Release:
         """Open a folder or an ORG/NAME repository; raises RulerError for what is wrong with it."""
         root = Path(source)
-        if root.is_dir() or not is_repository(source):
+        if root.exists() or not is_repository(source):
             return cls(source, root, read_manifest(root))
         path = hub_file(source, MANIFEST, revision)
         manifest = read_manifest(path.parent)
@@ -86,6 +86,8 @@ class Release:
 
     def rows_sha256(self, config: str) -> str:
         """Return the digest of a configuration's rows: their identity, whatever wrote the file."""
+        if config not in self.configs:
+            raise RulerError(f"'{self.source}' has no '{config}': name another release.")
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
     def family(self, task: str) -> str | None:

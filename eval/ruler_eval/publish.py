@@ -1,6 +1,6 @@
 """`ruler results`: the scores of a results.json as a model repository's .eval_results/*.yaml.
 
-    publish(ResultsOrder(path=Path("runs/qwen"), model="Qwen/Qwen3-8B", dataset_repo="org/ruler"))
+    publish(ResultsOptions(path=Path("runs/qwen"), model="Qwen/Qwen3-8B", dataset_repo="org/ruler"))
 
 The Hub shows these scores beside the model and collects them on the benchmark's page. There is one
 entry for each configuration: its task id is the configuration's name, its value 0 … 100. Only
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote
 
 from ruler_common.errors import RulerError, Unreachable
@@ -27,6 +27,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.hub import hub_errors, hub_file, is_repository
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
+from ruler_common.options import Option, check_options
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.own_run import RunFacts
@@ -41,18 +42,40 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultsOrder:
-    """Which scores to publish for which model, and how."""
+class ResultsOptions:
+    """Which scores to publish for which model, and how: the flags of `ruler results`."""
 
-    path: Path  # a results.json, or the RUN folder that holds it
-    model: str  # ORG/MODEL
-    dataset_repo: str | None = None  # None: where the run had its rows from
-    revision: str | None = None  # of the data set; None: the run's
-    source: str | None = None  # address of the predictions
-    out: Path = Path()  # folder of the model's files
-    create_pr: bool = False
-    allow_missing: bool = False  # also of a run with missing rows
-    own_rows: bool = False  # also of custom rows
+    path: Annotated[
+        Path,
+        Option(
+            "The results.json of `ruler score`, or the RUN folder that holds it.",
+            argument=True,
+            metavar="RESULTS",
+        ),
+    ]
+    model: Annotated[
+        str, Option("The model's repository, ORG/MODEL.", short="-m", metavar="ORG/MODEL")
+    ]
+    dataset_repo: Annotated[
+        str | None,
+        Option("The benchmark on the Hub, ORG/ruler. Default: the repository of the run."),
+    ] = None
+    revision: Annotated[
+        str | None,
+        Option(
+            "The benchmark's commit or tag. Default: the commit that the run was scored against."
+        ),
+    ] = None
+    source: Annotated[
+        str | None, Option("Address at which predictions and results.json can be seen.")
+    ] = None
+    out: Annotated[Path, Option("Folder of the model's files.", short="-o")] = Path()
+    create_pr: Annotated[bool, Option("Open the pull request on the Hub.")] = False
+    allow_missing: Annotated[bool, Option("Accept a run with missing rows; notes say so.")] = False
+    own_rows: Annotated[bool, Option("Accept custom rows; notes say so.")] = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +99,7 @@ class Benchmark(NamedTuple):
     revision: str | None = None
 
 
-def publish(order: ResultsOrder) -> Published:
+def publish(options: ResultsOptions) -> Published:
     """Write .eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
 
     If the Hub cannot be reached the file is written without being compared with the benchmark.
@@ -85,26 +108,26 @@ def publish(order: ResultsOrder) -> Published:
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
-    if not is_repository(order.model):
-        raise RulerError(f"'{order.model}' is not a model repository: --model takes ORG/MODEL.")
-    results = open_results(order.path)
-    benchmark = benchmark_of(results, order.dataset_repo, order.revision)
-    if not order.own_rows and not are_frozen(whose := rows_of(results)):
+    if not is_repository(options.model):
+        raise RulerError(f"'{options.model}' is not a model repository: --model takes ORG/MODEL.")
+    results = open_results(options.path)
+    benchmark = benchmark_of(results, options.dataset_repo, options.revision)
+    if not options.own_rows and not are_frozen(whose := rows_of(results)):
         raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")
-    if not order.allow_missing:
+    if not options.allow_missing:
         _check_whole(results)
-    if order.create_pr:
+    if options.create_pr:
         _check_token()
     listed, unchecked = None, None
     try:
         benchmark = _same_rows(results, benchmark)
         listed = _listed_tasks(benchmark)
     except Unreachable as error:
-        if order.create_pr:
+        if options.create_pr:
             raise
         unchecked = f"not checked against {benchmark.repo}. {error}"
-    found = _entries(results, benchmark, _date_of(results, order.path), order.source)
-    kept = [entry for entry in found if listed is None or entry.task_id in listed]
+    scored = _entries(results, benchmark, _date_of(results, options.path), options.source)
+    kept = [entry for entry in scored if listed is None or entry.task_id in listed]
     if not kept:
         raise RulerError(
             f"None of these scores is of a task that {benchmark.repo} lists in its {EVAL_YAML} "
@@ -112,28 +135,28 @@ def publish(order: ResultsOrder) -> Published:
         )
     new = eval_result_entries_to_yaml(kept)
     name = f"{FOLDER}/{_file_name(results)}"
-    file = order.out / name
-    before = _entries_in(read_text(file) if file.exists() else "", str(file), order.model)
-    write_whole(file, _to_yaml(_merged(before, new), order.model))
+    file = options.out / name
+    before = _entries_in(read_text(file) if file.exists() else "", str(file), options.model)
+    write_whole(file, _to_yaml(_merged(before, new), options.model))
     url, refused, unread = None, None, None
-    if order.create_pr:
-        text_at_head, head = _file_at_head(order.model, name)
-        theirs = _entries_in(text_at_head, f"{order.model}/{name}", order.model)
+    if options.create_pr:
+        text_at_head, head = _file_at_head(options.model, name)
+        theirs = _entries_in(text_at_head, f"{options.model}/{name}", options.model)
         before = _merged(before, theirs)
-        text = _to_yaml(_merged(before, new), order.model)
+        text = _to_yaml(_merged(before, new), options.model)
         write_whole(file, text)
         data = results["dataset"]
         title = " ".join(["Add results on", data["name"], data.get("data_version") or ""]).strip()
-        url, revision = _propose(order.model, name, text, title, head)
+        url, revision = _propose(options.model, name, text, title, head)
         try:
-            refused = _error_of(order.model, name, revision)
+            refused = _error_of(options.model, name, revision)
         except RulerError as error:
             unread = str(error)
     return Published(
         path=file,
         entries=len(new),
         kept=len(_merged(before, new)) - len(new),
-        unlisted=len(found) - len(kept),
+        unlisted=len(scored) - len(kept),
         unchecked=unchecked,
         pull_request=url,
         refused=refused,
@@ -265,7 +288,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
     """Return how the score was made, in one line; what is not known is left out."""
     run, rules, whose = results["run"], results["rules"], rows_of(results)
     unproved = sum(cell["proof"] in UNPROVED for cell in cells)
-    known: list[tuple[str, object]] = [
+    facts: list[tuple[str, object]] = [
         ("mode", _mode(results)),
         ("thinking", _thinking(run)),
         ("tokenizer", cells[0]["tokenizer"]),
@@ -280,7 +303,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
         ("compat", rules["compat"]),
         ("only", limit_of(results)),
     ]
-    notes = [f"{name} {value}" for name, value in known if value is not None]
+    notes = [f"{name} {value}" for name, value in facts if value is not None]
     if unproved:
         notes.append(
             f"answers not proved to be of these rows in {unproved} of {len(cells)} configurations"
@@ -340,11 +363,11 @@ def _entries_in(text: str, where: str, model: str) -> list[Entry]:
     if written and written[1] != model:
         raise RulerError(f"'{where}' is of {written[1]}: give a folder for each model with --out.")
     try:
-        found: list[Entry] = parse_yaml(text) or []
-        _merged(found, [])
+        entries: list[Entry] = parse_yaml(text) or []
+        _merged(entries, [])
     except (ValueError, TypeError, KeyError) as error:
         raise RulerError(f"'{where}' is not a file of results: move it away.") from error
-    return found
+    return entries
 
 
 def _merged(before: list[Entry], new: list[Entry]) -> list[Entry]:

@@ -109,8 +109,7 @@ def report(options: ReportOptions) -> Path:
 def write_page(options: ReportOptions) -> Path:
     """Write the page that the options ask for."""
     from ruler_common.work import without_garbage_collection
-    from ruler_eval.doctor.examine import read_verdict
-    from ruler_eval.report.page.render import write_report
+    from ruler_eval.report.page.build import write_report
     from ruler_eval.report.page.runs import open_runs
 
     out = Path(options.out)
@@ -124,6 +123,8 @@ def write_page(options: ReportOptions) -> Path:
         )
         doctor = None
         if options.doctor is not None:
+            from ruler_eval.doctor.examine import read_verdict
+
             doctor = read_verdict(options.doctor)
             if doctor is None:
                 raise RulerError(

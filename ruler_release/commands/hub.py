@@ -11,8 +11,7 @@ from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
 from ruler_common.terminal import command_line
 from ruler_common.text import number_of, plain, without_passwords
-
-_REVISION = "The benchmark's commit or tag. Default: the commit that the run was scored against."
+from ruler_eval.publish import ResultsOptions, publish
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,6 @@ class PushCommand:
     metric: Annotated[bool, Option("Push the metric, as the Space ORG/ruler_score.")] = False
     private: Annotated[bool, Option("Make a private repository.")] = False
     revision: Annotated[str | None, Option("Tag to make. Default: v and the data version.")] = None
-    create_pr: Annotated[bool, Option("Open a pull request; no tag is made.")] = False
     skip_verify: Annotated[bool, Option("Check the digests of the files, not their rows.")] = False
     workers: Annotated[int | None, options_of(VerifyOptions)["workers"]] = None
     mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
@@ -62,22 +60,26 @@ def push(options: PushCommand) -> None:
 
         push_metric(options.repo, show_note, private=options.private, revision=options.revision)
         return
-    from ruler_builder.hub import PushOrder
     from ruler_builder.hub import push as push_release
 
-    order = PushOrder(
-        repo=options.repo,
-        root=options.root,
+    verification = None
+    if not options.skip_verify:
+        verification = VerifyOptions(
+            options.root,
+            workers=options.workers,
+            mirror=options.mirror,
+            tokenizers=options.tokenizers,
+            language_folders=options.language_folders,
+            progress=True,
+        )
+    push_release(
+        options.repo,
+        options.root,
+        show_note,
         private=options.private,
         revision=options.revision,
-        create_pr=options.create_pr,
-        skip_verify=options.skip_verify,
-        workers=options.workers,
-        mirror=options.mirror,
-        tokenizers=options.tokenizers,
-        language_folders=options.language_folders,
+        verification=verification,
     )
-    push_release(order, show_note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,46 +136,14 @@ def fetch(options: FetchCommand) -> None:
         print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
         return
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
-    release_tables.show_report(to, report, as_json=False)
+    release_tables.show_report(report, as_json=False)
     if not report.ok:
         raise SystemExit(1)
     if not report.proved:
         raise SystemExit(3)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResultsCommand:
-    """The flags of `ruler results`."""
-
-    path: Annotated[
-        Path,
-        Option(
-            "The results.json of `ruler score`, or the RUN folder that holds it.",
-            argument=True,
-            metavar="RESULTS",
-        ),
-    ]
-    model: Annotated[
-        str, Option("The model's repository, ORG/MODEL.", short="-m", metavar="ORG/MODEL")
-    ]
-    dataset_repo: Annotated[
-        str | None,
-        Option("The benchmark on the Hub, ORG/ruler. Default: the repository of the run."),
-    ] = None
-    revision: Annotated[str | None, Option(_REVISION)] = None
-    source: Annotated[
-        str | None, Option("Address at which predictions and results.json can be seen.")
-    ] = None
-    out: Annotated[Path, Option("Folder of the model's files.", short="-o")] = Path()
-    create_pr: Annotated[bool, Option("Open the pull request on the Hub.")] = False
-    allow_missing: Annotated[bool, Option("Accept a run with missing rows; notes say so.")] = False
-    own_rows: Annotated[bool, Option("Accept custom rows; notes say so.")] = False
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-
-def results(options: ResultsCommand) -> None:
+def results(options: ResultsOptions) -> None:
     """Write a run's scores as .eval_results/*.yaml, which the Hub shows beside a model.
 
     The benchmark's rows are compared with the run's, by digest, and only scores of tasks that its
@@ -183,21 +153,7 @@ def results(options: ResultsCommand) -> None:
 
     Example: ruler results runs/qwen -m Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler
     """
-    from ruler_eval.publish import ResultsOrder, publish
-
-    done = publish(
-        ResultsOrder(
-            path=options.path,
-            model=options.model,
-            dataset_repo=options.dataset_repo,
-            revision=options.revision,
-            source=options.source,
-            out=options.out,
-            create_pr=options.create_pr,
-            allow_missing=options.allow_missing,
-            own_rows=options.own_rows,
-        )
-    )
+    done = publish(options)
     kept = f" beside {done.kept} of earlier runs" if done.kept else ""
     print(f"{number_of(done.entries, 'result')}{kept} in '{plain(done.path)}'.")
     if done.unlisted:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.options import Option
 from ruler_common.terminal import announce
@@ -59,8 +58,7 @@ def show(options: ShowCommand) -> None:
     from ruler_eval.report.row_view import row_view
 
     html = options.html
-    if html is not None and html.is_dir():
-        raise RulerError(f"'{html}' is a folder: name a file, such as {html / 'row.html'}.")
+    check_file(html, "row.html", "--html")
     release = Release.open(options.dataset, options.revision)
     view = row_view(release, options.config, options.index, options.run)
     if html is not None:

@@ -177,15 +177,15 @@ def decide(options: DecideCommand) -> None:
     Example: ruler decide runs/base --max-drop 2 -b vllm -m org/quantised -o runs/quantised
     """
     from ruler_eval.analysis.compare import EXIT_CODES
+    from ruler_eval.gate.decide import decide_run, decide_stored
     from ruler_eval.report import decision_text
-    from ruler_release.api.decisions import decide_run, decide_stored
 
     check_file(options.json, "decision.json", "--json")
 
     lines: list[str] = []
     if options.backend is None and options.other is not None:
         announce("Looking at the rows of both models")
-        found = decide_stored(options, on_look=lambda look: None)
+        found = decide_stored(options)
     else:
         decided = decide_run(
             replace(options, progress=True), lambda look: note(decision_text.look_line(look))

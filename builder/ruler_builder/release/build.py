@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from ruler_builder.release.folder import (
     write_finished,
 )
 from ruler_builder.release.manifest import join_manifests, new_settings, with_files
-from ruler_builder.release.parquet import parquet_file, rows_in_group
+from ruler_builder.release.parquet import rows_in_group, write_rows
 from ruler_builder.release.plan import BuildPlan, FileJob, plan_build
 from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
@@ -42,6 +42,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.options import several
+from ruler_common.rows import Row
 from ruler_common.terminal import files_bar
 from ruler_common.work import processes_for
 
@@ -97,7 +98,7 @@ def _make_files(
     All are checked before any is made.
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
-    choice = parse_choice(several(options.sources), plan.given)
+    choice = parse_choice(several(options.sources), plan.custom_sources)
     arguments = (plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
     with (
@@ -234,14 +235,17 @@ class FileBuilder:
         """Write the rows of a job; return the manifest's entry."""
         path, task = self.root / job.config.path, self.task(job)
         level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
-        figures = []
-        with parquet_file(path, rows_in_group(job.config.max_length), level) as file:
+        figures: list[RowFigures] = []
+
+        def rows() -> Iterator[Row]:
             for index in range(job.rows):
                 row = make_row(task, index, job.config.name)
-                file.add(row.columns)
                 figures.append(RowFigures(row.columns["length"], row.next_unit_tokens, row.repeats))
+                yield row.columns
+
+        digest = write_rows(path, rows(), rows_in_group(job.config.max_length), level)
         entry = entry_of(job, task, figures)
-        entry["rows_sha256"] = file.digest.hexdigest()
+        entry["rows_sha256"] = digest
         entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)
         return entry
 

@@ -71,6 +71,7 @@ class ReleaseFacts:
 
     manifest: Manifest
     configs: list[ListedConfig]  # of tasks, then of groups, then of ONERULER's languages together
+    groups: dict[str, str]  # the first configuration of each group that has one
     example: ListedConfig  # one of a task: the first in English, else the first
     tasks: set[str]  # that have files
     tokenizers: list[str]
@@ -110,13 +111,16 @@ def collect_facts(manifest: Manifest) -> ReleaseFacts:
     citation_file = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
     bibtex = templates().get_template("citations.bib")
     groups = names.whole_groups(configs)
+    first: dict[str, str] = {}
     for group, members in sorted(groups, key=lambda group: order.index(group[0].task)):
+        first.setdefault(group.task, group.name)
         listed.append(ListedConfig(group.task, group.name, [member.path for member in members]))
     for name, members in names.whole_languages(groups):
         listed.append(ListedConfig("all", name, [member.path for member in members]))
     return ReleaseFacts(
         manifest=manifest,
         configs=listed,
+        groups=first,
         example=listed[configs.index(example)],
         tasks=tasks,
         tokenizers=sorted(tokenizers),
@@ -176,7 +180,7 @@ def render(
         "row": json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
         "configs": facts.configs,
         "example": facts.example.name,
-        "groups": _groups(facts),
+        "groups": facts.groups,
         **_tasks(facts),
         **figures(manifest),
         **_sources(facts),
@@ -204,16 +208,6 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
         else:
             parts.append((start, end))
     return {**row, "input": " […] ".join(text[start:end] for start, end in parts)}
-
-
-def _groups(facts: ReleaseFacts) -> dict[str, tuple[list[str], str]]:
-    """Return the tasks and the first configuration of each group that has one."""
-    groups: dict[str, tuple[list[str], str]] = {}
-    for config in facts.configs:
-        tasks = facts.manifest["groups"].get(config.task)
-        if tasks is not None and config.task not in groups:
-            groups[config.task] = tasks, config.name
-    return groups
 
 
 def _tasks(facts: ReleaseFacts) -> dict[str, Any]:
@@ -262,7 +256,10 @@ def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
                 row.append("–" if value == "" else markdown_text(value))
         rows.append(row)
     paragraphs = [markdown_table(["task", *map(markdown_text, names)], rows)]
-    optional = [f"- `{name}`: {meanings[name]}" for name in usual if name in names]
+    optional = []
+    for name in usual:
+        if name in names:
+            optional.append(f"- `{name}`: {meanings[name]}")
     if optional:
         paragraphs.append(
             "These parameters are not in the paper's Table 5; if they differ from its setting, "
@@ -278,13 +275,14 @@ def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
 def _sources(facts: ReleaseFacts) -> dict[str, Any]:
     """Return this project's own texts among the sources, and the rights to all of them."""
     embedded, restricted = [], []
-    licences: dict[str, list[str]] = {name: [] for name in facts.licences}
+    licences: dict[str, list[str]] = {}  # sources, or kinds of sources of ONERULER, by licence
     books = {}  # by language
     for name, source in facts.sources.items():
         kind, _, code = name.partition("-")
         label = kind if kind in KINDS else name
-        if label not in licences[source["licence"]]:
-            licences[source["licence"]].append(label)
+        labels = licences.setdefault(source["licence"], [])
+        if label not in labels:
+            labels.append(label)
         if source["variant"] == EMBEDDED:
             embedded.append(name)
         if "book" in source:
@@ -370,7 +368,10 @@ def versions(manifest: Manifest) -> dict[str, Any]:
         data_versions.append(
             {"name": name, "frozen": frozen, "superseded_by": next_name, "changes": changed}
         )
-    released = {title: entries for title, entries in changes.items() if "data version" in title}
+    released = {}
+    for heading, entries in changes.items():
+        if "data version" in heading:
+            released[heading] = entries
     return {
         "frozen_sentence": frozen_sentence(manifest),
         "data_versions": data_versions,

@@ -28,7 +28,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import json_value, read_bytes, read_toml
 from ruler_common.hub import is_repository
 from ruler_common.manifest import MANIFEST, Manifest, is_standard
-from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, SPLIT
+from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE, LANGUAGES, SPLIT
 from ruler_common.rows import COLUMNS
 from ruler_common.text import printable
 
@@ -131,25 +131,25 @@ def headline(facts: ReleaseFacts) -> list[str]:
     suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
     windows: dict[str, int] = {}
     for entry in manifest["files"].values():
-        if entry["tokenizer"] == tokenizer:
+        if entry["tokenizer"] == tokenizer and entry["max_length"]:
             windows[entry["length"]] = entry["max_length"]
-    lengths = sorted(windows, key=windows.__getitem__, reverse=True)
-    if len(lengths) > 1 and windows[lengths[-1]] == 0:
-        lengths.pop()
-    wanted = [f"all_{length}" for length in lengths]
+    lengths = sorted(windows, key=windows.__getitem__, reverse=True) or [EVIDENCE_ALONE]
+    wanted = []
+    for length in lengths:
+        wanted.append(f"all_{length}{suffix}")
     if manifest["dataset"] == "ruler":
         for task in ("niah", "vt", "ag", "qa"):
-            wanted.append(f"{task}_{lengths[0]}")
+            wanted.append(f"{task}_{lengths[0]}{suffix}")
     else:
         for code in dict.fromkeys((*LANGUAGES, *manifest["languages"])):
-            wanted.append(f"all_{_SHORTEST}_{code}")
-    longest = []  # every configuration of the longest length
+            wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
     names = set()
+    longest = []  # every configuration of the longest length
     for config in facts.configs:
         names.add(config.name)
         if config.paths[0].startswith(f"data/{tokenizer}/{lengths[0]}/"):
             longest.append(config.name)
-    return [name + suffix for name in wanted if name + suffix in names] or longest
+    return [name for name in wanted if name in names] or longest
 
 
 # ---- croissant.json ------------------------------------------------------------------------------
@@ -166,7 +166,6 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
     prose = read_toml(project_file("dataset_cards") / "croissant.toml")
     about, both = prose[manifest["dataset"]], prose["both"]
     use = both["usage"].format(canary=manifest["canary"])
-    usage = {f"rai:{name}": text for name, text in {**both["rai"], **about["rai"]}.items()}
     creators = []
     for author in facts.citation_file["authors"]:
         creators.append({"@type": "sc:Organization", "name": author["name"]})
@@ -184,13 +183,13 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
         "version": manifest["data_version"],
         "datePublished": str(facts.citation_file["date-released"]),
         "creator": creators,
-        "license": [_licence(name) for name in facts.licences],
+        "license": list(map(_licence, facts.licences)),
         "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
         "citeAs": facts.citations,
         "inLanguage": facts.languages,
         "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
         "isLiveDataset": False,
-        **dict(sorted(usage.items())),
+        **dict(sorted({**both["rai"], **about["rai"]}.items())),
         "prov:wasDerivedFrom": _derived_from(facts),
         "distribution": _distribution(manifest, repo),
         "recordSet": [_record_set()],

@@ -70,14 +70,9 @@ def length_sums(manifest: Manifest) -> dict[tuple[str, str], LengthSums]:
         if place not in sums:
             sums[place] = LengthSums(entry["max_length"], Sum(), Sum())
         sums[place].all.add(entry, manifest["reserve"])
-        if _is_full(entry):
+        if entry["max_length"] and not entry["exhausted"]:  # as full as the window allows
             sums[place].full.add(entry, manifest["reserve"])
     return sums
-
-
-def _is_full(entry: FileEntry) -> bool:
-    """Return whether every row of a file is as full as its window allows."""
-    return not entry["exhausted"] and not entry.get("evidence_alone", False)
 
 
 def figures(manifest: Manifest) -> dict[str, Any]:
@@ -141,7 +136,7 @@ def fill_tables(manifest: Manifest, columns: Mapping[str, list[str]]) -> dict[st
         entry = manifest["files"][path]
         task, tokenizer, length = entry["task"], entry["tokenizer"], entry["length"]
         label = task if by_task else languages
-        if _is_full(entry):
+        if entry["max_length"] and not entry["exhausted"]:  # as full as the window allows
             fill[tokenizer, label, length].add(entry, manifest["reserve"])
         if task in repeating and label in repeating:
             repeats[tokenizer, label, length].add(entry, manifest["reserve"])

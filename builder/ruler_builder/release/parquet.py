@@ -1,8 +1,6 @@
 """The rows of one configuration in one Parquet file: written and read by row group, and digested.
 
-    with parquet_file(path, rows_in_group(131072), level=9) as file:
-        file.add(row)
-    file.digest.hexdigest()           # the manifest's `rows_sha256`
+    write_rows(path, rows, rows_in_group(131072), level=9)     # the manifest's `rows_sha256`
 
 The digest is over the rows themselves: equal rows have the same digest, whatever wrote the file.
 """
@@ -11,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,41 +63,26 @@ def rows_in_group(max_length: int) -> int:
     return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
 
 
-class RowWriter:
-    """Collects rows into row groups of `group` rows, and a digest of them all."""
+def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
+    """Write rows into a Parquet file of `group` rows a row group, and return their digest.
 
-    def __init__(self, writer: pq.ParquetWriter, group: int) -> None:
-        self.digest = hashlib.sha256()
-        self._writer, self._group = writer, group
-        self._rows: list[Row] = []
+    The file has a temporary name until all rows are written; after an error nothing stays.
 
-    def add(self, row: Row) -> None:
-        """Append a row, in the columns of ruler_common/rows.py."""
-        digest_row(self.digest, row)
-        self._rows.append(row)
-        if len(self._rows) == self._group:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows collected so far as a row group; none if there are none."""
-        if self._rows:
-            batch = pa.RecordBatch.from_pylist(self._rows, schema=self._writer.schema)
-            self._writer.write_batch(batch)
-            self._rows.clear()
-
-
-@contextmanager
-def parquet_file(path: Path, group: int, level: int) -> Iterator[RowWriter]:
-    """Give what writes a Parquet file of `group` rows a row group; zstd at the given level.
-
-    The file has a temporary name until the block ends well; if it does not, nothing stays.
+    Args:
+        path: The file; its folder is made.
+        rows: In the columns of ruler_common/rows.py; held by row group.
+        group: The number of rows of a row group.
+        level: Of zstd.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)
     packing = {"compression": "zstd", "compression_level": level}
     with (
         temporary_beside(path) as temporary,
-        pq.ParquetWriter(temporary, arrow_schema(), **packing, **FORM) as writer,
+        pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
     ):
-        rows = RowWriter(writer, group)
-        yield rows
-        rows.flush()
+        while batch := list(islice(unwritten, group)):
+            for row in batch:
+                digest_row(digest, row)
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return digest.hexdigest()

@@ -7,7 +7,7 @@ plan.rows, plan.bytes      # of these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from ruler_common.rows import FULL_ROWS
 
 
 class FileJob(NamedTuple):
-    """One file to make: its configuration, its tokenizer as given, and how many rows.
+    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
 
     With `fast` a second engine may count, if there is one (tokens/counting.py).
     """
@@ -58,7 +58,7 @@ class BuildPlan:
 
     suite: Suite
     # The sources of custom languages
-    given: Mapping[str, SourceFile]
+    custom_sources: Mapping[str, SourceFile]
     # The manifest of the release that is in the folder; None for a new one
     release: Manifest | None
     # Paths of the files that a stopped build finished
@@ -89,8 +89,8 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     Raises RulerError for what cannot be built, and for what cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
-    given = language_folders(paths(options.language_folders))
-    jobs = _file_jobs(options, suite, given)
+    custom_sources = language_folders(paths(options.language_folders))
+    jobs = _file_jobs(options, suite, custom_sources)
     release, finished = _existing_release(root), read_finished(root)
     manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
     if release:
@@ -108,11 +108,10 @@ def plan_build(options: BuildOptions) -> BuildPlan:
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --samples {entry['rows']} or give a new folder."
             )
-    lengths = [entry["length"] for entry in shared["files"].values()]
-    _refuse_two_kinds([*lengths, *(job.config.length for job in missing)], root)
+    _refuse_two_kinds(shared, missing, root)
     return BuildPlan(
         suite=suite,
-        given=given,
+        custom_sources=custom_sources,
         release=release,
         finished=list(finished),
         shared=shared,
@@ -124,7 +123,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
 
 
 def _file_jobs(
-    options: BuildOptions, suite: Suite, given: Mapping[str, SourceFile]
+    options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
 ) -> list[FileJob]:
     """Return one job a file: those of a tokenizer together, and of a language; longest first."""
     dataset = suite.dataset
@@ -143,7 +142,7 @@ def _file_jobs(
         several(options.languages),
         instruction=options.instruction_language,
         skip_restricted=options.skip_restricted,
-        given=given,
+        given=custom_sources,
     )
     jobs, has_rows = [], False
     for name, tokenizer in _tokenizers(options).items():
@@ -197,11 +196,13 @@ def _existing_release(root: Path) -> Manifest | None:
     return None
 
 
-def _refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+def _refuse_two_kinds(shared: Manifest, missing: list[FileJob], root: Path) -> None:
     """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
     A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
     """
+    lengths = [entry["length"] for entry in shared["files"].values()]
+    lengths += [job.config.length for job in missing]
     kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
     if len(kinds) > 1:
         raise RulerError(

@@ -107,20 +107,20 @@ def read_suite(path: str | Path = "ruler") -> Suite:
 
 
 def _read_suite(name: str, path: Any) -> Suite:
-    found = read_toml(path)
-    for key in found:
+    table = read_toml(path)
+    for key in table:
         check_name("suite key", key, _SuiteFile.__annotations__, str(path))
-    check_type(found, _SuiteFile, path, "See docs/build.md.", "no suite")
-    dataset = check_name("dataset", found.get("dataset", "ruler"), TASKS, str(path))
-    tasks = found.get("tasks", {})
-    if "extends" in found:
-        check_name("suite to extend", found["extends"], (dataset,), str(path))
+    check_type(table, _SuiteFile, path, "See docs/build.md.", "no suite")
+    dataset = check_name("dataset", table.get("dataset", "ruler"), TASKS, str(path))
+    tasks = table.get("tasks", {})
+    if "extends" in table:
+        check_name("suite to extend", table["extends"], (dataset,), str(path))
         tasks = {**read_toml(FOLDER / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
     groups = {name: group for name, group in GROUPS[dataset].items() if {*group} <= {*tasks}}
     groups["all"] = tuple(tasks)
-    groups |= {name: tuple(group) for name, group in found.get("groups", {}).items()}
+    groups |= {name: tuple(group) for name, group in table.get("groups", {}).items()}
     for group, members in groups.items():
         for member in members:
             check_name(f"task in group '{group}'", member, tasks, str(path))
@@ -129,11 +129,11 @@ def _read_suite(name: str, path: Any) -> Suite:
     for each in (*tasks, *groups):
         if not _NAME.fullmatch(each):
             raise RulerError(f"'{path}': '{each}' cannot name a task or group: use {_NAME_HINT}.")
-    lengths = found.get("lengths", list(LENGTHS[dataset]))
+    lengths = table.get("lengths", list(LENGTHS[dataset]))
     if not lengths:
         raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
-    named = tuple(length_name(parse_length(str(one), dataset), dataset) for one in lengths)
-    return _make_suite(name, dataset, tasks, groups, found.get("families", {}), named)
+    named = tuple(length_name(parse_length(str(length), dataset), dataset) for length in lengths)
+    return _make_suite(name, dataset, tasks, groups, table.get("families", {}), named)
 
 
 def _make_suite(
@@ -145,18 +145,18 @@ def _make_suite(
     lengths: tuple[str, ...] = (),
 ) -> Suite:
     """Return a suite of these tables, checked."""
-    known = [family for family, code in FAMILIES.items() if code.dataset == dataset]
+    families_of_dataset = [family for family, code in FAMILIES.items() if code.dataset == dataset]
     see = f"ruler_builder/suites/{dataset}.toml"
     for family in wording:
-        check_name("family", family, known, see)
+        check_name("family", family, families_of_dataset, see)
     families, family_of, params = {}, {}, {}
     for task, table in tasks.items():
         if "family" not in table:
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
-        family_of[task] = check_name("family", str(table["family"]), known, see)
+        family_of[task] = check_name("family", str(table["family"]), families_of_dataset, see)
     standard = read_toml(FOLDER / f"{dataset}.toml")["tasks"].values()
     used = {*family_of.values(), *wording, *(table["family"] for table in standard)}
-    for family in known:
+    for family in families_of_dataset:
         if family in used:
             templates = FAMILIES[family].templates
             families[family] = reworded(family, templates, wording.get(family, {}))

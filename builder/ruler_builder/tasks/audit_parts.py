@@ -73,11 +73,11 @@ def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
 
 def check_spans(row: Row, expected: Iterable[tuple[int, int, bool]]) -> Iterator[str]:
     """Say if the evidence is not exactly these spans of `input`, in their order."""
-    found = [(span["start"], span["end"], span["answer"]) for span in row["evidence"]]
-    right = list(expected)
-    if found != right:
-        first = next((span for span in found if span not in right), None)
-        missing = next((span for span in right if span not in found), None)
+    spans = [(span["start"], span["end"], span["answer"]) for span in row["evidence"]]
+    expected_spans = list(expected)
+    if spans != expected_spans:
+        first = next((span for span in spans if span not in expected_spans), None)
+        missing = next((span for span in expected_spans if span not in spans), None)
         what = f"{first} is not a span of it" if first else f"{missing} is missing"
         if not first and not missing:
             what = "a span is listed twice or out of order"

@@ -61,9 +61,9 @@ class TaskParams:
         if not condition:
             raise RulerError(f"{sentence}.")
 
-    def need_one_of(self, name: str, known: Sequence[str]) -> None:
+    def need_one_of(self, name: str, choices: Sequence[str]) -> None:
         """Refuse a parameter that is none of these words."""
-        self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
+        self.need(getattr(self, name) in choices, f"{name} must be one of {', '.join(choices)}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the names of the sources that rows are made of: those of these languages."""
@@ -210,8 +210,8 @@ class Task(ABC, Generic[P]):
         if needed > self.params.max_new_tokens:
             raise Impossible(
                 f"The right answer of row {index} takes {needed} tokens, and max_new_tokens is "
-                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a suite "
-                "of your own."
+                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a "
+                "custom suite."
             )
 
     @property

@@ -73,7 +73,7 @@ class ListParams(TaskParams):
         return ListCounts(self.freq_cw, self.freq_ucw)
 
 
-_MOST_COMMON = 200  # words of every vocabulary, at least, that no other word contains
+_MAX_COMMON = 200  # words of every vocabulary, at least, that no other word contains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class CommonParams(ListParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need(1 <= self.num_cw <= _MOST_COMMON, f"num_cw must be 1 to {_MOST_COMMON}")
+        self.need(1 <= self.num_cw <= _MAX_COMMON, f"num_cw must be 1 to {_MAX_COMMON}")
         self.need_one_of("layout", LAYOUTS)
         self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
 
@@ -123,7 +123,7 @@ TEMPLATES: dict[str, Any] = {
 # ---- Rows --------------------------------------------------------------------------------------
 
 
-FEWEST_TOKENS = 3  # of one item, " 17. word"
+MIN_ITEM_TOKENS = 3  # of one item, " 17. word"
 _ITEM_TOKENS = 6  # about
 
 P = TypeVar("P", bound=ListParams)
@@ -179,8 +179,10 @@ class NumberedWords(Task[P]):
 
     @cached_property
     def _labels(self) -> CountedTexts:
-        least = self.params.num_cw * sum(self.times)  # at `0k`
-        return self.counted_sources.labels(self.key.max_length // FEWEST_TOKENS + 1000 + least)
+        min_items = self.params.num_cw * sum(self.times)  # at `0k`
+        return self.counted_sources.labels(
+            self.key.max_length // MIN_ITEM_TOKENS + 1000 + min_items
+        )
 
     @cached_property
     def _label_tokens(self) -> np.ndarray:
@@ -201,7 +203,7 @@ class NumberedWords(Task[P]):
 
         def draft(units: int, context: str) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(before).begin_context(lead=len(lead))
-            return prompt.add_counted(lead + context, tokens(units)).end_context().add(after)
+            return prompt.add(lead + context, tokens(units)).end_context().add(after)
 
         def text(units: int) -> str:
             items = self.repeated(common, uncommon[:units], self.times)
@@ -218,8 +220,8 @@ class NumberedWords(Task[P]):
     def references(self, index: int) -> list[str]:
         """Return the common words."""
         picked = self._picked(self.key.draw_asked(index))[: self.params.num_cw]
-        found: list[str] = self.words.texts[picked].tolist()
-        return found
+        common: list[str] = self.words.texts[picked].tolist()
+        return common
 
     def _picked(self, draw: np.random.Generator) -> np.ndarray:
         """Return the common words, and those for an example.
@@ -282,21 +284,21 @@ class CommonWords(NumberedWords[CommonParams]):
     cost = 3
 
     @property
-    def _example_most(self) -> int:
+    def _max_example_words(self) -> int:
         """The most different words that a solved example has at any length."""
         return max(example_words(self.params.num_cw, length) for length in (0, _LONG))
 
     @property
     def extra_words(self) -> int:
         """The words of the solved examples, drawn alike at every length."""
-        return self.params.examples * self._example_most
+        return self.params.examples * self._max_example_words
 
     @cached_property
     def further(self) -> list[str]:
         """Beyond 128k, the most frequent other words."""
         if self.key.max_length <= _LONG:
             return []
-        return word_lists.extension()[: self.key.max_length // FEWEST_TOKENS]
+        return word_lists.extension()[: self.key.max_length // MIN_ITEM_TOKENS]
 
     @cached_property
     def words(self) -> CountedTexts:
@@ -317,7 +319,7 @@ class CommonWords(NumberedWords[CommonParams]):
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """Return the solved example, then the instruction; the list's own question after it."""
         frame = filled(self.templates, n=self.params.num_cw)
-        each = self._example_most
+        each = self._max_example_words
         drawn = [extra[i * each : (i + 1) * each] for i in range(self.params.examples)]
         examples = "".join(self._example(draw, words, frame) for words in drawn)
         return frame._replace(head=examples + frame.head)

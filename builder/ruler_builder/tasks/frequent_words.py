@@ -142,7 +142,7 @@ class FrequentWords(Task[FrequentParams]):
         def draft(total: int, context: str) -> PromptBuilder:
             context_tokens = int(self._counts(total) @ tokens - tokens[last])
             prompt = PromptBuilder(self.counter).add(frame.head.removesuffix(" "))
-            prompt.begin_context(lead=1).add_counted(context, context_tokens)
+            prompt.begin_context(lead=1).add(context, context_tokens)
             prompt.add(f" {vocabulary[last]}").end_context()
             return prompt.add(frame.tail + frame.prefix)
 

@@ -70,8 +70,11 @@ class NiahParams(TaskParams):
             min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
         )
         self.need(self.queries <= self.keys, "queries cannot be more than keys")
-        most = MAX_NEEDLES if self.haystack == "essay" else 1000
-        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        max_needles = MAX_NEEDLES if self.haystack == "essay" else 1000
+        self.need(
+            self.keys * self.values <= max_needles,
+            f"keys x values cannot be more than {max_needles}",
+        )
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the essays, if they are the haystack."""
@@ -111,7 +114,7 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
-_FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
+_MIN_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,8 @@ class Niah(Task[NiahParams]):
     def _other_needles(self, index: int, question: NiahQuestion) -> LineHaystack:
         """Needles of the same types, enough for the window, with none of the asked strings."""
         types = (self.params.key_type, self.params.value_type)
-        fewest = MIN_TOKENS_PER_LINE + _FEWEST_TOKENS[types[0]] + _FEWEST_TOKENS[types[1]]
-        count = self.key.max_length // fewest
+        min_tokens = MIN_TOKENS_PER_LINE + _MIN_TOKENS[types[0]] + _MIN_TOKENS[types[1]]
+        count = self.key.max_length // min_tokens
         draw = self.key.draw_filling("haystack", index)
         taken = {*question.keys, *question.values}
         keys = self._strings(draw, self.params.key_type, count, taken)
@@ -201,7 +204,11 @@ class Niah(Task[NiahParams]):
             return set(self.counted_sources.essays.numbers)
         adjectives, nouns = map(set, word_lists.key_words())
         pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
-        return {f"{one}-{two}" for one, two in pairs if one in adjectives and two in nouns}
+        return {
+            f"{adjective}-{noun}"
+            for adjective, noun in pairs
+            if adjective in adjectives and noun in nouns
+        }
 
     @staticmethod
     def _strings(
@@ -251,11 +258,11 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     for value, times in Counter(match["value"] for match in needles).items():
         if times > 1:
             yield f"value '{value}' occurs in {times} needles"
-    given = [
+    references = [
         sorted(row["outputs"][at : at + params.values])
         for at in range(0, len(row["outputs"]), params.values)
     ]
-    if given != [sorted(values.get(key, [])) for key in asked]:
+    if references != [sorted(values.get(key, [])) for key in asked]:
         yield f"the references {row['outputs']} are not the values of {asked}, in this order"
     yield from only_in_evidence(row)
     drawn = needles
@@ -268,9 +275,9 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     if len(drawn) != params.keys * params.values:
         yield f"the context has {len(drawn)} needles, not {params.keys * params.values}"
     keys = {match["key"] for match in drawn}
-    for key, found in values.items():
-        if len(found) != (params.values if key in keys else 1):
-            yield f"key '{key}' occurs in {len(found)} needles"
+    for key, key_values in values.items():
+        if len(key_values) != (params.values if key in keys else 1):
+            yield f"key '{key}' occurs in {len(key_values)} needles"
     for key in asked:
         if context.count(key) != sum(match[0].count(key) for match in needles):
             yield f"the asked key '{key}' occurs in the context outside its needles"

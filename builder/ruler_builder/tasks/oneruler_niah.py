@@ -65,8 +65,10 @@ class MultilingualNiahParams(TaskParams):
             self.none_sentence or not self.absent,
             "an absent key needs the sentence that says what to answer: none_sentence = true",
         )
-        most = MAX_NEEDLES
-        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        self.need(
+            self.keys * self.values <= MAX_NEEDLES,
+            f"keys x values cannot be more than {MAX_NEEDLES}",
+        )
         self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:

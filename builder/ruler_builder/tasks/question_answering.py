@@ -269,7 +269,7 @@ class QuestionAnswering(Task[QaParams]):
             start = int(starts[3 * order.index(document) + 1])
             end = start + len(self._documents.texts[document])
             prompt.mark_evidence(start, end, document in with_answer)
-        prompt.add_counted("".join(parts), self._sum(documents)).end_context(trail=len(_BETWEEN))
+        prompt.add("".join(parts), self._sum(documents)).end_context(trail=len(_BETWEEN))
         return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
     def _gold_with_answer(self, question: Question) -> list[int]:

@@ -91,16 +91,19 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     Raises RulerError for what is unknown, of a wrong type or impossible.
     """
     family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
-    kind = FAMILIES[family].params
-    known = {item.name: str(item.type) for item in fields(kind)}
-    values = {name: value for name, value in described.items() if name != "family"}
-    for name, value in values.items():
-        check_name(f"parameter of task '{task}'", name, known, "ruler_builder/suites")
-        of = known[name]
-        if not isinstance(value, _KINDS[of]) or isinstance(value, bool) != (of == "bool"):
-            raise RulerError(f"Task '{task}': {name} must be {of}, not {value!r}.")
+    params_type = FAMILIES[family].params
+    types = {item.name: str(item.type) for item in fields(params_type)}
+    values = {}
+    for name, value in described.items():
+        if name == "family":
+            continue
+        check_name(f"parameter of task '{task}'", name, types, "ruler_builder/suites")
+        kind = types[name]
+        if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
+            raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")
+        values[name] = value
     try:
-        return kind(**values)
+        return params_type(**values)
     except RulerError as error:
         raise RulerError(f"Task '{task}': {error}") from None
 

@@ -56,19 +56,19 @@ def reworded(family: str, usual: Mapping[str, Any], texts: Mapping[str, Any]) ->
     Raises RulerError for any other.
     """
     for key, text in texts.items():
-        name, known = f"families.{family}.{key}", usual.get(key)
-        if not isinstance(known, str) or not isinstance(text, str):
+        name, replaced = f"families.{family}.{key}", usual.get(key)
+        if not isinstance(replaced, str) or not isinstance(text, str):
             templates = ", ".join(name for name, part in usual.items() if isinstance(part, str))
             raise RulerError(
                 f"'{name}' cannot be reworded: give a text for one of {templates or 'none'}."
             )
-        needed, found = _placeholders(known), _placeholders(text)
-        if sorted(found) != sorted(needed):
+        needed, names = _placeholders(replaced), _placeholders(text)
+        if sorted(names) != sorted(needed):
             raise RulerError(
                 f"The template '{name}' must have {', '.join(needed) or 'no placeholder'}, "
-                f"each as often as in ruler_builder/tasks, not {', '.join(found) or 'none'}."
+                f"each as often as in ruler_builder/tasks, not {', '.join(names) or 'none'}."
             )
-        if CONTEXT in found and found.index("{question}") < found.index(CONTEXT):
+        if CONTEXT in names and names.index("{question}") < names.index(CONTEXT):
             raise RulerError(f"The template '{name}' must have {{question}} after {CONTEXT}.")
     return {**usual, **texts}
 
@@ -79,9 +79,9 @@ def _placeholders(template: str) -> list[str]:
         parts = list(Formatter().parse(template))
     except ValueError as error:
         raise RulerError(f"The template {template!r} is malformed: {error}.") from None
-    found = []
+    placeholders = []
     for _, name, form, conversion in parts:
         if name is not None:
             form = f":{form}" if form else ""
-            found.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
-    return found
+            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
+    return placeholders

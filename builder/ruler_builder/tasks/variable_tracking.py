@@ -187,10 +187,10 @@ class VariableTracking(Task[ChainParams]):
         """The essays, or lines of noise, enough for the window and the example."""
         if self.params.haystack == "essay":
             return self.counted_sources.essays
-        most = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
+        lines = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
         if self.params.layout == "2024":
-            return self.counted_sources.run_on_noise(most)
-        return self.counted_sources.noise(most)
+            return self.counted_sources.run_on_noise(lines)
+        return self.counted_sources.noise(lines)
 
     @property
     def _links(self) -> int:
@@ -242,9 +242,10 @@ class VariableTracking(Task[ChainParams]):
         values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
         chains = self._chains(draw, values[:count], self._names(draw, needed))
         parts = {part for name in chains[0].names for part in _parts(name)}
-        others = [values[i : i + count] for i in range(count, len(values), count)]
+        value_sets = [values[i : i + count] for i in range(count, len(values), count)]
         return chains, [
-            self._chains(draw, some, self._example_names(draw, parts)) for some in others
+            self._chains(draw, example_values, self._example_names(draw, parts))
+            for example_values in value_sets
         ]
 
     @cached_property

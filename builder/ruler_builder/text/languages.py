@@ -127,9 +127,9 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
                 pairs += [Pair(*crossed) for crossed in permutations(CROSSED, 2)]
         return pairs
     codes = name.split("-")
-    known = (*LANGUAGES, *custom, *(("all", "default") if len(codes) == 1 else ()))
+    names = (*LANGUAGES, *custom, *(("all", "default") if len(codes) == 1 else ()))
     for code in codes:
-        check_name("language", code, known, "ruler build --help")
+        check_name("language", code, names, "ruler build --help")
     if len(codes) > 2 or (len(codes) == 2 and instruction):
         raise RulerError(
             f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "
@@ -187,14 +187,14 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
 
     Raises RulerError for what is wrong.
     """
-    found: dict[str, SourceFile] = {}
+    given: dict[str, SourceFile] = {}
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
-        if both := found.keys() & sources.keys():
+        if both := given.keys() & sources.keys():
             code = min(both).rpartition("-")[2]
             raise RulerError(f"Two folders describe the language '{code}': give one.")
-        found |= sources
-    return found
+        given |= sources
+    return given
 
 
 def describe(data: bytes, where: str | Path) -> LanguageDescription:
@@ -365,7 +365,7 @@ class Language:
 
     @property
     def separator(self) -> str:
-        """What stands between sentences, and between the parts of a prompt: a space or nothing."""
+        """The text between sentences, and between the parts of a prompt: a space or nothing."""
         return self.facts.sentences.separator
 
     @property

@@ -282,11 +282,11 @@ def registry() -> dict[str, Source]:
     sources = {}
     for name, entry in tables.items():
         wheel = WheelMember(**wheels[entry["wheel"]], member=entry["member"])
-        own = {**entry["embedded"], "citation": entry["citation"]}
+        replacement = {**entry["embedded"], "citation": entry["citation"]}
         sources[name] = Source(
             name=name,
             canonical=_source_file(CANONICAL, entry, wheel=wheel),
-            embedded=_source_file(EMBEDDED, own),
+            embedded=_source_file(EMBEDDED, replacement),
         )
     nouns = {**oneruler["nouns"], "title": "Nouns in 26 languages"}
     sources[NOUNS] = _oneruler_source(oneruler, NOUNS, "", nouns)
@@ -336,12 +336,12 @@ def _oneruler_source(
         "urls": [f"{table['base']}/{quote(path)}"],
     }
     embedded = table["embedded"]
-    own = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
+    replacement = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
     shared |= {"title": embedded["title"], "licence": embedded["licence"]}
     return Source(
         name=name,
         canonical=_source_file(CANONICAL, canonical, book=cast(BookRights | None, book)),
-        embedded=_source_file(EMBEDDED, {**shared, **own}) if own else None,
+        embedded=_source_file(EMBEDDED, {**shared, **replacement}) if replacement else None,
         dataset="oneruler",
         language=code,
     )
@@ -429,14 +429,14 @@ def embedded_languages() -> list[str]:
 
 def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
     """Return each source of a dataset with its state; `damaged` means that its size differs."""
-    found: list[tuple[Source, State]] = []
+    listed: list[tuple[Source, State]] = []
     for source in named_sources([dataset]).values():
         path, file = store.local(source.canonical.file), source.canonical.file
         if path is None:
-            found.append((source, "missing"))
+            listed.append((source, "missing"))
         else:
-            found.append((source, "present" if path.stat().st_size == file.bytes else "damaged"))
-    return found
+            listed.append((source, "present" if path.stat().st_size == file.bytes else "damaged"))
+    return listed
 
 
 # ---- The sources of one release ------------------------------------------------------------------

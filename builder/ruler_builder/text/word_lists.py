@@ -88,13 +88,13 @@ class WordParts:
 
     def holding(self, parts: Sequence[str]) -> np.ndarray:
         """Which of the words have one of the parts in them, as booleans."""
-        found = np.zeros(len(self._starts) - 1, dtype=bool)
+        holding = np.zeros(len(self._starts) - 1, dtype=bool)
         for part in map(str.casefold, parts):
             at = self._joined.find(part)
             while at >= 0:
-                found[np.searchsorted(self._starts, at, "left") - 1] = True
+                holding[np.searchsorted(self._starts, at, "left") - 1] = True
                 at = self._joined.find(part, at + 1)
-        return found
+        return holding
 
 
 @cache
@@ -117,13 +117,13 @@ def extension() -> list[str]:
         from wordfreq import top_n_list
     except ImportError:
         raise missing("long", "Above 128k common_words") from None
-    known = {word.casefold() for word in vocabulary()}
+    listed = {word.casefold() for word in vocabulary()}
     ranked = top_n_list("en", 400_000)
-    words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in known]
-    found = hashlib.sha256("\n".join(words).encode()).hexdigest()
-    if found != EXTENSION_DIGEST:
+    words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in listed]
+    digest = hashlib.sha256("\n".join(words).encode()).hexdigest()
+    if digest != EXTENSION_DIGEST:
         raise RulerError(
-            f"wordfreq's words: expected sha256 {EXTENSION_DIGEST}, found {found}. "
+            f"wordfreq's words: expected sha256 {EXTENSION_DIGEST}, found {digest}. "
             "Run: pip install wordfreq==3.1.1"
         )
     return words

@@ -64,8 +64,8 @@ def counts_by_words(
     pairs = list(zip(texts, divided, strict=True))
     firsts = count_batch([text.partition(" ")[0] if split else text for text, split in pairs])
     return [
-        found + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else found
-        for (text, split), found in zip(pairs, firsts, strict=True)
+        first + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else first
+        for (text, split), first in zip(pairs, firsts, strict=True)
     ]
 
 
@@ -100,8 +100,8 @@ class TokenCounter(ABC):
     def counts_once(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text; each different one is counted once."""
         different = list(dict.fromkeys(texts))
-        known = dict(zip(different, self.counts(different), strict=True))
-        return [known[text] for text in texts]
+        tokens = dict(zip(different, self.counts(different), strict=True))
+        return [tokens[text] for text in texts]
 
 
 class TiktokenCounter(TokenCounter):
@@ -149,8 +149,8 @@ class FastCounter(TokenCounter):
         return self._counts_whole(texts)
 
     def _counts_whole(self, texts: Sequence[str]) -> list[int]:
-        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in found]
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in encodings]
 
 
 class SlowCounter(TokenCounter):

@@ -1,7 +1,7 @@
 """Find the named tokenizer that a model has, and so the frozen rows that are exact for it.
 
-    found = find_model_tokenizer("Qwen/Qwen3-8B")
-    found.name, found.proved      # ("qwen2.5", True): its tokenizer.json has the same vocabulary
+    tokenizer = find_model_tokenizer("Qwen/Qwen3-8B")
+    tokenizer.name, tokenizer.proved      # ("qwen2.5", True): the same vocabulary
 
 Rows are fitted under one tokenizer: under another they are too long for the window or leave part of
 it empty.
@@ -76,13 +76,13 @@ def tokenizer_by_name(model: str) -> str | None:
     The families are the `models` of tokenizers.toml: `Qwen3` is Qwen/Qwen3-8B too, not Qwen3.5.
     """
     short = model.partition("@")[0].rstrip("/").rpartition("/")[2].lower().removeprefix("meta-")
-    found = [
+    matches = [
         (len(family), name)
         for name, entry in named().items()
         for family in entry["models"]
         if short == family.lower() or short.startswith(f"{family.lower()}-")
     ]
-    return max(found)[1] if found else None
+    return max(matches)[1] if matches else None
 
 
 def vocabulary_digest(path: Path) -> str:

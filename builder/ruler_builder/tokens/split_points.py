@@ -68,13 +68,13 @@ class SplitPoints:
     """Whether a text may be split before every single space, which suffices to count its words
     one by one. May be true of a tokenizer that is not `proved`."""
 
-    def between(self, left: str, right: str) -> bool:
-        """Return whether tokens(left + right) = tokens(left) + tokens(right), both non-empty."""
+    def between(self, before_text: str, after_text: str) -> bool:
+        """Return whether tokens(both) = tokens(before) + tokens(after), neither empty."""
         if not self.proved:
             return False
-        before, after = left[-1], right[0]
+        before, after = before_text[-1], after_text[0]
         if after == " ":
-            return not before.isspace() and len(right) > 1 and not right[1].isspace()
+            return not before.isspace() and len(after_text) > 1 and not after_text[1].isspace()
         if before == "\n":
             return not after.isspace() and after != "/"
         if after == "\n":

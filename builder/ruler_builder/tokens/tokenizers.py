@@ -95,13 +95,13 @@ class _Folder(Store):
 
     def get(self, file: Pinned, progress: bool = False) -> Path:
         """Return the path of the checked file."""
-        beside = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
-        if self.mirror is None or not (self.mirror / beside.path).is_file():
+        in_folder = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
+        if self.mirror is None or not (self.mirror / in_folder.path).is_file():
             raise RulerError(
-                f"'{self.mirror}' has no {beside.path} ({file.bytes} bytes, sha256 {file.sha256}): "
-                "put the tokenizer's files there."
+                f"'{self.mirror}' has no {in_folder.path} ({file.bytes} bytes, sha256 "
+                f"{file.sha256}): put the tokenizer's files there."
             )
-        return super().get(beside, progress)
+        return super().get(in_folder, progress)
 
 
 # The named tokenizers that something holds: loading one takes seconds.
@@ -148,13 +148,13 @@ def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> Toke
     path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
     if isinstance(store, _Folder) and store.mirror:
         path = store.mirror / entry["packaged"]
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
-    if found != entry["sha256"]:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
+    if digest != entry["sha256"]:
         raise RulerError(
-            f"'{path}': expected sha256 {entry['sha256']}, found {found}: "
+            f"'{path}': expected sha256 {entry['sha256']}, found {digest}: "
             "install another version of mistral-common, or name a folder that has it."
         )
-    return _tekken(name, path, found)
+    return _tekken(name, path, digest)
 
 
 @lru_cache(maxsize=1)
@@ -187,8 +187,8 @@ def _of_ranks(
 def _from_transformers(name: str, where: str) -> TokenCounter:
     from huggingface_hub import try_to_load_from_cache
 
-    shown = where if where.startswith("hf:") else Path(where).resolve().name
-    about = _about(f"{name}={shown}", shown, "transformers")
+    title = where if where.startswith("hf:") else Path(where).resolve().name
+    about = _about(f"{name}={title}", title, "transformers")
     if where.startswith("hf:"):
         repo, _, revision = where.removeprefix("hf:").partition("@")
         counter = _auto_tokenizer(name, repo, revision or None, about)

@@ -171,8 +171,8 @@ def check_paired(
         first: dict[int, tuple[str, str]] = {}
         for path, digests in files.items():
             for index, digest in digests.items():
-                known, where = first.setdefault(index, (digest, path))
-                if known != digest:
+                first_digest, where = first.setdefault(index, (digest, path))
+                if first_digest != digest:
                     yield path, f"the row asks another thing than that of {where}", index
 
 

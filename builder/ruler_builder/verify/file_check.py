@@ -117,8 +117,8 @@ class FileChecker:
         self.tokenizer_folders = parse_tokenizer_folders(manifest, several(options.tokenizers))
         mirror = str(Path(options.mirror).resolve()) if options.mirror else None
         self.store = Store(mirror)
-        given = language_folders(paths(options.language_folders))
-        self.sources = Sources(self.store, choice_in(manifest["sources"], given))
+        custom_sources = language_folders(paths(options.language_folders))
+        self.sources = Sources(self.store, choice_in(manifest["sources"], custom_sources))
         self.frozen = read_frozen(manifest["data_version"])
         self._counter: TokenCounter | None = None
         self._builder = FileBuilder(
@@ -409,9 +409,9 @@ def describe_difference(value: object, expected: object) -> str:
         return f"is {short(value)}, should be {short(expected)}"
     start = common_length(value, expected)
     rest, expected_rest = value[start:], expected[start:]
-    shown = short(rest) if rest else "its end"
-    shown_expected = short(expected_rest) if expected_rest else "its end"
-    return f"differs at character {start}: {shown}, should be {shown_expected}"
+    excerpt = short(rest) if rest else "its end"
+    expected_excerpt = short(expected_rest) if expected_rest else "its end"
+    return f"differs at character {start}: {excerpt}, should be {expected_excerpt}"
 
 
 def short(value: object) -> str:

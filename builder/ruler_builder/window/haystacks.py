@@ -174,7 +174,7 @@ class EssayHaystack(Haystack):
             start += 1
         if start < end - 1:
             tokens = self._tokens_before(end - 1) - self._tokens_before(start)
-            prompt.add_counted(" " + self._slice(start, end - 1), tokens)
+            prompt.add(" " + self._slice(start, end - 1), tokens)
             start = end - 1
         if start < end:
             prompt.add(" " + self._slice(start, end))
@@ -220,7 +220,7 @@ class LineHaystack(Haystack):
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         if start < end:
             tokens = self._tokens_before(end) - self._tokens_before(start)
-            prompt.add_counted("".join(self._lines[start:end]), tokens)
+            prompt.add("".join(self._lines[start:end]), tokens)
 
     def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
         """Add a line with its newline, so that it ends at a split point."""
@@ -256,7 +256,7 @@ class RunOnHaystack(Haystack):
             lead = "" if prompt.at_context_start else self.separator
             more = end - start - 1
             prompt.add(lead + self._first)
-            prompt.add_counted(self._between * more, more * self._tokens)
+            prompt.add(self._between * more, more * self._tokens)
             prompt.add(self._rest)
 
 
@@ -349,5 +349,5 @@ class BookHaystack(Haystack):
             return
         first, last = self._splits[i], self._splits[j]
         prompt.add(lead + self._text[a:first])
-        prompt.add_counted(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
+        prompt.add(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
         prompt.add(self._text[last:b])

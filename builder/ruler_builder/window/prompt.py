@@ -2,7 +2,7 @@ r"""A prompt under construction, in pieces, so that it is counted without being 
 
     prompt = PromptBuilder(counter)
     prompt.add("A special magic number …\n")              # counted when asked for
-    prompt.add_counted(text, tokens=131_000)             # a long piece whose count is known
+    prompt.add(text, tokens=131_000)             # a long piece whose count is known
     prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
     prompt.tokens                                        # exact: pieces meet at split points
 
@@ -28,10 +28,6 @@ class PromptBuilder:
         self._spans: list[tuple[int, int, bool]] = []
         self._counted: int | None = None  # `tokens`, until something is added
 
-    def add(self, text: str) -> PromptBuilder:
-        """Append a short piece, whose tokens are counted when they are asked for."""
-        return self.add_counted(text, None)
-
     def add_evidence(self, text: str, answer: bool, lead: int = 0, trail: int = 0) -> PromptBuilder:
         """Append a short piece that is evidence, but for its first `lead` and last `trail`.
 
@@ -40,8 +36,11 @@ class PromptBuilder:
         self.mark_evidence(lead, len(text) - trail, answer)
         return self.add(text)
 
-    def add_counted(self, text: str, tokens: int | None) -> PromptBuilder:
-        """Append a piece of known count (of the piece by itself, as the reference counts it)."""
+    def add(self, text: str, tokens: int | None = None) -> PromptBuilder:
+        """Append a piece. Without its own number of tokens it is counted when they are asked for.
+
+        A long piece needs them: as the reference counts the piece by itself.
+        """
         if not text:
             return self
         self._texts.append(text)

@@ -488,8 +488,8 @@ class Repeat(Condition):
         share = 100 * sum(shares) / len(shares)
         changed = sum(share > 0 for share in shares)
         fault = (
-            f"Of identical requests, {share:.1f} % of the pairs get different scores "
-            f"({changed} of {number_of(len(shares), 'row')} change)"
+            f"{share:.1f} % of the pairs of identical requests get different scores, in {changed} "
+            f"of {number_of(len(shares), 'row')}"
         )
         return replace(
             self.finding("same", f"{fault}.", len(shares)),

@@ -80,7 +80,7 @@ def judge(
     findings = [_decide(finding, p) for finding, p in zip(findings, adjusted, strict=True)]
     findings = _blame_cache(findings, evidence)
     findings.append(TOKENS.judge(evidence))
-    unchecked = [finding.title for finding in findings if finding.state == "unchecked"]
+    unchecked = [finding.name for finding in findings if finding.state == "unchecked"]
     for name, reason in reasons.items():
         findings.append(CONDITIONS[name].unchecked(reason))
     causes = list(_causes(findings))
@@ -130,7 +130,7 @@ def _verdict(
 ) -> Verdict:
     """Sum the findings up in one sentence and an exit code; the first one is the cause, if any.
 
-    `unchecked` are the titles of what was asked and could not be checked.
+    `unchecked` are the names of what was asked and could not be checked.
     """
     asked = [answer for _, answer in evidence.answered(COLD.name)]
     failures = [answer.failure for answer in asked if answer.failure]
@@ -210,19 +210,19 @@ def verdict_text(verdict: Verdict) -> str:
     parts = [sentences(f"{OUTCOMES[verdict.outcome]} {verdict.headline}"), ""]
     header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "loss seen"]
     parts.append(table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
-    parts += ["", *(sentences(f"{f.title}: {f.sentence}{f.note}") for f in verdict.findings)]
+    parts += ["", *(sentences(f"{f.name}: {f.sentence}{f.note}") for f in verdict.findings)]
     return "\n".join(parts)
 
 
 def _cells(finding: Finding) -> list[str]:
-    state = STATES[finding.state]
-    if finding.state == "unchecked" or finding.name == TOKENS.name:
+    name, state = finding.name, STATES[finding.state]
+    if finding.state == "unchecked" or name == TOKENS.name:
         rows = f"{finding.rows:,}" if finding.rows else ""
-        return [finding.title, state, rows, "", "", "", ""]
-    is_pair = isinstance(CONDITIONS[finding.name], Pair)
+        return [name, state, rows, "", "", "", ""]
+    is_pair = isinstance(CONDITIONS[name], Pair)
     loss = finding.smallest_loss
     return [
-        finding.title,
+        name,
         state,
         f"{finding.rows:,}",
         f"{finding.only_a:,}" if is_pair else "",

@@ -75,19 +75,20 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
 
     Other tools' folders have no place for a second tokenizer: its files would hide the first's.
     """
-    held = release.manifest["files"]
-    there = list(dict.fromkeys(file["tokenizer"] for file in held.values()))
-    if not there:
+    files = release.manifest["files"]
+    tokenizers = list(dict.fromkeys(file["tokenizer"] for file in files.values()))
+    if not tokenizers:
         raise RulerError(f"'{release.source}' holds no files: there is nothing to export.")
     if tokenizer is not None:
-        check_name("tokenizer", tokenizer, there, f"ruler list {release.source}")
-    found = chosen_files(configs, release.manifest, tokenizer)
+        check_name("tokenizer", tokenizer, tokenizers, f"ruler list {release.source}")
+    paths = chosen_files(configs, release.manifest, tokenizer)
     if not configs:
-        if tokenizer is None and DEFAULT_TOKENIZER not in there and len(there) > 1:
-            raise RulerError(f"The release has {', '.join(there)}: name one with --tokenizer.")
-        wanted = tokenizer or (DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in there else there[0])
-        found = [path for path, file in held.items() if file["tokenizer"] == wanted]
-    chosen = [release.parse(held[path]["config"]) for path in dict.fromkeys(found)]
+        if tokenizer is None and DEFAULT_TOKENIZER not in tokenizers and len(tokenizers) > 1:
+            raise RulerError(f"The release has {', '.join(tokenizers)}: name one with --tokenizer.")
+        usual = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in tokenizers else tokenizers[0]
+        wanted = tokenizer or usual
+        paths = [path for path, file in files.items() if file["tokenizer"] == wanted]
+    chosen = [release.parse(files[path]["config"]) for path in dict.fromkeys(paths)]
     if len({config.tokenizer for config in chosen}) > 1:
         raise RulerError("These are of several tokenizers: export each into a separate folder.")
     tasks = list(release.names.tasks)
@@ -101,8 +102,8 @@ def new_folder(to: Path) -> Iterator[Path]:
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RulerError(f"'{to}' is not empty: name a new folder with --to.")
     to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as beside:
-        folder = Path(beside, to.name)
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as temporary:
+        folder = Path(temporary, to.name)
         folder.mkdir()
         yield folder
         if to.exists():

@@ -89,15 +89,15 @@ def write_lm_eval(job: ExportJob) -> str:
     release, folder, last = job.release, job.folder, job.configs[-1]
     for config in job.each():
         write_yaml(folder / f"{task_name(release, config.name)}.yaml", task(job, config))
-    found = groups(release, job.configs)
-    for name, members in found:
+    whole_groups = groups(release, job.configs)
+    for name, members in whole_groups:
         write_yaml(folder / f"{task_name(release, name)}.yaml", group(release, name, members))
     functions = "process_results: !function utils.process_results\n"
     if release.revision is None:
         functions += "custom_dataset: !function utils.rows\n"
     write_yaml(folder / "_frozen", shared(release), functions)
-    job.write_scorer(release=job.release_beside)
-    example = task_name(release, found[-1][0] if found else last.name)
+    job.write_scorer(release=job.relative_release)
+    example = task_name(release, whole_groups[-1][0] if whole_groups else last.name)
     job.write_readme(
         "lm_eval.md",
         needs_release=True,
@@ -171,7 +171,7 @@ def write_lighteval(job: ExportJob) -> str:
     """Write the tasks and their metric; return the command that evaluates them."""
     release = job.release
     rows_are: dict[str, Any] = {
-        "release": job.release_beside,
+        "release": job.relative_release,
         "source": release.source if release.revision else None,
         "revision": release.revision,
         "data_version": release.manifest["data_version"],
@@ -190,7 +190,7 @@ def _example(kind: str, configs: Sequence[Config]) -> str:
 
 
 def lighteval_name(kind: str, config: Config) -> str:
-    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share what stands before `:`."""
+    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share the part before `:`."""
     group = config.name.removeprefix(f"{config.task}_")
     return f"{config.dataset}_{kind}_{group}:{config.task}"
 

@@ -1,4 +1,4 @@
-"""What every format of an export is handed, and what several of them write.
+"""What every format of an export works on, and what several of them write.
 
     for config in job.each():
         job.write_rows(config, COLUMNS, folder / f"{config.name}.jsonl")
@@ -29,7 +29,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.tasks import scoring_task
 from ruler_score import metric_files
 
-RELEASE_BESIDE = """
+RELEASE_PLACE = """
 The release is looked for in `{place}`, seen from this folder: move the two together, or name it
 with `export RULER_RELEASE=FOLDER`.
 """
@@ -67,8 +67,8 @@ class ExportJob:
         text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
         title = self.release.dataset.upper()
         text = text.format(title=title, provenance=self.provenance, **facts)
-        if needs_release and self.release_beside is not None:
-            text += RELEASE_BESIDE.format(place=self.release_beside)
+        if needs_release and self.relative_release is not None:
+            text += RELEASE_PLACE.format(place=self.relative_release)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
 
     def write_scorer(self, **more: Any) -> None:
@@ -99,16 +99,16 @@ class ExportJob:
         Harnesses have one budget for a task. Raises RulerError if rows of a configuration differ.
         """
         rows = list(self.release.rows(config.name, ("max_new_tokens", "answer_prefix")))
-        found = {(row["max_new_tokens"], row["answer_prefix"].startswith(" ")) for row in rows}
-        if len(found) != 1:
+        settings = {(row["max_new_tokens"], row["answer_prefix"].startswith(" ")) for row in rows}
+        if len(settings) != 1:
             raise RulerError(
                 f"The rows of '{config.name}' differ in max_new_tokens or in how their answer "
                 "prefix begins: the harness has one setting a task."
             )
-        return found.pop()
+        return settings.pop()
 
     @property
-    def release_beside(self) -> str | None:
+    def relative_release(self) -> str | None:
         """A local release's folder as seen from the exported one; None for a Hub repository."""
         if self.release.revision is not None:
             return None

@@ -1,8 +1,7 @@
 """Decide with as few rows as possible whether a model lost less than a limit against another.
 
-    stored = StoredRows(base, open_results(Path("runs/quantised")), 2.0)
-    decide(base, stored, 2.0, on_look=print)["verdict"]               # "smaller"
-    decide_run(base, options, 2.0, on_look=print).decision["verdict"]   # missing rows are run
+    decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
+    decide_run(DecideOptions("runs/base", backend=…, …), on_look=print).decision["verdict"]
 
 There are two questions. The verdict is about *these rows*: would all rows of the plan show a drop
 below the limit? Before the last row it is wrong with a chance of at most ALPHA on each side,
@@ -20,8 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,9 +29,9 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
+from ruler_eval.gate.options import DecideOptions, options_of_model_b, options_of_run
 from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
     FEWEST_ROWS,
@@ -40,7 +39,7 @@ from ruler_eval.score.intervals import (
     paired_mean,
     strata_of,
 )
-from ruler_eval.score.results import Results, documents_of, row_values
+from ruler_eval.score.results import Results, documents_of, open_results, row_values
 
 RULE = "bets 4"
 """The name of the rule together with the order of rows; another rule gets another number."""
@@ -142,7 +141,6 @@ def decide(
     on_look: Callable[[SequentialDecision], None],
 ) -> SequentialDecision:
     """Look at the rows of two models until the verdict, and return the last look."""
-    check_limit(max_drop)
     check_same_limit(base, max_drop)
     test = SequentialTest(candidate.plan, base, candidate.model, max_drop)
     for rows in candidate.plan.looks():
@@ -167,22 +165,29 @@ class DecidedRun(NamedTuple):
     remaining_tokens: int
 
 
-def decide_run(
-    base: Results,
-    options: RunOptions,
-    max_drop: float,
-    on_look: Callable[[SequentialDecision], None],
-) -> DecidedRun:
+def decide_stored(options: DecideOptions) -> SequentialDecision:
+    """Decide with the rows that both models have. Raises RulerError."""
+    if options_of_run(options):
+        raise RulerError("To run B's missing rows, name --backend and --model too.")
+    base = open_results(Path(options.base))
+    stored = StoredRows(base, open_results(Path(str(options.other))), options.max_drop)
+    return decide(base, stored, options.max_drop, on_look=lambda look: None)
+
+
+def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], None]) -> DecidedRun:
     """Run model B until the verdict, and write its run.json and results.json.
 
     Raises RulerError if the rows of the two are not the same, or if another limit was fixed.
     """
-    check_limit(max_drop)
-    fixed = fixed_settings(base, max_drop)
-    with open_waves(options, fixed, base, gate_order_of_file) as run:
-        found = decide(base, run, max_drop, on_look)
-        summary = run.finish({"decision": found})
-        return DecidedRun(found, summary, run.remaining_tokens)
+    if options.backend is None or (options.out is None and options.other is None):
+        raise RulerError("Model B is to be run: name --model, --backend and --out, or its RUN.")
+    base = open_results(Path(options.base))
+    run_options = options_of_model_b(options, base)
+    fixed = fixed_settings(base, options.max_drop)
+    with open_waves(run_options, fixed, base, gate_order_of_file) as run:
+        decision = decide(base, run, options.max_drop, on_look)
+        summary = run.finish({"decision": decision})
+        return DecidedRun(decision, summary, run.remaining_tokens)
 
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
@@ -191,12 +196,6 @@ def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
     return {"decide": {**fixed, "base_scores": digest}}
-
-
-def check_limit(max_drop: float) -> None:
-    """Raise RulerError for a limit that is not a possible drop."""
-    if not (math.isfinite(max_drop) and abs(max_drop) < 100):
-        raise RulerError(f"--max-drop {max_drop:g} is not a number of points, such as 1.5.")
 
 
 def check_same_limit(results: Results, max_drop: float) -> None:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, options_of
-from ruler_eval.run.options import RunOptions
+from ruler_eval.run.options import SAMPLERS, RunOptions
+
+if TYPE_CHECKING:
+    from ruler_eval.score.results import Results
 
 MODEL_B = "Model B, if its rows are to be run"
 NOT_IN_DECIDE = ("until", "shard", "repeats", "answers", "max_lines", "max_megabytes")
@@ -87,3 +91,60 @@ class DecideOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if abs(self.max_drop) >= 100:
+            raise RulerError(
+                f"--max-drop {self.max_drop:g} is not a number of points, such as 1.5."
+            )
+
+
+def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
+    """Return what model B is asked to do: as the base was, unless the options say otherwise."""
+    run: dict[str, Any] = {
+        **_options_of_base(base),
+        "out": options.other,
+        **options_of_run(options),
+        "progress": options.progress,
+    }
+    if options.dataset is not None and options.data_revision is None:
+        run["data_revision"] = None  # the base's is of another repository
+    template = base["run"].get("chat_template")
+    if template and options.chat_template is None:
+        raise RulerError(
+            f"The base was run with the chat template '{template['name']}': give model B's, such "
+            f"as --chat-template {template['name']}."
+        )
+    for name in ("dataset", "configs"):
+        if not run.get(name):
+            raise RulerError(f"The base does not say what it was run on: add --{name}.")
+    return RunOptions(**run)
+
+
+def options_of_run(options: DecideOptions) -> dict[str, Any]:
+    """Return the options of model B's run that are not the default."""
+    run = {}
+    for name, option in options_of(DecideOptions).items():
+        value = getattr(options, name)
+        is_default = value is None or value is False or value == {}  # not 0: --temperature 0
+        if option.panel == MODEL_B and not is_default:
+            run[name] = value
+    return run
+
+
+def _options_of_base(results: Results) -> dict[str, Any]:
+    """Return how a scored run was made, as fields of RunOptions."""
+    settings: Mapping[str, Any] = results["run"]
+    configs = [name for name, cell in results["configurations"].items() if cell["max_length"]]
+    run: dict[str, Any] = {
+        "dataset": results["dataset"]["source"],
+        "data_revision": settings.get("data_revision"),
+        "configs": tuple(configs),
+        "mode": settings.get("mode"),
+        "direct": settings.get("direct", False),
+    }
+    for name, value in settings.get("sampling", {}).items():
+        if name in SAMPLERS and not isinstance(value, str):  # a text: the server's default
+            run[name] = value
+    thinking = settings.get("thinking") or {}
+    if thinking.get("on"):
+        run["thinking"] = str(thinking["budget"]) if thinking.get("limited") else "on"
+    return run

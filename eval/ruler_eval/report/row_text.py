@@ -13,60 +13,60 @@ and the page's policy forbids everything but its own style.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from ruler_common.terminal import COLUMNS, sentences
 from ruler_common.text import shortened, visible
-from ruler_eval.report.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
+from ruler_eval.report.row_view import Piece, RowView
 from ruler_eval.report.templates import dress, template
 
-LONGEST_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
-_LONGEST_PART = 1200
+MAX_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
+MAX_PIECE = 1200  # characters of evidence that is a document, in the short view
+_MAX_PART = 1200
+_ANSWER_MARKS, _DISTRACTOR_MARKS = ("⟦", "⟧"), ("⟮", "⟯")
+"""The marks around the evidence of an answer, and around a distractor."""
 
 
 def short_text(view: RowView) -> str:
     """Return instruction, text around the evidence, question, references and answers."""
-    return "\n".join(_sections(view)) + "\n"
+    lines = [_title(view), "", "Instruction", _indented(_shorten_middle(view.instruction)), ""]
+    start, end = view.context
+    if view.pieces:
+        answer, distractor = (
+            "of the answer".join(_ANSWER_MARKS),
+            "a distractor".join(_DISTRACTOR_MARKS),
+        )
+        lines.append(f"Evidence ({answer}, {distractor})")
+    else:
+        lines.append("Context (the answer is spread over all of it)")
+        lines.append(_indented(_shorten_middle(view.input[start:end])))
+    for piece in view.pieces:
+        lines.append(
+            f"  at {piece.depth:.0%} of the context, characters {piece.start:,} to {piece.end:,}:"
+        )
+        text = visible(piece.before) + _marked(piece, MAX_PIECE) + visible(piece.after)
+        if piece.start - len(piece.before) > start:
+            text = "… " + text
+        if piece.end + len(piece.after) < end:
+            text += " …"
+        lines.append(_indented(text, "    "))
+    lines += ["", "Question", _indented(view.after_context), ""]
+    return "\n".join(lines + _answer_lines(view)) + "\n"
 
 
 def whole_text(view: RowView) -> str:
     """Return the row's whole text with the evidence marked, then references and answers."""
-    parts = (visible(text) if piece is None else _marked(piece) for text, piece in view.marked())
-    lines = [_title(view), "", "".join(parts), "", *_prefix(view), *_end(view)]
-    return "\n".join(lines) + "\n"
+    text = ""
+    for part, piece in view.marked():
+        text += visible(part) if piece is None else _marked(piece)
+    return "\n".join([_title(view), "", text, "", *_answer_lines(view)]) + "\n"
 
 
 def row_page(view: RowView) -> str:
     """Return the row as one HTML page."""
-    page = template(
-        Path(__file__).with_name("row_page.html.j2"),
-        visible=visible,
-        piece=partial(shortened, most=LONGEST_PIECE),
-        answer=partial(shortened, most=LONGEST_ANSWER),
-    )
-    return page.render(view=view, css=dress())
-
-
-def _sections(view: RowView) -> Iterator[str]:
-    yield from (_title(view), "", "Instruction", _indented(_ends(view.instruction)), "")
-    if view.pieces:
-        gold, other = "of the answer".join(GOLD), "a distractor".join(DISTRACTOR)
-        yield f"Evidence ({gold}, {other})"
-        for piece in view.pieces:
-            yield from _evidence(piece, view)
-    else:
-        start, end = view.context
-        yield "Context (the answer is spread over all of it)"
-        yield _indented(_ends(view.input[start:end]))
-    yield from ("", "Question", _indented(view.after_context), "")
-    yield from (*_prefix(view), *_end(view))
-
-
-def _prefix(view: RowView) -> list[str]:
-    prefix = view.row["answer_prefix"]
-    return ["The answer begins with", _indented(f'"{prefix}"'), ""] if prefix else []
+    path = Path(__file__).with_name("row_page.html.j2")
+    page = template(path, visible=visible, shortened=shortened)
+    return page.render(view=view, css=dress(), max_piece=MAX_PIECE, max_answer=MAX_ANSWER)
 
 
 def _title(view: RowView) -> str:
@@ -78,53 +78,43 @@ def _title(view: RowView) -> str:
     )
 
 
-def _evidence(piece: Piece, view: RowView) -> Iterator[str]:
-    yield f"  at {piece.depth:.0%} of the context, characters {piece.start:,} to {piece.end:,}:"
-    left = "… " if piece.start - len(piece.before) > view.context[0] else ""
-    right = " …" if piece.end + len(piece.after) < view.context[1] else ""
-    text = visible(piece.before) + _marked(piece, LONGEST_PIECE) + visible(piece.after)
-    yield _indented(left + text + right, "    ")
-
-
 def _marked(piece: Piece, most: int | None = None) -> str:
     """Return a piece of evidence between its marks."""
-    left, right = GOLD if piece.answer else DISTRACTOR
-    return left + (visible(piece.text) if most is None else shortened(piece.text, most)) + right
+    before, after = _ANSWER_MARKS if piece.answer else _DISTRACTOR_MARKS
+    return before + (visible(piece.text) if most is None else shortened(piece.text, most)) + after
 
 
-def _end(view: RowView) -> Iterator[str]:
-    yield f"References ({len(view.row['outputs'])})"
-    yield _indented(", ".join(view.row["outputs"]))
+def _answer_lines(view: RowView) -> list[str]:
+    """Return the lines of the answer prefix, of the references and of each run's answer."""
+    lines = []
+    if prefix := view.row["answer_prefix"]:
+        lines += ["The answer begins with", _indented(f'"{prefix}"'), ""]
+    lines += [f"References ({len(view.row['outputs'])})", _indented(", ".join(view.row["outputs"]))]
     for answer in view.answers:
-        yield ""
-        score = f"{100 * answer.score:.0f} %"
-        yield f"{visible(answer.model)}: {score}, {answer.outcome}"
+        lines += ["", f"{visible(answer.model)}: {100 * answer.score:.0f} %, {answer.outcome}"]
         if answer.reasoning:
-            yield "  reasoning:"
-            yield _indented(_ends(answer.reasoning), "    ")
+            lines += ["  reasoning:", _indented(_shorten_middle(answer.reasoning), "    ")]
         if answer.text is not None:
-            yield _indented(shortened(answer.text, LONGEST_ANSWER) or "(nothing)", "    ")
+            lines.append(_indented(shortened(answer.text, MAX_ANSWER) or "(nothing)", "    "))
+    return lines
 
 
-def _ends(text: str) -> str:
+def _shorten_middle(text: str) -> str:
     """Return the beginning and the end of a long text."""
-    if len(text) <= _LONGEST_PART:
+    if len(text) <= _MAX_PART:
         return text
-    half = _LONGEST_PART // 2
+    half = _MAX_PART // 2
     return f"{text[:half]} … ({len(text) - 2 * half:,} characters) … {text[-half:]}"
 
 
 def _indented(text: str, by: str = "  ") -> str:
-    """Return a text in lines of COLUMNS columns, every one indented; its own line ends stay."""
-    lines = [
-        part for line in visible(text).split("\n") for part in _in_columns(line, COLUMNS - len(by))
-    ]
-    return "\n".join((by + line).rstrip() for line in lines).strip("\n")
-
-
-def _in_columns(line: str, columns: int) -> list[str]:
-    """Return a line in lines of so many columns: a sign of Chinese takes two, an accent none."""
+    """Return a text in lines of COLUMNS columns, each indented; its own line ends stay."""
     from rich.console import Console
     from rich.text import Text
 
-    return [part.plain for part in Text(line).wrap(Console(), columns)] or [""]
+    lines = []
+    for line in visible(text).split("\n"):
+        # A character of Chinese takes two columns, an accent none.
+        for part in Text(line).wrap(Console(), COLUMNS - len(by)) or [Text("")]:
+            lines.append((by + part.plain).rstrip())
+    return "\n".join(lines).strip("\n")

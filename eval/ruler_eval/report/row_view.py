@@ -2,15 +2,16 @@
 
     view = row_view(Release.open("ruler"), "niah_multikey_1_4k", 3, [Path("runs/qwen")])
     view.pieces[0].text                   # "One of the special magic numbers for …"
-    view.answers[0].verdict               # "distractor (…)", or "right"
+    view.answers[0].outcome               # "distractor (…)", or "right; ended"
 
 What is shown is the row's own text (RULER, arXiv:2404.06654, Table 2): the instruction stands
-before the context, the question after it, the answer prefix begins the answer.
+before the context, the question after it, the answer prefix begins the answer. `row_text.py` shows
+a view in the terminal and as a page, `page/rows.py` in the dialog of `ruler report`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import JoinedRow, join_predictions, join_row
+from ruler_eval.score.join import join_predictions, join_row
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.row_score import rules_of_run
@@ -30,17 +31,14 @@ COLUMNS = (
     *("context_start", "context_end", "question", "evidence", "none_word"),
 )
 AROUND = 160  # characters shown before and after a piece of evidence
-LONGEST_REASON = 120  # characters of the error of a failed row
-LONGEST_PIECE = 1200  # characters of evidence that is a document, in the short view
-GOLD, DISTRACTOR = ("⟦", "⟧"), ("⟮", "⟯")
-"""The marks around the evidence of an answer, and around a distractor."""
+MAX_REASON = 120  # characters of the error of a failed row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
     """A piece of evidence: its place in `input`, in characters and as a share of the context.
 
-    `answer` is false for a distractor.
+    `answer` is false for a distractor. The texts are empty if the row's text is not known.
     """
 
     before: str
@@ -54,31 +52,30 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class RunAnswer:
-    """How one run answered: the text, how it ended, its score (0 … 1), and what is wrong with it.
+    """How one run answered: the text, how it ended, its score (0 … 1), and the kind of error.
 
-    `verdict` is `right`, or a kind of error (`ruler errors`) with its meaning.
+    `kind` is None for a right answer, and for a wrong one that was not sorted.
     """
 
     model: str
     text: str | None
     state: str
     score: float
-    verdict: str
-    reasoning: str | None
+    kind: str | None
+    reasoning: str | None = None
 
     @property
     def outcome(self) -> str:
-        """The verdict, and how the answer ended if the verdict does not say so."""
-        return (
-            self.verdict if self.verdict.startswith(self.state) else f"{self.verdict}; {self.state}"
-        )
+        """What is wrong with the answer, and how it ended if that does not say so."""
+        verdict = "right" if self.kind is None else f"{self.kind} ({KINDS[self.kind]})"
+        return verdict if verdict.startswith(self.state) else f"{verdict}; {self.state}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowView:
     """Everything that is shown of a row; texts are whole and as in the release.
 
-    `row` has the release's columns, `rows` is how many there are.
+    `row` has the columns of the release that are known, `rows` is how many there are.
     """
 
     config: str
@@ -127,31 +124,27 @@ class RowView:
 def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = ()) -> RowView:
     """Return a row of a release with the answers of runs.
 
-    Raises RulerError for what is not there.
+    Raises RulerError for a configuration or row that the release lacks.
     """
-    name = _single(release, config)
-    row = _row(release, name, index)
-    return view_of(release, name, row, [_answer(release, name, row, run) for run in runs])
-
-
-def view_of(
-    release: Release, config: str, row: PartialRow, answers: Sequence[RunAnswer]
-) -> RowView:
-    """Return the view of a row that was read with COLUMNS."""
+    _check_config(release, config)
+    size = release.size(config)
+    rows = release.some_rows(config, COLUMNS, {index}) if 0 <= index < size else iter(())
+    row = next(rows, None)
+    if row is None:
+        raise RulerError(f"'{config}' has no row {index}: it has {size} rows, 0 to {size - 1}.")
     return RowView(
         config=config,
-        rows=release.size(config),
+        rows=size,
         tokenizer=release.parse(config).tokenizer,
         row=row,
-        pieces=tuple(pieces_of(row)),
-        answers=tuple(answers),
+        pieces=pieces_of(row, AROUND),
+        answers=tuple(_answer(release, config, row, run) for run in runs),
     )
 
 
-def _single(release: Release, config: str) -> str:
-    """Return the name of a configuration of one task, as the release has it."""
+def _check_config(release: Release, config: str) -> None:
     if config in release.configs:
-        return config
+        return
     parsed = release.parse(config)
     tasks = release.names.expand(parsed.task)
     if len(tasks) > 1:
@@ -165,36 +158,34 @@ def _single(release: Release, config: str) -> str:
     )
 
 
-def _row(release: Release, config: str, index: int) -> PartialRow:
-    size = release.size(config)
-    for row in release.some_rows(config, COLUMNS, {index}) if 0 <= index < size else ():
-        return row
-    raise RulerError(f"'{config}' has no row {index}: it has {size} rows, 0 to {size - 1}.")
-
-
-def pieces_of(row: PartialRow, around: int = AROUND) -> Iterator[Piece]:
-    """Yield the evidence in the order of the text, with as many characters around it."""
-    text = row["input"]
-    for span in sorted(row["evidence"] or (), key=lambda span: int(span["start"])):
+def pieces_of(row: PartialRow, around: int) -> tuple[Piece, ...]:
+    """Return the evidence in the order of the text, with as many characters around it."""
+    text = row.get("input", "")
+    pieces = []
+    for span in sorted(row.get("evidence") or (), key=lambda span: int(span["start"])):
         start, end = int(span["start"]), int(span["end"])
-        yield Piece(
-            before=text[max(row["context_start"], start - around) : start],
-            text=text[start:end],
-            after=text[end : min(row["context_end"], end + around)],
-            start=start,
-            end=end,
-            depth=float(span["depth"]),
-            answer=bool(span["answer"]),
+        pieces.append(
+            Piece(
+                before=text[max(row["context_start"], start - around) : start],
+                text=text[start:end],
+                after=text[end : min(row["context_end"], end + around)],
+                start=start,
+                end=end,
+                depth=float(span["depth"]),
+                answer=bool(span["answer"]),
+            )
         )
+    return tuple(pieces)
 
 
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
-    """How a run answered a row, by its files."""
+    """Return how a run answered a row, scored by the rules of its results."""
     options = PredictionOptions(run, dataset=release.source, revision=release.revision)
     predictions, _ = open_predictions(options)
     rules = rules_of_run([run])
     joined = join_predictions(predictions, release, rules)
-    row = dict(row)
+    memory = answers_from_memory({name: c.answers for name, c in joined.items()}, release)
+    row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
     if config in joined:
         joined_row = joined[config].join(row)
     else:
@@ -202,31 +193,23 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
         task = scoring_task(parsed.task, parsed.dataset, release)
         language = parsed.instruction_language if parsed.dataset == "oneruler" else None
         joined_row = join_row(row, [], task, language, rules.for_release(release))
-    answers = {name: configuration.answers for name, configuration in joined.items()}
-    memory = memory_of(config, release, answers_from_memory(answers, release))
-    row["memory"] = memory.get(int(row["index"]))
-    return run_answer(str(predictions.run.get("model") or run), joined_row)
-
-
-def run_answer(model: str, joined: JoinedRow) -> RunAnswer:
-    """How a run answered a row, scored by the rules of its results."""
-    answer, error = joined.prediction, error_of(joined)
+    answer, error = joined_row.prediction, error_of(joined_row)
     return RunAnswer(
-        model=model,
+        model=str(predictions.run.get("model") or run),
         text=None if answer is None or answer.failed else answer.text,
         state=state_of(answer),
-        score=joined.results[0].score,
-        verdict="right" if error is None else f"{error.kind} ({KINDS[error.kind]})",
+        score=joined_row.results[0].score,
+        kind=None if error is None else error.kind,
         reasoning=answer.thinking if answer else None,
     )
 
 
-def state_of(given: Prediction | None) -> str:
+def state_of(prediction: Prediction | None) -> str:
     """Return how an answer ended: missing, does not fit, failed, truncated or ended."""
-    if given is None:
+    if prediction is None:
         return "missing"
-    if given.finish_reason == "does_not_fit":
+    if prediction.finish_reason == "does_not_fit":
         return "does not fit"
-    if given.failed:
-        return "failed: " + shortened(given.error or "no reason given", LONGEST_REASON)
-    return "truncated" if given.finish_reason == "length" else "ended"
+    if prediction.failed:
+        return "failed: " + shortened(prediction.error or "no reason given", MAX_REASON)
+    return "truncated" if prediction.finish_reason == "length" else "ended"

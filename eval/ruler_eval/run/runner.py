@@ -198,7 +198,7 @@ class OpenRun:
         self._progress = progress = Progress(to_do, options.price, quiet=not options.progress)
         for line in backend.describe():
             progress.note(line)
-        if note := backend.sampling.note(options.reasoning.on):
+        if note := backend.sampling.note(options.reasoning.on, options.repeats):
             progress.note(note)
         backend.on_note = progress.note
         return progress

@@ -47,8 +47,16 @@ class Sampling:
         unset = {} if self.neutral else {"temperature": UNTOLD, "top_p": UNTOLD}
         return {**unset, **self.values}
 
-    def note(self, reasoning: bool) -> str | None:
-        """Return a sentence that says how a reasoning model is sampled; None for other runs."""
+    def note(self, reasoning: bool, repeats: int = 1) -> str | None:
+        """Return a sentence on how a reasoning model, or several samples of a row, are drawn.
+
+        None for other runs.
+        """
+        if self.is_greedy and repeats > 1:
+            return (
+                f"Warning: at temperature 0 the {repeats} samples of a row differ only if the "
+                "engine varies by itself: add --temperature."
+            )
         if not reasoning:
             return None
         if self.is_greedy:
@@ -99,8 +107,8 @@ def read_generation_config(model: str, revision: str | None = None) -> dict[str,
         from transformers import GenerationConfig
 
         config: Any = GenerationConfig
-        found = config.from_pretrained(model, revision=revision)
+        loaded = config.from_pretrained(model, revision=revision)
     except (ImportError, OSError, ValueError):
         return None
-    values: dict[str, Any] = found.to_diff_dict()
+    values: dict[str, Any] = loaded.to_diff_dict()
     return values if values.get("do_sample") is not False else {}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
 from ruler_common.work import without_garbage_collection
@@ -183,6 +184,8 @@ def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
     for form in forms():
         if of_form := [file for file in files if form.is_of(file)]:
             return of_form
+    if (path / MANIFEST).is_file():
+        raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
     raise RulerError(
         f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those of other "
         "tools, as docs/formats.md has them): give the files themselves."

@@ -71,6 +71,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json, read_bytes, sha256_of, write_whole
 from ruler_common.frozen import rows_label
+from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.terminal import note
 from ruler_eval.score.own_run import RUN_FILE, RunFacts
@@ -396,6 +397,8 @@ def load(path: Path) -> Results:
 
     Raises RulerError if there is none, if it is another file, or of another format.
     """
+    if (path / MANIFEST).is_file():
+        raise RulerError(f"'{path}' is a release: name a scored RUN folder or a results.json.")
     path = path / "results.json" if path.is_dir() else path
     if not path.exists():
         if path.name == "results.json":

@@ -35,6 +35,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
+from ruler_common.work import without_garbage_collection
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
@@ -98,27 +99,23 @@ def score(
     controls: dict[tuple[str, str | None, str], float | None] = {}
     notes = [note_of_stopped(stopped)] if stopped else []
     notes += predictions.damaged
-    for name in progress([*joined]):  # 0k, the control of a task, comes before its other lengths
-        config = joined[name].config
-        place = config.task, config.tokenizer, config.languages
-        every = _score_rows(joined[name])
-        rows = [row for row in every if row.is_counted]
-        by_config.scores[name] = {row.joined.row["index"]: row.result.score for row in rows}
-        shared = documents.get(name, {})
-        if by_config.scores[name].keys() - shared.keys():
-            shared = {}
-        elif rows:
-            by_config.documents[name] = shared
-        _add_rows(table, joined[name], rows, shared)
-        cells[name] = cell = _cell(joined[name], every, rows, shared)
-        if stopped:
-            cell["interval"] = None
-        control = controls.get(place)
-        if control and cell["score"] is not None:
-            cell["relative_to_0k"] = 100 * cell["score"] / control
-        if config.length == EVIDENCE_ALONE:
-            controls[place] = cell["score"]
-        notes += _notes(joined[name], every)
+    with without_garbage_collection():
+        for name in progress([*joined]):  # 0k, the control of a task, before its other lengths
+            config = joined[name].config
+            place = config.task, config.tokenizer, config.languages
+            every = _score_rows(joined[name])
+            rows = [row for row in every if row.is_counted]
+            by_config.scores[name] = {row.joined.row["index"]: row.result.score for row in rows}
+            shared = documents.get(name, {})
+            if by_config.scores[name].keys() - shared.keys():
+                shared = {}
+            elif rows:
+                by_config.documents[name] = shared
+            _add_rows(table, joined[name], rows, shared)
+            cells[name] = _cell(joined[name], every, rows, shared, controls.get(place), stopped)
+            if config.length == EVIDENCE_ALONE:
+                controls[place] = cells[name]["score"]
+            notes += _notes(joined[name], every)
     standard = has_threshold(release.manifest) if release else None
     options = SummaryOptions(
         standard=standard is not False,
@@ -287,6 +284,8 @@ def _cell(
     every: Sequence[ScoredRow],
     rows: Sequence[ScoredRow],
     documents: Mapping[int, str],
+    control: float | None,
+    stopped: StoppedAt | None,
 ) -> Cell:
     """Return the scores and counts of a configuration.
 
@@ -295,6 +294,8 @@ def _cell(
         every: all rows that the run was to answer.
         rows: those that are counted.
         documents: the documents of the rows, if several rows ask about one.
+        control: the score of its task at 0k.
+        stopped: where its own scores stopped the run, if they did; then there are no intervals.
     """
     config, n = joined.config, len(rows)
     missing, states = 0, Counter[str]()
@@ -311,6 +312,7 @@ def _cell(
     labels = None
     if documents and rows:
         labels = np.array([documents[row.joined.row["index"]] for row in rows])
+    interval = intervals.percent([Stratum.from_rows(scores, clusters=labels)])
     release = joined.release
     cell: Cell = {
         "task": config.task,
@@ -322,7 +324,7 @@ def _cell(
         "score": mean,
         "strict": strict,
         "n": n,
-        "interval": intervals.percent([Stratum.from_rows(scores, clusters=labels)]),
+        "interval": None if stopped else interval,
         "failed": states["failed"] + states["does_not_fit"],
         "cut": states["truncated"],
         "cut_scored": states["cut_scored"],
@@ -346,6 +348,8 @@ def _cell(
     if joined.repeats > 1 and n:
         cell["repeats"] = joined.repeats
         cell["pass_at"] = _pass_at(rows, labels)
+    if control and mean is not None:
+        cell["relative_to_0k"] = 100 * mean / control
     if labels is not None:
         cell["documents"] = len({*labels})
         cell["design_effect"] = intervals.design_effect(scores, labels)

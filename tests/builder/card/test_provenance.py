@@ -134,7 +134,7 @@ def test_the_card_lists_every_fault_of_the_errata(every_language: Path) -> None:
     (kept,) = tables(faults, "language")
     shown = [(row["language"], row["file"], row["what"]) for row in kept]
     assert sorted(shown) == sorted((fault.language, fault.file, fault.what) for fault in wording())
-    assert all(f"`{fault.sign}`" in faults for fault in wording() if fault.sign)
+    assert all(f"`{fault.excerpt}`" in faults for fault in wording() if fault.excerpt)
 
 
 @pytest.mark.nightly

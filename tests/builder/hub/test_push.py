@@ -95,24 +95,6 @@ def test_private_is_refused_for_a_public_repository(
     assert not hub.dataset("org/public").private
 
 
-def test_a_pull_request_is_opened_without_a_tag_and_tagged_after_the_merge(
-    hub: StandIn, client: Client, small: Path, extended: Path
-) -> None:
-    client.ruler("push", small, "--repo", "org/asked", "--skip-verify")
-    repo = hub.dataset("org/asked")
-    first = repo.main
-    ask = ("push", extended, "--repo", "org/asked", "--skip-verify", "--create-pr")
-    said = client.ruler(*ask)
-    assert f"Sent: {hub.url}/datasets/org/asked/discussions/1" in said
-    assert "No tag was made: after the merge" in said
-    assert (repo.main, list(repo.tags)) == (first, ["v1.0.0"])
-    repo.merge(1)
-    assert "holds this release already, as main" in client.ruler(*ask)
-    client.ruler("push", extended, "--repo", "org/asked", "--skip-verify", "--revision", "v1.0.0.1")
-    assert repo.tags == {"v1.0.0": first, "v1.0.0.1": repo.main}
-    assert len(repo.titles) == 3
-
-
 def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(
     hub: StandIn, client: Client, small: Path
 ) -> None:

@@ -86,16 +86,6 @@ def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
     del hub.repos["datasets/org/x1"]
 
 
-def test_a_pull_request_needs_no_rights_to_the_repository(
-    hub: StandIn, client: Client, small: Path, extended: Path
-) -> None:
-    client.ruler("push", small, "--repo", "org/open", "--skip-verify")
-    ask = ("push", extended, "--repo", "org/open", "--skip-verify")
-    said = client.ruler(*ask, "--revision", "v1.0.0.1", code=2, HF_TOKEN="hf_guest")
-    assert "Your token has no rights for this in 'org/open' (403" in said
-    assert "/discussions/1" in client.ruler(*ask, "--create-pr", HF_TOKEN="hf_guest")
-
-
 def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
     hub: StandIn, client: Client, small: Path
 ) -> None:

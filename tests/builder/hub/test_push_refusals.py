@@ -75,7 +75,6 @@ def test_a_release_that_cannot_be_made_anew_here_is_refused(
     [
         (["--repo", "ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
         (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
-        (["--repo", "org/x", "--create-pr", "--revision", "v1.0.0"], "--create-pr makes no tag"),
         (["--repo", "org/x", "--metric"], "Give a release or the metric"),
     ],
 )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.release.parquet import parquet_file
+from ruler_builder.release.parquet import write_rows
 from ruler_common.rows import COLUMNS, arrow_schema
 
 TEXTS = st.text(max_size=5)
@@ -37,9 +37,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
-    with parquet_file(path, group=3, level=1) as file:
-        for row in rows:
-            file.add(row)
+    write_rows(path, rows, group=3, level=1)
     written = pq.read_table(path)
     written.validate(full=True)
     assert written.schema.metadata == schema.metadata

@@ -213,7 +213,7 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
         return ""
 
     said = refusal_of(toml)
-    number = int(re.search(r"give the task max_new_tokens = (\d+) in a suite", said)[1])  # type: ignore[index]
+    number = int(re.search(r"give the task max_new_tokens = (\d+) in a custom suite", said)[1])  # type: ignore[index]
     assert number in needed
     bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
     assert refusal_of(f"{bare}\nmax_new_tokens = {number - 1}") == said.replace(

@@ -124,7 +124,7 @@ def test_a_text_with_a_crossing_string_is_counted_whole(
     pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
     prompt = PromptBuilder(gemma)
     for piece in pieces:
-        prompt.add_counted(piece, gemma.count(piece))
+        prompt.add(piece, gemma.count(piece))
     assert not gemma.split_points.hold_in(prompt.text)
     assert prompt.tokens == gemma.count(prompt.text)
     assert prompt.tokens == sum(gemma.counts(pieces)) - 1
@@ -160,8 +160,8 @@ def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(
     counter = counter_made("whole")
     assert counter.split_points == SplitPoints(True, ("e the",))
     assert counter.count("e the") == 1 < sum(counter.counts(["e", " the"]))
-    prompt = PromptBuilder(counter).add_counted("The sake", counter.count("The sake"))
-    prompt.add_counted(" the end", 99)
+    prompt = PromptBuilder(counter).add("The sake", counter.count("The sake"))
+    prompt.add(" the end", 99)
     assert prompt.tokens == counter.count("The sake the end")
 
 
@@ -182,7 +182,7 @@ def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(
     counter = counter_made(kind)
     prompt = PromptBuilder(counter)
     for text in texts:
-        prompt.add_counted(text, counter.count(text))
+        prompt.add(text, counter.count(text))
     assert prompt.tokens == counter.count("".join(texts))
 
 

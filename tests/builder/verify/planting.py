@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
-from ruler_builder.release.parquet import parquet_file, rows_in_group
+from ruler_builder.release.parquet import rows_in_group, write_rows
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
@@ -37,7 +37,7 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
     change(rows)
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     entry, lengths = manifest["files"][path], [row["length"] for row in rows]
-    digest = write_rows(root / path, rows, rows_in_group(entry["max_length"]))
+    digest = write_rows(root / path, rows, rows_in_group(entry["max_length"]), level=5)
     mean = sum(lengths) / max(1, len(lengths))
     entry |= {
         "rows": len(rows),
@@ -67,14 +67,6 @@ def keep(root: Path, *paths: str) -> None:
     languages = manifest["languages"].items()
     manifest["languages"] = {code: entry for code, entry in languages if code in facts.languages}
     write_manifest(root, manifest)
-
-
-def write_rows(path: Path, rows: list[Row], group: int) -> str:
-    """Write a file as a build does, `group` rows a row group; returns the digest of its rows."""
-    with parquet_file(path, group, level=5) as file:
-        for row in rows:
-            file.add(row)
-    return file.digest.hexdigest()
 
 
 def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:

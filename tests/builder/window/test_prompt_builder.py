@@ -39,7 +39,7 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     prompt = PromptBuilder(counter)
     for text, known, answer in pieces:
         if known and answer is None:
-            prompt.add_counted(text, counter.count(text))
+            prompt.add(text, counter.count(text))
         elif answer is None:
             prompt.add(text)
         else:
@@ -97,7 +97,7 @@ def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
         PromptBuilder(tekken)
         .add("One. ")
         .mark_evidence(5, 10, answer=False)
-        .add_counted("Two, three, four.", 6)
+        .add("Two, three, four.", 6)
     )
     (span,) = prompt.evidence
     assert prompt.text[span["start"] : span["end"]] == "three"
@@ -125,9 +125,9 @@ def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter)
 def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(
     tekken: TokenCounter,
 ) -> None:
-    assert PromptBuilder(tekken).add_counted("The grass", 1000).add_counted(" is", 1).tokens == 1001
+    assert PromptBuilder(tekken).add("The grass", 1000).add(" is", 1).tokens == 1001
 
 
 def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken: TokenCounter) -> None:
-    prompt = PromptBuilder(tekken).add_counted("The gra", 1000).add_counted("ss", 1000)
+    prompt = PromptBuilder(tekken).add("The gra", 1000).add("ss", 1000)
     assert prompt.tokens == tekken.count("The grass")

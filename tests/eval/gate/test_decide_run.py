@@ -14,7 +14,7 @@ import ruler_release
 from ruler_common.errors import RulerError
 from ruler_common.options import options_of
 from ruler_eval.gate import waves
-from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions
+from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions, options_of_model_b
 from ruler_eval.run import records
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.oracle import Oracle
@@ -22,7 +22,6 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
-from ruler_release.api.decisions import options_of_model_b
 from tests.eval.run import small_release
 from tests.in_process import ruler
 
@@ -409,6 +408,7 @@ def test_another_release_in_a_folder_is_not_asked_for_the_bases_revision(
         ({"backend": "batch"}, "--backend batch only writes requests"),
         ({"backend": None}, "Model B is to be run"),
         ({"max_drop": float("nan")}, "--max-drop takes a number, not nan"),
+        ({"max_drop": -100}, "--max-drop -100 is not a number of points"),
     ],
 )
 def test_a_mistake_leaves_no_folder(

@@ -121,6 +121,8 @@ def test_a_model_without_sampling_of_its_own_reasons_greedily() -> None:
     sampling = choose_sampling(model_options(thinking="on"), dict)
     assert sampling.values["temperature"] == 0.0
     assert "Warning" in (sampling.note(reasoning=True) or "")
+    assert sampling.note(reasoning=False) is None
+    assert "the 4 samples of a row differ only if" in (sampling.note(False, repeats=4) or "")
 
 
 def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None:

@@ -1,272 +1,298 @@
-"""Builds the page's model (model.py) from runs.
+"""Write the HTML page of `ruler report`, one file that shows scored runs.
 
-page = page_data(open_runs([Path("runs/qwen"), Path("runs/llama")]))
+    write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
+
+The page works offline, and text from a run is never executed. Its content security policy allows
+two scripts, by their digests (Vega's runtime and page.js), and no connections; Vega interprets its
+expressions without `eval`. The rows behind the cells are compressed, because their text would be
+the largest part of the file.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import base64
+import gzip
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
+
 from ruler_common.errors import RulerError
-from ruler_common.frozen import are_frozen
-from ruler_common.text import shortened, visible
-from ruler_eval.analysis.complexity import correlate
+from ruler_common.files import write_whole
+from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page import scores
-from ruler_eval.report.page.model import EngineVerdict, Errors, PageData, RunFacts, TaskErrors
-from ruler_eval.report.page.rows import ConfigRows, rows_behind, show_command
-from ruler_eval.report.page.runs import ReportedRun
-from ruler_eval.report.page.scores import Line, pairs
+from ruler_eval.report.page import difference_section as differences
+from ruler_eval.report.page import error_section as errors
+from ruler_eval.report.page import language_section, score_section, task_section
+from ruler_eval.report.page.facts import DATASET_TITLES, RunFacts, engine_verdict, run_facts
+from ruler_eval.report.page.figure import Figure, colour, text_on
+from ruler_eval.report.page.rows import MAX_BYTES, PageRows, fitted, packed, read_rows, show_command
+from ruler_eval.report.page.runs import PageInput
 from ruler_eval.report.page.verdict import verdict
-from ruler_eval.report.terminal import TROUBLES, chosen, rule_options
-from ruler_eval.score.results import Results, rows_of, warnings_of
+from ruler_eval.report.templates import dress, template
+from ruler_eval.score.intervals import FEWEST_ROWS
 
-ENGINE_SETTINGS = (
-    "max_model_len",
-    "quantization",
-    "parallel",
-    "cache",
-    "chunked_prefill",
-    "attention_backend",
-    "speculative_decoding",
-    "rope",
+MAX_TITLE = 200  # characters
+_FOLDER = Path(__file__).resolve().parent
+VEGA = _FOLDER / "vega.js.gz"
+"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed` (VEGA_LICENSES.md)."""
+# The rows replace these comments once the size of the rest of the page is known. Text from runs is
+# escaped, so it cannot contain an HTML comment.
+_ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
+_HEAT_NOTE = (
+    "A cell opens its rows: click it, or move with the arrow keys and press Enter. Hatched: not "
+    "run. A corner mark: some rows are missing, failed or truncated."
 )
-"""Fields of run.json that the engine or server told, and that can move a score."""
-_LONGEST_FACT = 120  # characters
-_MOST_NOTES = 40
-_TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
+_COMPLEXITY_NOTE = (
+    "Each chart has the tasks that differ in one parameter only, as Figures 2 and 3 of RULER’s "
+    "paper. A line is a length, 0K only the evidence; a dashed line was asked there only, as "
+    "question answering without documents."
+)
+_DIFFERENCES_NOTE = (
+    "The same rows answered by two models, with 95 % intervals. A difference is coloured if its "
+    "interval excludes zero and its p (Holm), the exact p adjusted for all tests of the pair, is "
+    "below 0.05. Fewer than 10 rows are never coloured."
+)
 
 
-def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageData:
-    """Return all that the page shows of these runs.
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of the page: its figures, and what its template shows besides."""
 
-    With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
-    Raises RulerError for answers or rows that are no longer those that were scored.
+    id: str
+    title: str
+    link: str = ""  # its name in the navigation; the title if empty
+    note: str = ""
+    sentences: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    # A caption, a header, and rows.
+    table: Sequence[Any] = ()
+    # What is shown before the figures, and the data that it takes.
+    template: str = ""
+    more: Any = None
+
+
+def write_report(
+    page: PageInput,
+    out: Path,
+    every_error: bool = False,
+    title: str | None = None,
+    doctor: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the page of scored runs to a file.
+
+    Args:
+        page: the scored runs.
+        out: the HTML file to write.
+        every_error: sort all wrong rows into kinds of errors, and not only a sample.
+        title: the page's heading; None for the data set's name.
+        doctor: the verdict of `ruler doctor` (doctor/examine.py) on the engine of the runs.
+
+    Raises:
+        RulerError: if `out` is a folder or the runs cannot be shown together.
     """
-    series = scores.all_series(runs)
-    lines = [(one, runs[one["run"]]) for one in series]
-    lengths = scores.all_lengths(runs)
-    tasks = scores.all_tasks(runs)
-    behind = rows_behind(runs, every_error)
-    dataset = runs[0].results["dataset"]["name"]
-    page: PageData = {
-        "title": f"{_TITLES[dataset]} results",
-        "dataset": dataset,
-        "made_by": f"ruler-release {version('ruler-release')}",
-        "runs": [_facts(run) for run in runs],
-        "series": series,
-        "lengths": lengths,
-        "tasks": tasks,
-        "verdict": [],
-        "doctor": None,
-        "groups": scores.groups(lines),
-        "heat_maps": [scores.task_heat_map(*line, tasks, lengths) for line in lines],
-        "complexity": scores.complexity(lines),
-        "needles": scores.needle_maps(lines, tasks),
-        "depth": scores.depth_maps(lines, tasks),
-        "pairs": pairs(runs),
-        "errors": _errors(lines, tasks, behind),
-        "languages": scores.languages(runs, lines, lengths),
-        "correlation": _correlation(runs),
-        "rows": {
-            str(one["id"]): {
-                name: behind[one["run"]][name].on_page()
-                for name in chosen(run.results, one["tokenizer"])
-                if name in behind[one["run"]]
-            }
-            for one, run in lines
-        },
-        "show": {
-            str(one["id"]): command
-            for one, run in lines
-            if (command := show_command(run)) is not None
-        },
-    }
-    page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
-    return page
+    if out.is_dir():
+        raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
+    rows = read_rows(page, every_error)
+    facts = [run_facts(run) for run in page.runs]
+    with debug_mode(False):  # faster: altair would validate every part while it is made
+        sections = build_sections(page, rows, facts, doctor)
+    heading = shortened(title or f"{DATASET_TITLES[page.dataset]} results", MAX_TITLE)
+    write_whole(out, render(page, sections, rows, facts, heading))
 
 
-def engine_verdict(verdict: Mapping[str, Any]) -> EngineVerdict:
-    """Return what `ruler doctor` found (doctor/examine.py), as text for the page."""
-    outcomes = {"sound": "Sound.", "engine": "Engine.", "unknown": "Cannot tell."}
-    states = {"engine": "changes answers", "same": "no change", "unchecked": "not checked"}
-    return {
-        "sentence": f"{outcomes[verdict['outcome']]} {_fact_of(verdict['headline'])}",
-        "conditions": [
-            {
-                "title": _fact(one["title"]),
-                "state": states[one["state"]],
-                "sentence": _fact_of(one["sentence"]),
-            }
-            for one in verdict["conditions"]
-        ],
-    }
-
-
-def _fact_of(text: str) -> str:
-    return shortened(text, 4 * _LONGEST_FACT)
-
-
-def _correlation(runs: Sequence[ReportedRun]) -> dict[str, Any] | None:
-    try:
-        found = correlate({run.label: run.results for run in runs})
-    except RulerError:  # too few observations
-        return None
-    return found if len(found["tasks"]) > 1 else None
-
-
-def _facts(run: ReportedRun) -> RunFacts:
-    results, cells = run.results, run.results["configurations"]
-    data, settings = results["dataset"], results["run"]
-    counts: dict[str, int] = {name: sum(cell[name] for cell in cells.values()) for name in TROUBLES}
-    troubles: list[dict[str, Any]] = [
-        {"configuration": name, "n": cell["n"], **{key: cell[key] for key in TROUBLES if cell[key]}}
-        for name, cell in cells.items()
-        if any(cell[key] for key in TROUBLES)
+def build_sections(
+    page: PageInput,
+    rows: PageRows,
+    facts: Sequence[RunFacts],
+    doctor: Mapping[str, Any] | None = None,
+) -> list[Section]:
+    """Return the sections that have anything to show, in the order of the page."""
+    pairs = differences.pair_runs(page)
+    task_errors = errors.count_errors(page, rows.by_run)
+    kinds = errors.error_kinds(task_errors)
+    language_figures, rankings = language_section.languages(page)
+    correlation_note, correlation = task_section.correlation(page)
+    needles = task_section.needle_maps(page)
+    by_category = "By category" if page.has_one_length else "By length"
+    sections = [
+        Section(id="summary", title="In short", sentences=verdict(page, pairs)),
+        Section(
+            id="scores",
+            title="Scores",
+            figures=[score_section.losses(page)],
+            template="scores.html.j2",
+            more=score_section.score_tables(page),
+        ),
+        Section(id="curves", title=by_category, figures=score_section.curves(page)),
     ]
-    notes = [shortened(note, 4 * _LONGEST_FACT) for note in results["notes"][:_MOST_NOTES]]
-    if len(results["notes"]) > _MOST_NOTES:
-        notes.append(f"and {len(results['notes']) - _MOST_NOTES} more notes in results.json")
-    return {
-        "label": run.label,
-        "model": _fact(results["model"] or "not named"),
-        "data": " ".join(filter(None, (_TITLES[data["name"]], _fact(data["data_version"])))),
-        "whose_rows": _fact(rows_of(results)),
-        "warnings": [_fact(warning) for warning in _warnings(results)],
-        "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
-        "mode": _fact(results["mode"] or "not recorded"),
-        "reasoning": _reasoning(settings),
-        "date": _date(settings),
-        "sampling": _sampling(settings),
-        "speed": _speed(settings),
-        "engine": _engine(settings),
-        "engine_settings": _engine_settings(settings),
-        "score_version": results["score_version"],
-        "rules": rule_options(results),
-        "partial": results["partial"],
-        "rows": sum(cell["n"] for cell in cells.values()),
-        "counts": counts,
-        "troubles": troubles,
-        "notes": notes,
-        "answers": "" if run.problem is None else visible(run.problem),
-    }
-
-
-def _warnings(results: Results) -> list[str]:
-    """Return custom rows, and what else `ruler score` says first of a run that is not sure."""
-    rows = rows_of(results)
-    return [rows] * (not are_frozen(rows)) + warnings_of(results)
-
-
-def _fact(value: object) -> str:
-    return shortened(str(value), _LONGEST_FACT) if value else ""
-
-
-def _reasoning(settings: Mapping[str, Any]) -> str:
-    thinking = settings.get("thinking")
-    if not isinstance(thinking, Mapping):
-        return "not recorded"
-    return f"on, up to {thinking['budget']:,} tokens" if thinking.get("on") else "off"
-
-
-def _engine(settings: Mapping[str, Any]) -> str:
-    parts = (settings.get("backend"), settings.get("backend_version"), settings.get("dtype"))
-    return " ".join(_fact(part) for part in parts if part) or "not recorded"
-
-
-def _engine_settings(settings: Mapping[str, Any]) -> str:
-    """Return the settings that the engine or server told: `cache.dtype fp8, rope …`."""
-    found = []
-    for name in ENGINE_SETTINGS:
-        value = settings.get(name)
-        values = value if isinstance(value, Mapping) else {"": value}
-        for part, known in values.items():
-            if known not in (None, "unknown", {}):
-                found.append(f"{name}.{part} {_fact(known)}" if part else f"{name} {_fact(known)}")
-    return ", ".join(found) or "not recorded"
-
-
-def _date(settings: Mapping[str, Any]) -> str:
-    """Return the days of the first and the last session: `2026-11-24`."""
-    days = sorted(
-        str(session[name])[:10]
-        for session in settings.get("sessions", [])
-        for name in ("started", "ended")
-        if session.get(name)
-    )
-    return " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "not recorded"
-
-
-def _sampling(settings: Mapping[str, Any]) -> str:
-    sampling = settings.get("sampling")
-    if not isinstance(sampling, Mapping):
-        return "not recorded"
-    return ", ".join(
-        f"{name} {_fact(value)}" for name, value in sampling.items() if value is not None
-    )
-
-
-def _speed(settings: Mapping[str, Any]) -> str:
-    """Return tokens a second, over the sessions that recorded their time and tokens."""
-    tokens = seconds = 0.0
-    for session in settings.get("sessions", []):
-        known = session.get("tokens")
-        if isinstance(known, Mapping) and session.get("seconds"):
-            seconds += session["seconds"]
-            tokens += known.get("prompt_tokens", 0) + known.get("completion_tokens", 0)
-    if not tokens or not seconds:
-        return "not recorded"
-    return f"{tokens / seconds:,.0f} tokens/s, prompts and answers, in {seconds:,.0f} s"
-
-
-def _errors(
-    lines: Sequence[Line], tasks: Sequence[str], behind: Sequence[Mapping[str, ConfigRows]]
-) -> Errors:
-    found: list[TaskErrors] = []
-    for one, run in lines:
-        cells, mine = scores.cells_of(one, run), behind[one["run"]]
-        for task in tasks:
-            rows = [
-                mine[name] for name, cell in cells.items() if cell["task"] == task if name in mine
-            ]
-            if rows:
-                kinds = Counter(kind for cell in rows for kind in cell.kinds.values())
-                found.append(
-                    {
-                        "series": one["id"],
-                        "task": task,
-                        "rows": sum(len(cell.scores) for cell in rows),
-                        "wrong": sum(len(cell.wrong) for cell in rows),
-                        "sorted": kinds.total(),
-                        "kinds": dict(kinds.most_common()),
-                    }
-                )
-    times = sum((Counter(errors["kinds"]) for errors in found), Counter[str]())
-    notes = []
-    total, done = sum(one["wrong"] for one in found), sum(one["sorted"] for one in found)
-    if done < total:
-        notes.append(
-            f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
-            "`ruler report --every-error` sorts all of them."
+    if depths := task_section.depth_maps(page):
+        sections.append(
+            Section(
+                id="depth",
+                title="By depth of the evidence",
+                link="Depth",
+                figures=needles,
+                template="depth.html.j2",
+                more=depths,
+            )
         )
-    if any(_without_texts(run) for _, run in lines):
-        notes.append(
-            "Rows whose release was not found were sorted without their texts, so that no "
-            "distractor is known: name the release with --dataset."
+    sections.append(
+        Section(
+            id="tasks",
+            title="Tasks" if page.has_one_length else "Tasks by length",
+            link="Tasks",
+            note=_HEAT_NOTE,
+            figures=task_section.heat_maps(page),
         )
-    return {
-        "kinds": {kind: KINDS[kind] for kind, _ in times.most_common()},
-        "tasks": found,
-        "notes": notes,
-    }
+    )
+    if panels := task_section.complexity(page):
+        sections.append(
+            Section(
+                id="complexity",
+                title="By complexity",
+                link="Complexity",
+                note=_COMPLEXITY_NOTE,
+                figures=panels,
+            )
+        )
+    if pairs:
+        figures = []
+        problems = []
+        for pair in pairs:
+            if pair.comparison is None:
+                labels = [page.runs[number].label for number in (pair.a, pair.b)]
+                problems.append(f"{' and '.join(labels)} cannot be paired: {pair.problem}")
+            else:
+                figures.append(differences.difference_figure(page, pair, pair.comparison))
+        sections.append(
+            Section(
+                id="differences",
+                title="Differences",
+                note=_DIFFERENCES_NOTE,
+                sentences=problems,
+                figures=figures,
+            )
+        )
+    if task_errors:
+        sections.append(
+            Section(
+                id="errors",
+                title="Kinds of errors",
+                link="Errors",
+                note=errors.error_note(page, task_errors),
+                figures=errors.error_figures(page, task_errors, kinds),
+                template="errors.html.j2",
+                more=kinds,
+            )
+        )
+    if language_figures:
+        sections.append(
+            Section(
+                id="languages",
+                title="Languages",
+                sentences=rankings,
+                figures=language_figures,
+            )
+        )
+    if correlation:
+        sections.append(
+            Section(
+                id="correlation",
+                title="Which tasks rise and fall together",
+                link="Correlation",
+                note=correlation_note,
+                figures=correlation,
+            )
+        )
+    if doctor is not None:
+        headline, table = engine_verdict(doctor)
+        sections.append(Section(id="engine", title="Engine", sentences=[headline], table=table))
+    sections.append(Section(id="runs", title="What was run", template="runs.html.j2", more=facts))
+    return sections
 
 
-def _without_texts(run: ReportedRun) -> bool:
-    """Whether neither a release nor the files of the answers hold prompts."""
-    if run.release is not None:
-        return False
-    firsts = (next(iter(answers.values()), None) for answers in run.answers.values())
-    return any(first is not None and first.known_prompt is None for first in firsts)
+def render(
+    page: PageInput,
+    sections: Sequence[Section],
+    rows: PageRows,
+    facts: Sequence[RunFacts],
+    heading: str,
+) -> str:
+    """Return the whole HTML file."""
+    runtime = gzip.decompress(VEGA.read_bytes()).decode()
+    script = _read("page.js")
+    warnings: dict[str, list[str]] = {}  # the labels of the runs, by warning
+    for run in facts:
+        for warning in run.warnings:
+            warnings.setdefault(warning, []).append(run.label)
+    html = template(_FOLDER / "templates/page.html.j2").render(
+        page=page,
+        sections=sections,
+        facts=facts,
+        heading=heading,
+        dataset_title=DATASET_TITLES[page.dataset],
+        warnings=warnings,
+        made_by=f"ruler-release {version('ruler-release')}",
+        few=FEWEST_ROWS,
+        css=dress() + Markup(_read("page.css") + _scale_css()),
+        policy=_policy(runtime, script),
+        runtime=Markup(packed(runtime)),
+        js=Markup(script),
+        data=htmlsafe_json_dumps(
+            _script_data(page, sections, rows),
+            ensure_ascii=False,
+            separators=(",", ":"),
+            allow_nan=False,
+        ),
+    )
+    shown = fitted(rows.shown, MAX_BYTES - len(html.encode()))
+    before_rows, _, after_rows = html.rpartition(_ROWS)
+    before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
+    return f"{before_sentence}{shown.sentence}{after_sentence}{shown.text}{after_rows}"
+
+
+def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -> dict[str, Any]:
+    """Return the data of page.js."""
+    figures = {}
+    for section in sections:
+        more = section.more if section.id == "depth" else ()
+        for figure in (*section.figures, *more):
+            figures[figure.name] = figure.for_script()
+    runs = []
+    for run, rows_by_config in zip(page.runs, rows.by_run, strict=True):
+        counts = {name: [len(row.scores), len(row.wrong)] for name, row in rows_by_config.items()}
+        runs.append({"label": run.label, "show": show_command(run), "counts": counts})
+    series = [{"label": item.label, "run": item.run_number} for item in page.series]
+    return {"series": series, "runs": runs, "kinds": KINDS, "figures": figures}
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8").strip()
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy that allows these scripts and no connections."""
+    allowed = ""
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        allowed += f" 'sha256-{digest}'"
+    return (
+        f"default-src 'none'; script-src{allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _scale_css() -> str:
+    """Return a CSS rule for each whole score, and the colour ramp of the legend."""
+    colours = [colour(score) for score in range(101)]
+    css = f".ramp{{background:linear-gradient(90deg,{','.join(colours[::5])})}}"
+    for score, background in enumerate(colours):
+        css += f".s{score}{{background:{background};color:{text_on(background)}}}"
+    return css

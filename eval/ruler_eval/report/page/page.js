@@ -1,8 +1,10 @@
 /* What moves on the page: charts, sorting, which models are shown, and the rows behind a cell.
-   Text of runs is put in by textContent alone. */
+   A figure's records have the series and configurations that a click opens (figure.py).
+   Text of runs is put in by textContent only. */
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
+  const get = (id) => document.getElementById(id);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const hiddenModels = new Set();
@@ -11,64 +13,51 @@
 
   /* An element with a class and text. */
   function element(tag, name = "", text = null) {
-    const made = document.createElement(tag);
-    if (name) made.className = name;
-    if (text !== null) made.textContent = text;
-    return made;
+    const node = document.createElement(tag);
+    if (name) node.className = name;
+    if (text !== null) node.textContent = text;
+    return node;
   }
   /* The compressed content of a script element. */
   async function unpack(id) {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(get(id).textContent), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
   }
-  function say(text) { document.getElementById("status").textContent = text; }
 
   /* Charts. */
   function theme() {
     const night = dark.matches && !printing;
     const ink = night ? "#e8eaee" : "#1b1f26", soft = night ? "#a3abb8" : "#59616d";
     const line = night ? "#313741" : "#e1e4e9";
-    const font = getComputedStyle(document.body).fontFamily;
     return {
-      background: null, font, padding: 4,
+      background: null, font: getComputedStyle(document.body).fontFamily, padding: 4,
       view: { stroke: null },
       axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6,
-        labelOverlap: true },
+        labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6, labelOverlap: true },
       axisQuantitative: { tickCount: 5 },
       header: { labelColor: soft, labelFontSize: 12 },
       legend: { labelColor: ink, labelFontSize: 12, titleColor: ink },
       bar: { stroke: night ? "#14171c" : "#ffffff" },
     };
   }
-  function isShown(datum) {
-    if (datum.published) return chosenPublished.has(datum.model);
-    const known = datum.runs ? data.series.filter((one) => datum.runs.includes(one.run)) : [];
-    return ![datum.series, ...known.map((one) => one.id)].some((id) => hiddenModels.has(id));
-  }
-  function keepShown(part) {
-    if (part.data && part.data.values) part.data.values = part.data.values.filter(isShown);
-    for (const layer of part.layer || []) keepShown(layer);
-    /* An empty layer would be a picture without a name. */
-    if (part.layer) part.layer = part.layer.filter((layer) => !layer.data || !layer.data.values || layer.data.values.length);
-  }
-  function withoutLegend(part) {
-    for (const [name, channel] of Object.entries(part.encoding || {})) {
-      if (["color", "shape"].includes(name) && channel.field && channel.scale !== null) channel.legend = null;
-    }
-    for (const layer of part.layer || []) withoutLegend(layer);
+  function isShown(record) {
+    if (record.published) return chosenPublished.has(record.published);
+    return !(record.series || []).some((id) => hiddenModels.has(id));
   }
   async function draw(place) {
-    const spec = structuredClone(data.charts[place.dataset.chart]);
-    keepShown(spec);
-    /* The names of the models stand above the sections, those of the kinds beside their bars. */
-    if (!/^(differences|complexity|correlation)/.test(place.dataset.chart)) withoutLegend(spec);
-    if (spec.layer && place.clientWidth < 560 && !printing) {  // no room beside the lines
-      spec.layer = spec.layer.filter((layer) => layer.name !== "labels");
+    const figure = data.figures[place.dataset.chart], spec = structuredClone(figure.spec);
+    spec.datasets = { ...spec.datasets, records: figure.records };
+    for (const [name, records] of Object.entries(spec.datasets)) spec.datasets[name] = records.filter(isShown);
+    const narrow = place.clientWidth < 560 && !printing;  // no space beside the lines
+    if (narrow && spec.datasets.labels) {
+      spec.datasets.labels = [];
       spec.padding = 4;
     }
-    const save = { export: true, source: false, compiled: false, editor: false };
-    const settings = { actions: save, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
+    if (spec.layer) {  // an empty layer would be a picture without a name
+      spec.layer = spec.layer.filter((layer) => !layer.data || spec.datasets[layer.data.name].length);
+    }
+    const actions = { export: true, source: false, compiled: false, editor: false };
+    const settings = { actions, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
@@ -77,8 +66,8 @@
     menu.append(summary, place.querySelector(".vega-actions"));
     place.append(menu);
     place.result.view.addEventListener("click", (event, item) => {
-      const cell = item && item.datum && behind(place.dataset.chart, item.datum);
-      if (cell && cell.configs.length) open(cell, item.datum.kind || "");
+      const record = item && item.datum;
+      if (record && record.configs && record.configs.length) open(figure, record);
     });
   }
   /* Vega's runtime; the page's policy lets this text run and no other. */
@@ -95,12 +84,8 @@
 
   /* Models. */
   function filter() {
-    for (const part of all("[data-series]:not(button)")) {
-      part.hidden = hiddenModels.has(Number(part.dataset.series));
-    }
-    for (const part of all("[data-runs]")) {
-      const runs = part.dataset.runs.split(" ").map(Number);
-      part.hidden = data.series.some((one) => runs.includes(one.run) && hiddenModels.has(one.id));
+    for (const part of all("[data-series]")) {
+      part.hidden = part.dataset.series.split(" ").some((id) => hiddenModels.has(Number(id)));
     }
     for (const row of all("tr.published")) row.hidden = !chosenPublished.has(row.dataset.modelName);
     for (const part of all("p.published")) part.hidden = !chosenPublished.size;
@@ -112,7 +97,7 @@
       drawAll();
     });
   }
-  const published = document.getElementById("published"), named = all("[data-published]");
+  const published = get("published"), named = all("[data-published]");
   function choosePublished(boxes, checked) {
     for (const box of boxes) {
       box.checked = checked;
@@ -135,48 +120,43 @@
   for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset.group));
   if (tabs.length) choose("0");
 
-  /* Tables as CSV files. */
+  /* Tables as CSV files; of a score with its interval, the score. */
   function csv(table) {
-    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    return [...table.rows].map((row) => [...row.cells].map((cell) => quoted(cell.textContent.trim())).join(",")).join("\n");
+    const text = (cell) => (cell.querySelector("b, bdi, button") || cell).textContent.trim();
+    const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    return [...table.rows].filter((row) => !row.hidden)
+      .map((row) => [...row.cells].map((cell) => quoted(text(cell))).join(",") + "\n").join("");
   }
   for (const button of all("button.csv")) {
     button.addEventListener("click", () => {
       const table = button.parentNode.querySelector("table"), link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([csv(table) + "\n"], { type: "text/csv" }));
-      link.download = table.caption.textContent.trim().replace(/[^\w.-]+/g, "-") + ".csv";
+      link.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
+      link.download = table.caption.textContent.trim().slice(0, 80).replace(/[^\w.-]+/g, "-") + ".csv";
       link.click();
       URL.revokeObjectURL(link.href);
     });
   }
 
   /* Sorting. */
-  function value(row, column) {
-    const text = row.cells[column].dataset.value;
-    return column === 0 ? text : Number(text);
-  }
   function sort(header) {
     const before = header.getAttribute("aria-sort");
     const down = before !== "descending" && !(header.cellIndex === 0 && before === "none");
     for (const other of all("thead th", header.closest("table"))) other.setAttribute("aria-sort", "none");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
     order(header);
-    say(`Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`);
+    get("status").textContent = `Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`;
   }
   /* The rows of a table in the order that its header says. */
   function order(header) {
-    const column = header.cellIndex, down = header.getAttribute("aria-sort") === "descending";
+    const column = header.cellIndex, sign = header.getAttribute("aria-sort") === "descending" ? -1 : 1;
+    const value = (row) => row.cells[column].dataset.value;
     const body = header.closest("table").tBodies[0], rows = [...body.rows];
-    rows.sort((a, b) => {
-      const x = value(a, column), y = value(b, column);
-      const sign = column === 0 ? x.localeCompare(y) : x - y;
-      return down ? -sign : sign;
-    });
+    rows.sort((a, b) => sign * (column === 0 ? value(a).localeCompare(value(b)) : value(a) - value(b)));
     body.append(...rows);
   }
   for (const button of all(".sort")) button.addEventListener("click", () => sort(button.closest("th")));
 
-  /* Heat maps: one tab stop each, arrow keys within. */
+  /* Grids: one tab stop each, arrow keys within. */
   for (const table of all(".heat")) {
     const first = table.querySelector("td button");
     if (first) first.tabIndex = 0;
@@ -199,124 +179,107 @@
       }
     });
   }
-  for (const button of all("[data-cell]")) {
+  for (const button of all("[data-record]")) {
     button.title ||= button.getAttribute("aria-label");
-    button.addEventListener("click", () => open(data.cells[Number(button.dataset.cell)]));
+    button.addEventListener("click", () => {
+      const figure = data.figures[button.dataset.figure];
+      open(figure, figure.records[Number(button.dataset.record)], button.dataset.depth ?? "");
+    });
   }
   for (const square of all("[data-colour]")) {
     square.style.background = square.dataset.colour;
     square.style.color = square.dataset.ink;
   }
-  for (const table of all("table[data-task]")) {
-    table.addEventListener("click", (event) => {
-      const cell = event.target.closest("td:not(.hatched)");
-      if (!cell) return;
-      const bin = cell.parentNode.rowIndex - 1, at = table.rows[0].cells[cell.cellIndex].textContent;
-      const known = some(Number(table.dataset.series), table.dataset.task, (one) => one.of === "task" && one.name === table.dataset.task && one.at === at);
-      open({ ...known, name: `${table.dataset.task}, depth ${10 * bin} to ${10 * bin + 10} %`, at, depth: bin });
-    });
-  }
 
-  /* The cell that a mark of a chart stands for: the configurations of all cells that pass a test. */
-  function some(series, name, test) {
-    const configs = data.cells.filter((one) => one.series === series && test(one)).flatMap((one) => one.configs);
-    return { series, name, configs: [...new Set(configs)] };
-  }
-  function behind(chart, datum) {
-    const series = datum.series !== undefined ? datum.series : data.series.findIndex((one) => datum.runs && one.run === datum.runs[0]);
-    const at = datum.length, here = (one) => !at || one.at === at;
-    if (series < 0 || datum.published) return null;
-    const group = data.groups[Number((/^category-(\d+)$/.exec(chart) || [0, 0])[1])];
-    let found;
-    if (datum.languages && !["*", "en"].includes(datum.languages)) {
-      found = some(series, datum.languages, (one) => one.of === "language" && one.name === datum.languages && here(one));
-      if (data.tasks.includes(datum.task)) found.configs = found.configs.filter((name) => name.startsWith(`${datum.task}_`));
-      if (data.tasks.includes(datum.task)) found.name = `${datum.task}, ${datum.languages}`;
-    } else if (datum.language) {
-      found = some(series, datum.language, (one) => one.of === "language" && one.name === datum.language && here(one));
-    } else if (datum.place) {
-      found = some(series, datum.place, (one) => one.of === "language" && `${one.name} ${one.at}` === datum.place);
-    } else if (data.tasks.includes(datum.task)) {
-      found = some(series, datum.task, (one) => one.of === "task" && one.name === datum.task && here(one));
-    } else {
-      const tasks = datum.group ? data.groups.find((one) => one.name === datum.group).members : group.members;
-      const all = !tasks.length || datum.task;
-      found = some(series, datum.group || group.name, (one) => one.of === "task" && (all || tasks.includes(one.name)) && here(one));
-    }
-    return { ...found, at };
-  }
-
-  /* The rows behind a cell. */
-  const get = (id) => document.getElementById(id);
-  const dialog = get("rows"), list = get("rows-list");
-  const most = 20;
-  let unpacked = null, shownCell = null, besideModel = null;
-  function titleOf(cell) { return cell.at ? `${cell.name} at ${cell.at}` : cell.name; }
-  function address(cell) { return `#rows/${[data.series[cell.series].label, cell.of || "", titleOf(cell)].map(encodeURIComponent).join("/")}`; }
-  function alike(cell) { return data.cells.filter((one) => one.series === cell.series && one.of === cell.of); }
-  async function rowsOf(series, configs) {
-    unpacked ||= unpack("page-rows").then((rows) => rows.json());
-    const known = (await unpacked)[series] || {};
-    return configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
-  }
+  /* The rows behind a record of a figure. */
+  const dialog = get("rows"), list = get("rows-list"), most = 20;
+  let unpacked = null, shown = null, compared = null;
+  for (const [name, figure] of Object.entries(data.figures)) figure.name = name;
+  const address = (figure, record) => `#rows/${figure.name}/${encodeURIComponent(record.label)}`;
+  const runOf = (series) => data.runs[data.series[series].run];
+  const isRight = (answer) => answer.score >= 1;
   function choices(select, options, value) {
     select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
-    select.value = options.some(([key]) => key === String(value)) ? value : options[0][0];
+    select.value = options.some(([key]) => key === value) ? value : options[0][0];
     select.parentNode.hidden = options.length < 2;
   }
-  async function open(cell, kind = "") {
-    shownCell = cell;
-    get("rows-title").textContent = `${data.series[cell.series].label}: ${titleOf(cell)}`;
-    const parts = await rowsOf(cell.series, cell.configs);
-    const cells = cell.of ? alike(cell) : [cell], place = cells.indexOf(cell);
-    choices(get("cell"), cells.map((one, number) => [String(number), titleOf(one)]), place);
+  async function open(figure, record, depth = "", kind = record.kind || "") {
+    const cells = figure.records.filter((item) => item.configs && item.configs.length);
+    const place = cells.findIndex((item) => item.label === record.label && item.kind === record.kind
+      && item.series[0] === record.series[0]);
+    const label = runOf(record.series[0]).label;
+    shown = { figure, record, cells, place, label };
+    get("rows-title").textContent = `${data.series[record.series[0]].label}: ${record.label}`;
+    unpacked ||= unpack("page-rows").then((rows) => rows.json());
+    const packed = await unpacked;
+    const rows = record.configs.flatMap((name) => (packed[name] || []).filter((row) => row.answers[label])
+      .map((row) => ({ ...row, config: name, several: record.configs.length > 1 })));
+    const name = (item) => (item.kind ? `${item.label}: ${item.kind}` : item.label);
+    const titles = cells.map((item) => (figure.records.some((other) => other.series[0] !== item.series[0])
+      ? `${name(item)} (${data.series[item.series[0]].label})` : name(item)));
+    choices(get("cell"), titles.map((title, number) => [String(number), title]), String(place));
     get("before").disabled = place < 1;
     get("next").disabled = place + 1 >= cells.length;
-    const rows = parts.flatMap((part) => part.rows.map((row) => ({ ...row, config: part.name, others: {} })));
-    const models = [];
-    for (const one of data.series.filter((other) => other.id !== cell.series)) {
-      const theirs = (await rowsOf(one.id, cell.configs)).flatMap((part) => part.rows.map((row) => [`${part.name} ${row.index}`, row]));
-      const known = new Map(theirs);
-      for (const row of rows) row.others[one.id] = known.get(`${row.config} ${row.index}`);
-      if (rows.some((row) => row.others[one.id])) models.push([String(one.id), one.label]);
-    }
-    const kinds = [...new Set(rows.map((row) => row.kind).filter(Boolean))].sort();
+    const models = data.runs.map((run) => run.label)
+      .filter((other) => other !== label && rows.some((row) => row.answers[other]));
+    const second = record.series.length > 1 ? runOf(record.series[1]).label : null;
+    const kinds = [...new Set(rows.map((row) => row.answers[label].kind).filter(Boolean))].sort();
     choices(get("by-kind"), [["", "all"], ["right", "right"], ["wrong", "wrong"],
-      ...kinds.map((name) => [name, name])], kind);
-    choices(get("by-depth"), [["", "all"], ...[...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`])], cell.depth ?? "");
+      ...kinds.map((item) => [item, item])], kind);
+    const bins = [...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`]);
+    choices(get("by-depth"), [["", "all"], ...bins], depth);
     get("by-depth").parentNode.hidden = !rows.some((row) => row.evidence.some((span) => span.answer));
-    choices(get("beside"), [...models, ["", "no other model"]], besideModel ?? models[0]?.[0] ?? "");
-    choices(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong beside"], ["only there", "wrong here, right beside"]] : [["", ""]], "");
-    show(rows, parts);
+    choices(get("beside"), [...models.map((other) => [other, other]), ["", "no other model"]],
+      second ?? compared ?? models[0] ?? "");
+    choices(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong there"],
+      ["only there", "wrong here, right there"]] : [["", ""]], "");
+    show(rows);
     for (const id of ["by-kind", "by-depth", "beside", "which"]) {
-      get(id).onchange = () => { if (id === "beside") besideModel = get(id).value; show(rows, parts); };
+      get(id).onchange = () => { compared = get("beside").value; show(rows); };
     }
     if (!dialog.open) dialog.showModal();
-    history.replaceState(null, "", address(cell));
+    history.replaceState(null, "", address(figure, record));
   }
-  function at(row, bin) {
+  function hasDepth(row, bin) {
     return row.evidence.some((span) => span.answer && Math.min(9, Math.floor(10 * span.depth + 1e-6)) === bin);
   }
-  function show(rows, parts) {
-    const kind = get("by-kind").value, depth = get("by-depth").value, beside = get("beside").value, which = get("which").value;
-    const right = (row) => row.score >= 1, other = (row) => (beside ? row.others[beside] : undefined);
-    const ofKind = (row) => !kind || (kind === "right" ? right(row) : kind === "wrong" ? !right(row) : row.kind === kind);
-    const ofPair = (row) => !which || (other(row) && right(row) !== right(other(row)) && right(row) === (which === "only here"));
-    const passed = rows.filter((row) => ofKind(row) && (depth === "" || at(row, Number(depth))) && ofPair(row));
-    const differs = (row) => (other(row) && right(other(row)) !== right(row) ? 0 : 1);
-    passed.sort((a, b) => differs(a) - differs(b) || right(a) - right(b));
-    const shown = passed.slice(0, most), left = passed.slice(most), n = parts.reduce((sum, part) => sum + part.n, 0);
-    const wrong = parts.reduce((sum, part) => sum + part.wrong, 0);
-    const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${passed.length.toLocaleString("en")} of them below`;
-    get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the files of the answers were not found."
-      : beside ? `${about}, first those that one of the two models got right.` : `${about}, those first.`;
-    const drawn = (some) => some.map((row) => article(row, parts.length > 1, beside, other(row)));
-    list.replaceChildren(...drawn(shown));
+  function show(rows) {
+    const kind = get("by-kind").value, depth = get("by-depth").value;
+    const other = get("beside").value, which = get("which").value;
+    const differs = (row) => Boolean(row.answers[other])
+      && isRight(row.answers[other]) !== isRight(row.answers[shown.label]);
+    const passes = (row) => {
+      const answer = row.answers[shown.label];
+      if (kind === "right" && !isRight(answer)) return false;
+      if (kind === "wrong" && isRight(answer)) return false;
+      if (!["", "right", "wrong"].includes(kind) && answer.kind !== kind) return false;
+      if (depth !== "" && !hasDepth(row, Number(depth))) return false;
+      return !which || (differs(row) && isRight(answer) === (which === "only here"));
+    };
+    const passed = rows.filter(passes);
+    passed.sort((a, b) => differs(b) - differs(a)
+      || isRight(a.answers[shown.label]) - isRight(b.answers[shown.label]));
+    let n = 0, wrong = 0;
+    const counts = runOf(shown.record.series[0]).counts;
+    for (const [total, without] of shown.record.configs.map((name) => counts[name] || [0, 0])) {
+      n += total;
+      wrong += without;
+    }
+    const number = (value) => value.toLocaleString("en");
+    get("rows-about").textContent = !n
+      ? "The rows behind this number are not in the page: the files of the answers were not found."
+      : `${number(n)} rows, ${number(wrong)} without the full score; ${number(passed.length)} of them below`
+        + `${other ? ", first those that one of the two models got right." : ", wrong ones first."}`;
+    const rest = passed.slice(most), drawn = (some) => some.map((row) => article(row, other));
+    list.replaceChildren(...drawn(passed.slice(0, most)));
     list.scrollTop = 0;
     const more = get("more");
-    const count = () => { more.hidden = !left.length; more.textContent = `Show ${Math.min(most, left.length)} more of ${left.length.toLocaleString("en")}`; };
+    const count = () => {
+      more.hidden = !rest.length;
+      more.textContent = `Show ${Math.min(most, rest.length)} more of ${number(rest.length)}`;
+    };
     more.onclick = () => {
-      const added = drawn(left.splice(0, most));
+      const added = drawn(rest.splice(0, most));
       list.append(...added);
       count();
       added[0].tabIndex = -1;
@@ -324,106 +287,112 @@
     };
     count();
   }
-  function step(by) {
-    const cells = alike(shownCell), next = cells[cells.indexOf(shownCell) + by];
-    if (next) open(next, get("by-kind").value);
+  function go(place) {
+    const kind = shown.cells[place].kind || get("by-kind").value;
+    open(shown.figure, shown.cells[place], "", kind);
   }
-  get("before").addEventListener("click", () => step(-1));
-  get("next").addEventListener("click", () => step(1));
-  get("cell").addEventListener("change", () => open(alike(shownCell)[Number(get("cell").value)], get("by-kind").value));
+  get("before").addEventListener("click", () => go(shown.place - 1));
+  get("next").addEventListener("click", () => go(shown.place + 1));
+  get("cell").addEventListener("change", () => go(Number(get("cell").value)));
   get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   dialog.addEventListener("close", () => history.replaceState(null, "", location.href.split("#")[0]));
   /* A link to a cell opens it. */
   function follow() {
-    if (!location.hash.startsWith("#rows/")) return;
-    const found = data.cells.find((cell) => address(cell) === location.hash);
-    if (found && !(dialog.open && shownCell === found)) open(found);
+    const [kind, name] = location.hash.split("/"), figure = data.figures[name];
+    if (kind !== "#rows" || !figure) return;
+    const record = figure.records.find((item) => address(figure, item) === location.hash);
+    if (record && !(dialog.open && shown.record === record)) open(figure, record);
   }
   addEventListener("hashchange", follow);
 
-  function verdict(row) {
-    const right = row.score >= 1, share = row.score > 0 && !right ? ` ${Math.round(100 * row.score)} %` : "";
-    return element("span", right ? "verdict right" : "verdict wrong", right ? "right" : share ? `partly right${share}` : "wrong");
+  function verdict(answer) {
+    const share = answer.score > 0 ? `partly right ${Math.round(100 * answer.score)} %` : "wrong";
+    return isRight(answer) ? element("span", "verdict right", "right") : element("span", "verdict wrong", share);
   }
-  function article(row, named, beside, other) {
-    const made = element("article", "row"), head = element("h3");
-    head.append(element("span", "", named ? `${row.config}, row ${row.index}` : `Row ${row.index}`), verdict(row));
-    if (row.kind) {
+  function article(row, other) {
+    const node = element("article", "row"), head = element("h3"), answer = row.answers[shown.label];
+    const title = row.several ? `${row.config}, row ${row.index}` : `Row ${row.index}`;
+    head.append(element("span", "", title), verdict(answer));
+    if (answer.kind) {
       const why = element("span", "why");
-      why.append(element("b", "", row.kind), ` ${data.kinds[row.kind] || ""}`);
+      why.append(element("b", "", answer.kind), ` ${data.kinds[answer.kind] || ""}`);
       head.append(why);
     }
-    if (row.state !== "ended") head.append(element("span", "why", row.state));
+    if (answer.state !== "ended") head.append(element("span", "why", answer.state));
     const details = element("dl");
     if (row.question) define(details, "Question", element("span", "text", row.question));
     const references = element("ul", "references");
     for (const text of row.references) references.append(element("li", "", text));
     if (row.references.length) define(details, row.references.length > 1 ? "References" : "Reference", references);
-    if (row.answer !== null && other && other.answer !== null) {
+    const second = row.answers[other];
+    if (answer.text !== null && second && second.text !== null) {
       const both = element("div", "both");
-      both.append(answered(data.series[shownCell.series].label, row), answered(data.series[beside].label, other));
+      for (const label of [shown.label, other]) {
+        const part = element("div"), caption = element("p");
+        caption.append(element("bdi", "", label), " ", element("b", "", verdict(row.answers[label]).textContent));
+        part.append(caption, answerText(row.answers[label].text, row.references));
+        both.append(part);
+      }
       define(details, "Answers", both);
-    } else if (row.answer !== null) {
-      define(details, "Answer", answerText(row));
+    } else if (answer.text !== null) {
+      define(details, "Answer", answerText(answer.text, row.references));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
-    const prompt = wholePrompt(row, beside);
+    const prompt = wholePrompt(row, other);
     if (prompt) define(details, "Whole prompt", prompt);
-    made.append(head, details);
-    return made;
+    node.append(head, details);
+    return node;
   }
   /* The command that makes a page of the row's whole prompt. */
-  function wholePrompt(row, beside) {
-    const here = data.show[shownCell.series], there = data.show[beside];
+  function wholePrompt(row, other) {
+    const here = runOf(shown.record.series[0]).show;
+    const there = data.runs.find((run) => run.label === other)?.show;
     if (!here) return null;
-    const runs = [here, ...(there && there.release === here.release ? [there] : [])].map((one) => one.run).filter(Boolean);
-    const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${row.config}-${row.index}.html`].join(" ");
-    const made = element("div", "command"), copy = element("button", "", "Copy");
+    const runs = [here.run, there && there.release === here.release ? there.run : ""].filter(Boolean);
+    const file = `${row.config}-${row.index}.html`;
+    const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${file}`].join(" ");
+    const node = element("div", "command"), copy = element("button", "", "Copy");
     copy.type = "button";
-    copy.addEventListener("click", () => navigator.clipboard.writeText(command).then(() => { copy.textContent = "Copied"; }));
-    made.append(element("code", "", command), copy);
-    return made;
+    copy.addEventListener("click", () => navigator.clipboard.writeText(command)
+      .then(() => { copy.textContent = "Copied"; }));
+    node.append(element("code", "", command), copy);
+    return node;
   }
-  function answered(label, row) {
-    const made = element("div"), head = element("p");
-    head.append(element("bdi", "", label), " ", element("b", "", verdict(row).textContent));
-    made.append(head, answerText(row));
-    return made;
+  function answerText(text, references) {
+    const node = element("span", "text answer");
+    node.append(...marked(text, references));
+    if (!text) node.append(element("em", "", "an empty answer"));
+    return node;
   }
-  function answerText(row) {
-    const answer = element("span", "text answer");
-    answer.append(...marked(row.answer, row.references));
-    if (!row.answer) answer.append(element("em", "", "an empty answer"));
-    return answer;
-  }
-  function define(list, term, content) {
+  function define(details, term, content) {
     const description = element("dd");
     description.append(content);
-    list.append(element("dt", "", term), description);
+    details.append(element("dt", "", term), description);
   }
   /* The answer's text with every reference in it marked. */
   function marked(text, references) {
-    const low = text.toLowerCase(), found = new Uint8Array(text.length);
+    const low = text.toLowerCase(), inReference = new Uint8Array(text.length);
     if (low.length === text.length) {
-      for (const one of references.map((part) => part.toLowerCase()).filter(Boolean)) {
-        for (let at = low.indexOf(one); at >= 0; at = low.indexOf(one, at + one.length)) {
-          found.fill(1, at, at + one.length);
+      for (const reference of references.map((part) => part.toLowerCase()).filter(Boolean)) {
+        for (let at = low.indexOf(reference); at >= 0; at = low.indexOf(reference, at + reference.length)) {
+          inReference.fill(1, at, at + reference.length);
         }
       }
     }
     const pieces = [];
     for (let at = 0; at < text.length;) {
       let end = at + 1;
-      while (end < text.length && found[end] === found[at]) end += 1;
-      pieces.push(found[at] ? element("mark", "", text.slice(at, end)) : text.slice(at, end));
+      while (end < text.length && inReference[end] === inReference[at]) end += 1;
+      pieces.push(inReference[at] ? element("mark", "", text.slice(at, end)) : text.slice(at, end));
       at = end;
     }
     return pieces;
   }
   function evidence(spans) {
-    const made = element("div"), track = element("div", "track");
-    const depths = spans.map((span) => `${Math.round(100 * span.depth)} %${span.answer ? "" : " (another)"}`);
+    const node = element("div"), track = element("div", "track");
+    const percent = (span) => `${Math.round(100 * span.depth)} %`;
+    const depths = spans.map((span) => percent(span) + (span.answer ? "" : " (a distractor)"));
     track.setAttribute("role", "img");
     track.setAttribute("aria-label", `Evidence at ${depths.join(", ")} of the context`);
     for (const span of spans) {
@@ -431,19 +400,24 @@
       tick.style.left = `${100 * span.depth}%`;
       track.append(tick);
     }
-    made.append(track);
-    for (const span of spans.filter((one) => one.text && one.answer)) {
+    node.append(track);
+    for (const span of spans.filter((item) => item.text && item.answer)) {
       const text = element("p", "around text");
       const [before, needle, after] = span.text;
-      text.append(element("b", "", `${Math.round(100 * span.depth)} %  `), before, element("mark", "", needle), after);
-      made.append(text);
+      text.append(element("b", "", `${percent(span)}  `), before, element("mark", "", needle), after);
+      node.append(text);
     }
-    return made;
+    return node;
   }
 
   /* Both colour schemes, and paper. */
   dark.addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => { printing = true; get("run-facts").open = true; for (const part of all(".group")) part.hidden = false; drawAll(); });
+  addEventListener("beforeprint", () => {
+    printing = true;
+    get("run-facts").open = true;
+    for (const part of all(".group")) part.hidden = false;
+    drawAll();
+  });
   addEventListener("afterprint", () => { printing = false; if (tabs.length) choose("0"); drawAll(); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });

@@ -1,13 +1,14 @@
-"""The rows behind the page's numbers: what was asked and answered, wrong ones first.
+"""The rows behind the page's numbers: what was asked and answered, and the kinds of wrong answers.
 
 Wrong rows are sorted into kinds by analysis/errors.py, which needs their texts. A release of 39,000
 rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all runs at
 once: an even share of the budget for each configuration, and of that every wrong row. The page says
 how many rows were sorted. What the page holds is compressed, and as much as fits.
 
-    rows_behind(runs)[0]["vt_4k"].on_page()["rows"][0]["answer"]
-    fitted(page["rows"], 900_000).sentence        # "At most 12 rows of a configuration are …"
-    show_command(runs[0])              # {"release": "--dataset ruler", "run": "--run runs/qwen"}
+    rows = read_rows(page)
+    rows.by_run[0]["vt_4k"].kinds[7]                        # "incomplete"
+    rows.shown["vt_4k"][0].answers[0].text
+    fitted(rows.shown, 900_000).sentence       # "At most 12 rows of a configuration are …"
 """
 
 from __future__ import annotations
@@ -17,47 +18,47 @@ import gzip
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import error_of, memory_of
+from ruler_eval.analysis.errors import answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
-from ruler_eval.prediction import Prediction, read_name
-from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
-from ruler_eval.report.page.runs import ReportedRun
-from ruler_eval.report.row_view import pieces_of, state_of
-from ruler_eval.score.join import join_row
-from ruler_eval.score.results import Cell
-from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
+from ruler_eval.prediction import Prediction
+from ruler_eval.report.page.runs import PageInput, ReportedRun
+from ruler_eval.report.row_view import RowView, RunAnswer, pieces_of, state_of
+from ruler_eval.score.join import JoinedConfig, join_row
+from ruler_eval.score.results import RowState, row_values
+from ruler_eval.tasks import family_of, row_of_prompt
 
 READ_CHARACTERS = 600_000_000
 """Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
 _COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
-_CHARACTERS = 4  # of a token, about
-_BLANK: PartialRow = {  # a row of which nothing is known
+_TOKEN_CHARACTERS = 4  # about
+_NO_TEXT: PartialRow = {
     **{"input": "", "outputs": [], "context_start": 0, "context_end": 0, "evidence": []},
     "none_word": None,
 }
-MOST_ROWS = 20  # of a configuration that the page holds
-LONGEST_ANSWER = 1200  # characters
+"""A row of which nothing is known."""
+MAX_ROWS = 20  # of a configuration that the page holds
+_MAX_DIFFERING = 15  # of these that only some runs got right
+MAX_ANSWER = 1200  # characters
 _AROUND = 90  # characters shown before and after a piece of evidence
-_LONGEST_EVIDENCE = 240
-_MOST_EVIDENCE = 12
-_LONGEST_QUESTION = 400
-_LONGEST_REFERENCE = 120
-_MOST_REFERENCES = 12
-# Where no more than pieces of a prompt are known (Prediction.known_prompt).
+_MAX_PIECE = 240  # characters
+_MAX_PIECES = 12
+_MAX_QUESTION = 400  # characters
+_MAX_REFERENCE = 120  # characters
+_MAX_REFERENCES = 12
 _LEFT_OUT = re.compile(r"…?\.{8,}…?")
-MOST_BYTES = 1_900_000  # of the whole page
-# Rows of a configuration and characters of an answer, as much as fits.
+"""What Prediction.known_prompt has between the pieces of a prompt."""
+MAX_BYTES = 1_900_000  # of the whole page
 _STEPS = (
-    (MOST_ROWS, LONGEST_ANSWER),
-    (MOST_ROWS, 500),
-    (MOST_ROWS, 200),
+    (MAX_ROWS, MAX_ANSWER),
+    (MAX_ROWS, 500),
+    (MAX_ROWS, 200),
     (12, 200),
     (8, 160),
     (5, 160),
@@ -65,243 +66,255 @@ _STEPS = (
     (1, 120),
     (0, 0),
 )
-Rows = Mapping[str, Mapping[str, ShownRows]]
+"""Rows of a configuration and characters of an answer; the page has the first that fit."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ConfigRows:
-    """One run's rows of one configuration: what is wanted of them, and what was found so far.
+    """One run's rows of one configuration, and the kinds of its errors as far as they are sorted.
 
-    `scores` are by index, `wrong` the indices without the full score, `kinds` those sorted.
+    All is by index.
     """
 
-    def __init__(self, number: int, run: ReportedRun, name: str, cell: Cell) -> None:
-        self.number, self.run, self.name, self.cell = number, run, name, cell
-        self.answers = run.answers[name]
-        self.scores = run.rows.scores[name]
-        self.wrong = [index for index, score in self.scores.items() if score < 1]
-        self.right = [index for index, score in self.scores.items() if score >= 1]
-        self.order = [*self.wrong, *self.right][:MOST_ROWS]
-        config = read_name(run.names, name, run.release is not None)
-        self.task = scoring_task(config.task, config.dataset, run.release)
-        self.family = family_of(config.task, config.dataset, run.release)
-        self.language = config.instruction_language if config.dataset == "oneruler" else None
-        self.kinds: dict[int, str] = {}
-        self.shown: dict[int, ShownRow] = {}
-        for index in self.wrong:  # their kinds do not depend on their texts
-            if (answer := self.answers.get(index)) is None or answer.failed:
-                outputs = [*answer.outputs] if answer and answer.outputs else []
-                self._sort(index, {**_BLANK, "outputs": outputs}, answer)
+    run: ReportedRun
+    joined: JoinedConfig
+    answers: Mapping[int, Prediction]
+    scores: Mapping[int, float]  # 0 … 1
+    states: Mapping[int, RowState]
+    references: Mapping[int, str]  # digests
+    memory: Mapping[int, str]  # the run's own answers without documents (analysis/errors.py)
+    wrong: Sequence[int]  # the rows without the full score
+    kinds: dict[int, str] = field(default_factory=dict)
 
-    def prefer(self, indices: Collection[int]) -> None:
-        """Show these rows before others: those that tell it from other runs."""
-        every = [*self.wrong, *self.right]
-        first = [index for index in every if index in indices]
-        rest = [index for index in every if index not in indices]
-        chosen = [*first, *rest[: MOST_ROWS - len(first)]]
-        self.order = sorted(chosen, key=lambda i: (self.scores[i] >= 1, i not in indices))
-
-    @property
-    def file(self) -> tuple[object, ...]:
-        """What is the same for configurations whose rows are read together."""
-        release = self.run.release
-        return None if release is None else release.root, self.name
-
-    @property
-    def wanted(self) -> set[int]:
-        """The rows that are to be shown or sorted, and are not yet."""
-        return (set(self.order) - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
-
-    def take(self, row: PartialRow, sorted_so: dict[object, str | None]) -> None:
-        """Sort a wrong row into its kind, if its text is there, and keep what is shown of it.
-
-        `sorted_so` are the kinds of the row's answers so far: near models often give the same.
-        """
-        index = int(row["index"])
-        answer = self.answers.get(index)
-        if (release := self.run.release) is not None:
-            row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
-        if "input" in row and self.scores[index] < 1 and index not in self.kinds:
-            said = self._said(row, answer)
-            if said not in sorted_so:
-                self._sort(index, row, answer)
-                sorted_so[said] = self.kinds.get(index)
-            elif (kind := sorted_so[said]) is not None:
-                self.kinds[index] = kind
-        if index in self.order:
-            self.shown[index] = self._shown(index, row)
-
-    def _said(self, row: PartialRow, answer: Prediction | None) -> object:
-        """All that the kind of an answer to one row depends on."""
-        if answer is None:
-            return None
-        rules = self.run.rules
-        how = rules.compat, rules.cut, rules.model if rules.compat else None
-        ended = answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended
-        return (*how, *ended, answer.text, answer.outputs, id(row["input"]), row.get("memory"))
-
-    def on_page(self) -> ShownRows:
-        """Return what the page holds of them; only the answer of a row that was not found."""
-        rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
-        return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
-
-    def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
-        samples = [] if answer is None else [answer]
-        error = error_of(join_row(row, samples, self.task, self.language, self.run.rules))
+    def sort(self, index: int, row: PartialRow) -> None:
+        """Sort a wrong answer into its kind."""
+        samples = [self.answers[index]] if index in self.answers else []
+        joined = self.joined
+        error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
         if error is not None:
             self.kinds[index] = error.kind
 
-    def _shown(self, index: int, row: PartialRow | None) -> ShownRow:
-        score, answer = self.scores[index], self.answers.get(index)
-        shown = shown_row(index, score, self.kinds.get(index), row, answer)
-        if shown["state"] == "ended" and self.run.states[self.name][index] == "truncated":
-            shown["state"] = "truncated"
-        return shown
+
+class PageRows(NamedTuple):
+    """The rows of each run by configuration, and those that the page shows, by configuration."""
+
+    by_run: list[dict[str, ConfigRows]]
+    shown: dict[str, list[RowView]]
 
 
-def rows_behind(
-    runs: Sequence[ReportedRun], every_error: bool = False
-) -> list[dict[str, ConfigRows]]:
-    """For each run the rows of its configurations; none for a run without answers.
+def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
+    """Read the rows behind the page's numbers; none of a run without answers.
 
     With `every_error` all texts are read that sorting the wrong rows takes.
     """
-    together: dict[tuple[object, ...], list[ConfigRows]] = {}
-    for number, run in enumerate(runs):
-        for name, cell in run.results["configurations"].items() if run.answers else ():
-            rows = ConfigRows(number, run, name, cell)
-            together.setdefault(rows.file, []).append(rows)
-    _prefer_what_differs([rows for file in together.values() for rows in file])
-    files = list(together.values())
-    most = [_group_size(file) * len(_groups(file)) for file in files]
-    shares = most if every_error else fair_shares(most, READ_CHARACTERS)
-    found: list[dict[str, ConfigRows]] = [{} for _ in runs]
-    for file, share in zip(files, shares, strict=True):
-        groups = max(1, share // size) if (size := _group_size(file)) else 0
-        _collect(file, groups)
-        for rows in file:
-            found[rows.number][rows.name] = rows
-    return found
+    by_run = [_rows_of(run) for run in page.runs]
+    # Runs on one file of a release, or on files with the same configuration, are read together.
+    files: dict[tuple[object, str], list[ConfigRows]] = {}
+    for rows_by_config in by_run:
+        for name, rows in rows_by_config.items():
+            root = rows.run.release.root if rows.run.release else None
+            files.setdefault((root, name), []).append(rows)
+    chosen = [choose_rows(file) for file in files.values()]
+    sizes, needs = [], []  # in characters: of a row group, and of those that hold wanted rows
+    for file, indices in zip(files.values(), chosen, strict=True):
+        wanted = _unsorted(file).union(indices)
+        size = (
+            BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
+            if file[0].run.release
+            else 0
+        )
+        sizes.append(size)
+        needs.append(size * len({index // BATCH_ROWS for index in wanted}))
+    shares = needs if every_error else fair_shares(needs, READ_CHARACTERS)
+    shown: dict[str, list[RowView]] = {}
+    for file, indices, size, share in zip(files.values(), chosen, sizes, shares, strict=True):
+        if file[0].run.release is None:
+            views = _read_predictions(file, indices)
+        else:
+            views = _read_release(file, indices, max(1, share // size) if size else 0)
+        shown.setdefault(file[0].joined.name, []).extend(views)
+    return PageRows(by_run, shown)
 
 
-def _prefer_what_differs(every: Sequence[ConfigRows]) -> None:
-    """Let runs on the same rows show the same ones of those that only some of them got right."""
-    by_name: dict[str, list[ConfigRows]] = {}
-    for rows in every:
-        by_name.setdefault(rows.name, []).append(rows)
-    for same in by_name.values():
-        if len(same) < 2:
+def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
+    """Return the rows of a run by configuration; those that failed are sorted."""
+    results, release = run.results, run.release
+    scores, states = run.rows.scores, row_values(results, "state")
+    references = row_values(results, "references")
+    answers = {name: joined.answers for name, joined in run.joined.items()}
+    all_memory = {} if release is None else answers_from_memory(answers, release)
+    rows_by_config = {}
+    for name, joined in run.joined.items():
+        if name not in results["configurations"]:
             continue
-        known = [rows.run.references[rows.name] for rows in same]
-        differ = [
-            index
-            for index in known[0]
-            if all(other.get(index) == known[0][index] for other in known)
-            and len({rows.scores[index] >= 1 for rows in same}) > 1
-        ]
-        for rows in same:
-            rows.prefer({*differ[: MOST_ROWS * 3 // 4]})
+        rows = ConfigRows(
+            run=run,
+            joined=joined,
+            answers=answers[name],
+            scores=scores[name],
+            states=states[name],
+            references=references[name],
+            memory={} if release is None else memory_of(name, release, all_memory),
+            wrong=[index for index, score in scores[name].items() if score < 1],
+        )
+        for index in rows.wrong:  # the kinds of failed rows do not depend on their texts
+            answer = rows.answers.get(index)
+            if answer is None or answer.failed:
+                outputs = [*answer.outputs] if answer and answer.outputs else []
+                rows.sort(index, {**_NO_TEXT, "index": index, "outputs": outputs})
+        rows_by_config[name] = rows
+    return rows_by_config
 
 
-def _groups(file: Sequence[ConfigRows]) -> set[int]:
-    """Return the row groups of a release's file that hold rows wanted."""
-    return {index // BATCH_ROWS for rows in file for index in rows.wanted}
+def _unsorted(file: Sequence[ConfigRows]) -> set[int]:
+    """Return the wrong rows of any run that are not sorted yet."""
+    return {index for rows in file for index in rows.wrong if index not in rows.kinds}
 
 
-def _group_size(file: Sequence[ConfigRows]) -> int:
-    """About how many characters a row group holds; 0 without a release."""
+def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
+    """Return the rows that the page shows: those that only some runs got right, then wrong ones.
+
+    Right ones are last.
+    """
     first = file[0]
-    return BATCH_ROWS * _CHARACTERS * first.cell["max_length"] if first.run.release else 0
+    chosen: dict[int, None] = {}
+    for index, digest in first.references.items() if len(file) > 1 else ():
+        is_shared = all(rows.references.get(index) == digest for rows in file)
+        if is_shared and len({rows.scores[index] >= 1 for rows in file}) > 1:
+            chosen[index] = None
+        if len(chosen) == _MAX_DIFFERING:
+            break
+    for wrong in zip_longest(*(rows.wrong for rows in file)):  # as many of each run
+        chosen |= dict.fromkeys(index for index in wrong if index is not None)
+        if len(chosen) >= MAX_ROWS:
+            break
+    for rows in file:
+        chosen |= dict.fromkeys(rows.scores)
+    return list(chosen)[:MAX_ROWS]
 
 
 def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Of a budget an even share for each, and what small needs leave over for the larger ones."""
+    """Return an even share of a budget for each; what small needs leave goes to the larger ones."""
     shares = [0] * len(needs)
-    for done, place in enumerate(sorted(range(len(needs)), key=lambda number: needs[number])):
+    smallest_first = sorted(range(len(needs)), key=needs.__getitem__)
+    for done, place in enumerate(smallest_first):
         shares[place] = min(needs[place], budget // (len(needs) - done))
         budget -= shares[place]
     return shares
 
 
-def _collect(file: Sequence[ConfigRows], groups: int) -> None:
-    """Read one file's rows for every run on it, the texts of no more than so many row groups."""
-    first = file[0]
-    if first.run.release is None:
-        together = [(index, rows) for rows in file for index in rows.wanted & rows.answers.keys()]
-        number = itemgetter(0)
-        for index, several in groupby(sorted(together, key=number), key=number):
-            sorted_so: dict[object, str | None] = {}
-            made: dict[tuple[object, ...], PartialRow | None] = {}  # runs on one row share its text
-            for _, rows in several:
-                answer = rows.answers[index]
-                held = answer.prompt, id(answer.columns), answer.outputs, answer.question
-                if held not in made:
-                    made[held] = _of_file(answer, rows)
-                if (row := made[held]) is not None:
-                    rows.take(row, sorted_so)
-        return
-    for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
-        wanted = [rows.wanted if most else set(rows.order) - rows.shown.keys() for rows in file]
-        if indices := set().union(*wanted):
-            for row in first.run.release.some_rows(first.name, columns, indices, most):
-                sorted_so = {}
-                for rows, mine in zip(file, wanted, strict=True):
-                    if row["index"] in mine:
-                        rows.take(row, sorted_so)
+def _read_release(
+    file: Sequence[ConfigRows], indices: Sequence[int], max_groups: int
+) -> list[RowView]:
+    """Sort the wrong rows of one file of a release, and return those that are shown.
 
-
-def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:
-    """Return a row as far as the file of its answer holds it.
-
-    Without a prompt its text is empty.
+    The texts of at most this number of row groups are read; of the others, the columns that are
+    shown.
     """
-    if not answer.outputs:
-        return None
-    if (prompt := answer.known_prompt) is not None:
-        row = row_of_prompt(prompt, answer.outputs, rows.family, answer.columns)
-    else:
-        row = {**_BLANK, "outputs": list(answer.outputs)}
-    return {"index": answer.index, "question": answer.question or "", **row}
+    release = file[0].run.release
+    assert release is not None
+    views: dict[int, RowView] = {}
+    wanted = _unsorted(file).union(indices)
+    for columns, groups in (((*_COLUMNS, "input"), max_groups), (_COLUMNS, None)):
+        if groups is None:
+            wanted = set(indices) - views.keys()
+        if wanted:
+            for row in release.some_rows(file[0].joined.name, columns, wanted, groups):
+                index = int(row["index"])
+                members = [rows for rows in file if index in rows.scores]
+                _sort_answers(index, row, members)
+                if index in indices:
+                    views[index] = _view(index, row, members)
+    return [views[index] for index in indices if index in views]
 
 
-def shown_row(
-    index: int, score: float, kind: str | None, row: PartialRow | None, answer: Prediction | None
-) -> ShownRow:
-    """Return a row's place on the page; `row` and `answer` are None where they are not known."""
-    known: Mapping[str, Any] = row or {}
-    question = str(known.get("question") or (answer.question if answer else None) or "")
-    references = list(known.get("outputs") or (answer.outputs if answer else None) or ())
-    shown = [shortened(text, _LONGEST_REFERENCE) for text in references[:_MOST_REFERENCES]]
-    if len(references) > _MOST_REFERENCES:
-        shown.append(f"… and {len(references) - _MOST_REFERENCES} more")
-    return {
-        "index": index,
-        "score": round(score, 4),
-        "kind": kind,
-        "question": shortened(question.strip(), _LONGEST_QUESTION),
-        "references": shown,
-        "answer": None if answer is None else shortened(answer.text.strip(), LONGEST_ANSWER),
-        "state": state_of(answer),
-        "evidence": list(_evidence(known)),
-    }
+def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> list[RowView]:
+    """Sort the wrong rows of runs without a release, as far as their files hold the rows."""
+    views = []
+    for index in sorted(_unsorted(file).union(indices)):
+        # Runs on one row share its text.
+        members: dict[object, list[ConfigRows]] = {}
+        for rows in file:
+            if index in rows.scores:
+                answer = rows.answers.get(index)
+                content = answer and (
+                    answer.prompt, id(answer.columns), answer.outputs, answer.question
+                )  # fmt: skip
+                members.setdefault(content, []).append(rows)
+        for same_row in members.values():
+            row = _row_in_file(index, same_row[0])
+            _sort_answers(index, row, same_row)
+            if index in indices:
+                views.append(_view(index, row, same_row))
+    views.sort(key=lambda view: indices.index(view.row["index"]))
+    return views
 
 
-def _evidence(row: Mapping[str, Any]) -> Iterator[ShownEvidence]:
-    """Yield the evidence of the answer, in text order; distractors as long as there is room."""
-    spans = sorted(row.get("evidence") or [], key=lambda span: not span["answer"])
-    known = {**_BLANK, **row, "evidence": spans[:_MOST_EVIDENCE]}
-    for piece in pieces_of(known, _AROUND):
-        shown: ShownEvidence = {
-            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
-            "answer": piece.answer,
-        }
-        if piece.text.strip("."):
-            parts = (
-                ("…" if len(piece.before) == _AROUND else "") + shortened(piece.before, _AROUND),
-                shortened(piece.text, _LONGEST_EVIDENCE),
-                shortened(piece.after, _AROUND) + ("…" if len(piece.after) == _AROUND else ""),
+def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
+    """Return a row as far as the file of its answer holds it; its text may be empty."""
+    answer = rows.answers.get(index)
+    if answer is None or not answer.outputs:
+        return {"index": index}
+    row: PartialRow = {**_NO_TEXT, "outputs": list(answer.outputs)}
+    prompt = answer.known_prompt
+    if prompt is not None:
+        config = rows.joined.config
+        family = family_of(config.task, config.dataset, rows.run.release)
+        row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
+    return {"index": index, "question": answer.question or "", **row}
+
+
+def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> None:
+    """Sort the wrong answers to a row into kinds, if its text is known.
+
+    Equal answers are sorted once: near models often give the same.
+    """
+    kinds: dict[object, str | None] = {}
+    for rows in members:
+        answer = rows.answers.get(index)
+        if "input" not in row or rows.scores[index] >= 1 or index in rows.kinds or answer is None:
+            continue
+        memory = rows.memory.get(index)
+        rules = rows.joined.rules
+        same = (
+            *(rules.compat, rules.cut, rules.model if rules.compat else None, memory),
+            *(answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended),
+            *(answer.text, answer.outputs),
+        )
+        if same not in kinds:
+            rows.sort(index, {**row, "memory": memory})
+            kinds[same] = rows.kinds.get(index)
+        elif (kind := kinds[same]) is not None:
+            rows.kinds[index] = kind
+
+
+def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView:
+    """Return a row with the answers of the runs that have it."""
+    answers = []
+    for rows in members:
+        answer = rows.answers.get(index)
+        state = state_of(answer)
+        if state == "ended" and rows.states[index] == "truncated":
+            state = "truncated"
+        answers.append(
+            RunAnswer(
+                model=rows.run.label,
+                text=None if answer is None or answer.failed else answer.text,
+                state=state,
+                score=rows.scores[index],
+                kind=rows.kinds.get(index),
             )
-            shown["text"] = [_LEFT_OUT.sub(" … ", part) for part in parts]
-        yield shown
+        )
+        if answer is not None and "outputs" not in row:
+            row = {**row, "outputs": answer.outputs or (), "question": answer.question or ""}
+    return RowView(
+        config=members[0].joined.name,
+        rows=len(members[0].scores),
+        tokenizer="",
+        row=row,
+        pieces=pieces_of(row, _AROUND),
+        answers=tuple(answers),
+    )
 
 
 class FittedRows(NamedTuple):
@@ -311,16 +324,20 @@ class FittedRows(NamedTuple):
     sentence: str
 
 
-def fitted(rows: Rows, most_bytes: int) -> FittedRows:
-    """As many rows and as much of their answers as fit into `most_bytes`."""
-    for most_rows, most_characters in _STEPS:
-        text = packed(json.dumps(_less(rows, most_rows, most_characters), separators=(",", ":")))
-        if len(text) <= most_bytes:
+def fitted(shown: Mapping[str, Sequence[RowView]], max_bytes: int) -> FittedRows:
+    """Return as many rows, and as much of their answers, as fit into `max_bytes`."""
+    rows = {name: [dialog_row(view) for view in views] for name, views in shown.items()}
+    for max_rows, max_answer in _STEPS:
+        less = {}
+        for name, rows_of_config in rows.items():
+            less[name] = [_shorter(row, max_answer) for row in rows_of_config[:max_rows]]
+        text = packed(json.dumps(less, separators=(",", ":")))
+        if len(text) <= max_bytes:
             break
     return FittedRows(
         text,
-        f"At most {most_rows} rows of a configuration are in the page, their answers shortened to "
-        f"{most_characters:,} characters.",
+        f"At most {max_rows} rows of a configuration are in the page, their answers shortened to "
+        f"{max_answer:,} characters.",
     )
 
 
@@ -329,49 +346,83 @@ def packed(text: str) -> str:
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
-def _less(rows: Rows, most_rows: int, most_characters: int) -> dict[str, dict[str, Any]]:
-    return {
-        series: {
-            name: {
-                **known,
-                "rows": [_short(row, most_characters) for row in known["rows"][:most_rows]],
-            }
-            for name, known in configurations.items()
+def _shorter(row: dict[str, Any], max_answer: int) -> dict[str, Any]:
+    answers = {}
+    for model, answer in row["answers"].items():
+        text = answer["text"]
+        if text is not None and len(text) > max_answer + 40:  # the count of characters remains
+            answer = {**answer, "text": f"{text[:max_answer]} …"}
+        answers[model] = answer
+    return {**row, "answers": answers}
+
+
+def dialog_row(view: RowView) -> dict[str, Any]:
+    """Return a row as the page's dialog shows it; a model's answer by its label."""
+    references = list(view.row.get("outputs", ()))
+    texts = [shortened(text, _MAX_REFERENCE) for text in references[:_MAX_REFERENCES]]
+    if len(references) > _MAX_REFERENCES:
+        texts.append(f"… and {len(references) - _MAX_REFERENCES} more")
+    answers = {}
+    for answer in view.answers:
+        text = None if answer.text is None else shortened(answer.text.strip(), MAX_ANSWER)
+        answers[answer.model] = {
+            "score": round(answer.score, 4),
+            "kind": answer.kind,
+            "text": text,
+            "state": answer.state,
         }
-        for series, configurations in rows.items()
-    }
-
-
-def _short(row: ShownRow, most: int) -> ShownRow:
-    answer = row["answer"]
-    if answer is None or len(answer) <= most + 40:  # room for the number of characters left out
-        return row
-    return {**row, "answer": f"{answer[:most]} …"}
-
-
-def show_command(run: ReportedRun) -> ShowCommand | None:
-    """Return the arguments by which `ruler show` shows a row of the run and its answer."""
-    if (release := run.release) is None:
-        return None
-    at = f" --revision {release.revision}" if release.revision else ""
-    place = release.source if release.revision else _place(Path(release.source))
+    question = str(view.row.get("question") or "")
     return {
-        "release": f"--dataset {place}{at}",
-        "run": f"--run {_place(run.places[0])}" if len(run.places) == 1 else "",
+        "index": int(view.row["index"]),
+        "question": shortened(question.strip(), _MAX_QUESTION),
+        "references": texts,
+        "evidence": list(_evidence(view)),
+        "answers": answers,
     }
 
 
-def _place(path: Path) -> str:
-    """Return a path as a shell takes it, from this folder or the user's own.
+def _evidence(view: RowView) -> Iterator[dict[str, Any]]:
+    """Yield the evidence of the answer in text order; distractors if there is space for them."""
+    preferred = sorted(view.pieces, key=lambda piece: not piece.answer)[:_MAX_PIECES]
+    for piece in sorted(preferred, key=lambda piece: piece.start):
+        shown: dict[str, Any] = {
+            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
+            "answer": piece.answer,
+        }
+        if piece.text.strip("."):
+            before = shortened(piece.before, _AROUND)
+            after = shortened(piece.after, _AROUND)
+            if len(piece.before) == _AROUND:
+                before = f"…{before}"
+            if len(piece.after) == _AROUND:
+                after = f"{after}…"
+            texts = (before, shortened(piece.text, _MAX_PIECE), after)
+            shown["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
+        yield shown
+
+
+def show_command(run: ReportedRun) -> dict[str, str] | None:
+    """Return the arguments by which `ruler show` shows a row of the run and its answer.
+
+    They are quoted for a shell; `run` is empty if the answers are in several places.
+    """
+    release = run.release
+    if release is None:
+        return None
+    place = f"--dataset {_shell_path(Path(release.source))}"
+    if release.revision:
+        place = f"--dataset {release.source} --revision {release.revision}"
+    answers = f"--run {_shell_path(run.places[0])}" if len(run.places) == 1 else ""
+    return {"release": place, "run": answers}
+
+
+def _shell_path(path: Path) -> str:
+    """Return a path as a shell takes it, from this folder or the home folder.
 
     A page may be published.
     """
     whole = path.absolute()
-    for root, before in ((Path.cwd(), ""), (Path.home(), "~/")):
+    for root, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):
         if whole != root and whole.is_relative_to(root):
-            return before + _quoted(whole.relative_to(root))
-    return _quoted(whole)
-
-
-def _quoted(path: Path) -> str:
-    return shortened(shlex.quote(path.as_posix()), 1000)
+            return prefix + shortened(shlex.quote(whole.relative_to(root).as_posix()), 1000)
+    return shortened(shlex.quote(whole.as_posix()), 1000)

@@ -1,15 +1,15 @@
-"""The runs a page is made of: their results, and the answers and rows behind them.
+"""The runs that a page is made of: their results, and the answers and rows behind them.
 
-    runs = open_runs([Path("runs/qwen"), Path("llama.json")], names=["Qwen", "Llama"])
-    runs[0].results["configurations"], runs[0].answers["vt_4k"][0].text
+    page_input = open_runs([Path("runs/qwen"), Path("llama.json")], names=["Qwen", "Llama"])
+    page_input.runs[0].results["configurations"], page_input.series[0].label
 
-results.json names the files that were scored and their digests; they are read again. Where they or
-the release are no longer here the page has its numbers without the rows behind them, and says so.
+results.json names the files that were scored and their digests; they are read again. If they or
+the release are missing, the page has its numbers without the rows behind them, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,80 +18,103 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
-from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
-from ruler_eval.score.join import join_predictions
+from ruler_eval.report.terminal import chosen
+from ruler_eval.score.aggregates import categories, for_all
+from ruler_eval.score.join import JoinedConfig, join_predictions
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.predictions import Predictions, open_predictions
+from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import (
+    Cell,
+    GroupSummary,
     Results,
     RowsByConfig,
-    RowState,
     open_results,
-    row_values,
     rows_by_config,
 )
 from ruler_eval.score.row_score import ScoringRules
 
-_LONGEST_NAME = 80  # characters
+COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
+"""Of the series, in order; they have a contrast of 3 or more on white and on black."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_MAX_LABEL = 80  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A scored run; `answers` are by configuration and index, `problem` says why there are none.
-
-    `places` are the folders or files that hold its answers.
-    """
+    """A scored run with its answers by configuration."""
 
     label: str
     results: Results
     release: Release | None = None
-    answers: Mapping[str, Mapping[int, Prediction]] = field(default_factory=dict)
+    joined: Mapping[str, JoinedConfig] = field(default_factory=dict)
+    # Why there are no answers.
     problem: str | None = None
+    # The folders or files that hold the answers.
     places: Sequence[Path] = ()
-
-    @property
-    def names(self) -> Names:
-        """The task names of the run's data set."""
-        if self.release:
-            return self.release.names
-        dataset = self.results["dataset"]
-        names = Names.standard(dataset["name"])
-        return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
     def rows(self) -> RowsByConfig:
         """The scores of its rows."""
         return rows_by_config(self.results)
 
-    @cached_property
-    def states(self) -> dict[str, dict[int, RowState]]:
-        """How its rows ended, by configuration and index."""
-        return row_values(self.results, "state")
 
-    @cached_property
-    def references(self) -> dict[str, dict[int, str]]:
-        """Digests of the references of its rows, by configuration and index."""
-        return row_values(self.results, "references")
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A run under one tokenizer: a line of a chart and a row of a table."""
 
-    @cached_property
-    def memory(self) -> dict[str, dict[int, str]]:
-        """What the run answers without documents; see analysis/errors.py."""
-        return {} if self.release is None else answers_from_memory(self.answers, self.release)
+    id: int
+    run_number: int
+    run: ReportedRun
+    label: str
+    tokenizer: str
+    # The languages over which its means are taken.
+    languages: str
+    # The summary of those, and the tasks, by group.
+    groups: Mapping[str, GroupSummary]
+    members: Mapping[str, Sequence[str]]
+    # The configurations that the means are over.
+    cells: Mapping[str, Cell]
+    colour: str
+    shape: str
 
-    @cached_property
-    def rules(self) -> ScoringRules:
-        """The rules the run was scored by."""
-        rules = self.results["rules"]
-        return ScoringRules(
-            rules["compat"],
-            rules["cut"],
-            self.results["partial"],
-            model=self.results["model"] or "",
-            languages=ReleaseLanguages(self.results["dataset"].get("languages", {})),
-        )
+    def configs(self, length: str, tasks: Collection[str]) -> list[str]:
+        """Return the configurations of some tasks at a length."""
+        return [
+            name
+            for name, cell in self.cells.items()
+            if cell["length"] == length and cell["task"] in tasks
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length:
+    """A length at which any run was scored; the control `0k` has no tokens."""
+
+    name: str  # 4k
+    tokens: int
+    label: str  # 4K
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageInput:
+    """What every section of the page reads."""
+
+    dataset: str
+    runs: Sequence[ReportedRun]
+    series: Sequence[Series]
+    lengths: Sequence[Length]  # shortest first
+    tasks: Sequence[str]  # those scored, in the order of the papers' tables
+
+    @property
+    def has_one_length(self) -> bool:
+        """Whether there is a single length besides the control `0k`."""
+        return sum(length.tokens > 0 for length in self.lengths) <= 1
+
+    def first_series(self, run_number: int) -> Series:
+        """Return the first series of a run."""
+        return next(item for item in self.series if item.run_number == run_number)
 
 
 def open_runs(
@@ -100,36 +123,90 @@ def open_runs(
     dataset: str | None = None,
     revision: str | None = None,
     references: Path | None = None,
-) -> list[ReportedRun]:
-    """Read scored RUN folders or results.json files, with their answers where these are here.
+) -> PageInput:
+    """Read scored RUN folders or results.json files, with their answers if these are found.
 
-    `dataset` is the release the runs were made on; default: as each run names it. `references` is
-    the reference code's data folder, for runs that were scored by one. Raises RulerError for what
-    is not a result, for runs of two data sets, and for answers or rows that are no longer those
-    that were scored.
+    Args:
+        paths: the runs, in the order in which the page shows them.
+        names: what to call each model; by default as its results do.
+        dataset: the release that the runs were made on; by default as each run names it.
+        revision: the release's tag or commit on the Hub.
+        references: the reference code's data folder, for runs that were scored by one.
+
+    Raises:
+        RulerError: for what is not a result, for runs of two data sets, and for answers or rows
+            that are no longer those that were scored.
     """
     if names and len(names) != len(paths):
         raise RulerError(
             f"There are {len(names)} --name for {len(paths)} runs: give one for each, in order."
         )
-    results = [open_results(path) for path in paths]
-    kinds = list(dict.fromkeys(found["dataset"]["name"] for found in results))
-    if len(kinds) > 1:
-        raise RulerError(f"The runs are of {' and '.join(kinds)}: make a page for each.")
-    labels = _labels([*names] or [found["model"] or "unnamed model" for found in results], paths)
-    return [
-        _with_answers(label, found, path, dataset, revision, references)
-        for label, found, path in zip(labels, results, paths, strict=True)
-    ]
+    all_results = [open_results(path) for path in paths]
+    datasets = list(dict.fromkeys(results["dataset"]["name"] for results in all_results))
+    if len(datasets) > 1:
+        raise RulerError(f"The runs are of {' and '.join(datasets)}: make a page for each.")
+    labels = _labels(
+        names or [results["model"] or "unnamed model" for results in all_results], paths
+    )
+    runs: list[ReportedRun] = []
+    series: list[Series] = []
+    tokens: dict[str, int] = {}  # of each length
+    scored: set[str] = set()
+    tasks: dict[str, None] = {}
+    for label, results, path in zip(labels, all_results, paths, strict=True):
+        run = _with_answers(label, results, path, dataset, revision, references)
+        for tokenizer, by_language in results["summary"].items():
+            languages = for_all(by_language)
+            cells = chosen(results, tokenizer, languages)
+            task_names = _names(run)
+            series.append(
+                Series(
+                    id=len(series),
+                    run_number=len(runs),
+                    run=run,
+                    label=label if len(results["summary"]) == 1 else f"{label} · {tokenizer}",
+                    tokenizer=tokenizer,
+                    languages=languages,
+                    groups=by_language[languages],
+                    members={group.name: group.tasks for group in categories(task_names, cells)},
+                    cells=cells,
+                    colour=COLOURS[len(series) % len(COLOURS)],
+                    shape=SHAPES[len(series) % len(SHAPES)],
+                )
+            )
+        runs.append(run)
+        tasks |= dict.fromkeys(results["dataset"]["tasks"])
+        for cell in results["configurations"].values():
+            tokens[cell["length"]] = cell["max_length"]
+            scored.add(cell["task"])
+    return PageInput(
+        dataset=datasets[0],
+        runs=runs,
+        series=series,
+        lengths=[
+            Length(name=name, tokens=tokens[name], label=name.upper())
+            for name in sorted(tokens, key=tokens.__getitem__)
+        ],
+        tasks=[task for task in tasks if task in scored] + sorted(scored - tasks.keys()),
+    )
+
+
+def _names(run: ReportedRun) -> Names:
+    """Return the task names of a run's data set."""
+    if run.release:
+        return run.release.names
+    dataset = run.results["dataset"]
+    names = Names.standard(dataset["name"])
+    return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
 
 def _labels(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Return the names as text; equal ones with what was given for their run."""
-    shown = [shortened(name, _LONGEST_NAME).replace("\n", " ") for name in names]
-    labels = [
-        f"{name} ({shortened(str(path), _LONGEST_NAME)})" if shown.count(name) > 1 else name
-        for name, path in zip(shown, paths, strict=True)
-    ]
+    """Return the names as text; equal ones with the path of their run."""
+    texts = [shortened(name, _MAX_LABEL).replace("\n", " ") for name in names]
+    labels = []
+    for text, path in zip(texts, paths, strict=True):
+        is_unique = texts.count(text) == 1
+        labels.append(text if is_unique else f"{text} ({shortened(str(path), _MAX_LABEL)})")
     if len(set(labels)) < len(labels):
         raise RulerError("A run is named twice: name each once, or give other --name labels.")
     return labels
@@ -143,40 +220,55 @@ def _with_answers(
     revision: str | None,
     references: Path | None,
 ) -> ReportedRun:
-    folder = path if path.is_dir() else path.parent
-    found = [file for name in results["predictions"] if (file := _here(name, folder))]
-    if not found or len(found) < len(results["predictions"]):
+    """Return a run with its answers; without them if their files or their release are missing."""
+    files = _find_files(results, path if path.is_dir() else path.parent)
+    if not files:
         problem = "the files that were scored are not here any more"
         return ReportedRun(label=label, results=results, problem=problem)
-    places = _together(found)
+    options = _options(files, results, dataset, revision, references)
     try:
-        options = _options(places, results, dataset, revision, references)
         predictions, release = open_predictions(options, keep_prompts=True)
     except RulerError as error:
         if dataset is not None or references is not None:
             raise
         return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
-    _same_files(predictions, results, label, path)
+    if sorted(predictions.files.values()) != sorted(results["predictions"].values()):
+        raise RulerError(
+            f"The answers of '{label}' are not those that were scored: run `ruler score` again "
+            f"for '{path}'."
+        )
     if release is not None:
-        _same_rows(results, release, label)
-    joined = join_predictions(predictions, release)
-    answers = {
-        name: joined[name].answers if name in joined else {} for name in results["configurations"]
-    }
-    return ReportedRun(
-        label=label, results=results, release=release, answers=answers, places=places
+        for name, digest in results["dataset"].get("rows", {}).items():
+            if name in results["configurations"] and release.rows_sha256(name) != digest:
+                raise RulerError(
+                    f"'{label}' was scored on other rows of '{name}' than '{release.source}' "
+                    "holds: name its release with --dataset."
+                )
+    rules = ScoringRules(
+        results["rules"]["compat"],
+        results["rules"]["cut"],
+        results["partial"],
+        model=results["model"] or "",
+        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
     )
+    joined = join_predictions(predictions, release, rules)
+    return ReportedRun(label=label, results=results, release=release, joined=joined, places=files)
 
 
-def _here(name: str, folder: Path) -> Path | None:
-    """Return a scored file where it was, or beside the results that name it."""
-    return next(filter(Path.is_file, (folder / Path(name).name, Path(name))), None)
-
-
-def _together(files: Sequence[Path]) -> list[Path]:
-    """Return the folder of a run's files, so that its run.json is read once; else the files."""
-    folder, *others = {file.parent for file in files}
-    return list(files) if others or not (folder / "run.json").is_file() else [folder]
+def _find_files(results: Results, folder: Path) -> list[Path]:
+    """Return the scored files, or the run folder that has them all; nothing if one is missing."""
+    files = []
+    for name in results["predictions"]:
+        file = folder / Path(name).name  # next to the results
+        if not file.is_file():
+            file = Path(name)
+        if not file.is_file():
+            return []
+        files.append(file)
+    folders = {file.parent for file in files}
+    if len(folders) == 1 and (files[0].parent / "run.json").is_file():
+        return [*folders]  # so that run.json is read once
+    return files
 
 
 def _options(
@@ -186,37 +278,20 @@ def _options(
     revision: str | None,
     references: Path | None,
 ) -> PredictionOptions:
-    """How files are read that do not name their configuration: by what they were scored as."""
+    """Return how to read files that do not name their configuration: as they were scored."""
     cells = results["configurations"]
     lengths = {cell["max_length"] for cell in cells.values()}
     tokenizers = {cell["tokenizer"] for cell in cells.values()}
     length = None
-    if len(lengths) == 1 and len(cells) > 1:
+    if len(lengths) == 1 and len(cells) > 1 and not results["run"].get("sessions"):
         with suppress(RulerError):
-            length = length_name(next(iter(lengths)), results["dataset"]["name"])
+            length = length_name(lengths.pop(), results["dataset"]["name"])
     return PredictionOptions(
         files,
         dataset=dataset,
         references=references,
         revision=revision,
-        length=length if not results["run"].get("sessions") else None,
-        tokenizer=next(iter(tokenizers)) if len(tokenizers) == 1 else None,
+        length=length,
+        tokenizer=tokenizers.pop() if len(tokenizers) == 1 else None,
         config=next(iter(cells)) if len(cells) == 1 else None,
     )
-
-
-def _same_files(predictions: Predictions, results: Results, label: str, path: Path) -> None:
-    if sorted(predictions.files.values()) != sorted(results["predictions"].values()):
-        raise RulerError(
-            f"The answers of '{label}' are not those that were scored: run `ruler score` again "
-            f"for '{path}'."
-        )
-
-
-def _same_rows(results: Results, release: Release, label: str) -> None:
-    for name, digest in results["dataset"].get("rows", {}).items():
-        if name in results["configurations"] and release.rows_sha256(name) != digest:
-            raise RulerError(
-                f"'{label}' was scored on other rows of '{name}' than '{release.source}' holds: "
-                "name its release with --dataset."
-            )

@@ -1,6 +1,6 @@
 """The page's first lines: who leads, where the others lose, how far each holds, in sentences.
 
-    verdict(page)    # ["Other-14B leads: 7.1 points [5.9, 8.3] above Base-7B in …", …]
+    verdict(page, pair_runs(page))  # ["Other-14B leads: 7.1 points [5.9, 8.3] above Base-7B in …"]
 
 Every number is in one of the page's tables. A model leads if the paired difference over all rows
 excludes zero; a task is named only if its difference holds after an adjustment for all tasks.
@@ -8,178 +8,201 @@ excludes zero; a task is named only if its difference holds after an adjustment 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ruler_eval.analysis.compare import Side
-from ruler_eval.report.page.model import Difference, Group, GroupRow, PageData
+from ruler_common.text import number_of, shortened
+from ruler_eval.analysis.compare import CellDifference, Comparison, Side
+from ruler_eval.report.page.difference_section import Pair
+from ruler_eval.report.page.runs import PageInput, Series
 from ruler_eval.report.table_parts import bounds, number
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, RELATIVE
+from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between, relative_name
+from ruler_eval.score.aggregates import RELATIVE
+from ruler_eval.score.results import GroupSummary, Interval
 
 _SURE = 0.05
-_COUNTED = {"missing": "missing", "failed": "failed", "cut": "truncated"}
+UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "cut")
+_MAX_SENTENCE = 960  # characters
 
 
-def verdict(page: PageData) -> list[str]:
+def verdict(page: PageInput, pairs: Sequence[Pair]) -> list[str]:
     """Return the sentences, the most important first."""
-    group = page["groups"][0]
-    ranked = sorted(group["rows"], key=_mean, reverse=True)
-    found = list(_leads(page, ranked)) or list(_alone(page, group))
-    return [*found, *_holds(page, ranked), *_not_answered(page)]
+    ranked = sorted(page.series, key=_average, reverse=True)
+    sentences = _leads(page, ranked, pairs) if len(ranked) > 1 else []
+    if not sentences:
+        for series in page.series:
+            sentences += _scores(page, series)
+    sentences += _holds(page, ranked)
+    sentences += _not_answered(page)
+    return [shortened(sentence, _MAX_SENTENCE) for sentence in sentences]
 
 
-def _mean(row: GroupRow) -> float:
-    """Return a row's average; where no length has all tasks, that of the means that there are."""
-    if row["average"]["score"] is not None:
-        return row["average"]["score"]
-    known = [mean["score"] for mean in row["lengths"].values() if mean["score"] is not None]
-    return sum(known) / len(known) if known else -1.0
+def _average(series: Series) -> float:
+    """Return the average of a series; if no length has all tasks, that of the means it has."""
+    group = series.groups["all"]
+    if group["average"]["score"] is not None:
+        return group["average"]["score"]
+    means = [mean["score"] for mean in group["lengths"].values() if mean["score"] is not None]
+    return sum(means) / len(means) if means else -1.0
 
 
-def _label(page: PageData, row: GroupRow) -> str:
-    return page["series"][row["series"]]["label"]
+def _scores(page: PageInput, series: Series) -> list[str]:
+    """Return a model's score, and its lowest cell, for models that are not ranked."""
+    sentences = []
+    group = series.groups["all"]
+    average = group["average"]
+    if average["score"] is not None:
+        sentences.append(
+            f"{series.label} scores {average['score']:.1f} {bounds(average['interval'])} on "
+            f"average over {number_of(group['tasks'], 'task')}."
+        )
+    cells = [cell for cell in series.cells.values() if cell["score"] is not None]
+    scores = {cell["score"] for cell in cells}
+    if len(scores) > 1:  # else each is the lowest
+        lowest = min(cells, key=lambda cell: (cell["score"], cell["task"]))
+        sentences.append(
+            f"Lowest score of {series.label}: {lowest['score']:.1f}, in {lowest['task']} at "
+            f"{lowest['length'].upper()}."
+        )
+    return sentences
 
 
-def _alone(page: PageData, group: Group) -> Iterator[str]:
-    """Of models that are not ranked: each one's score, and its lowest cell."""
-    for row in group["rows"]:
-        name, mean = _label(page, row), row["average"]
-        if mean["score"] is not None:
-            yield (
-                f"{name} scores {mean['score']:.1f} {bounds(mean['interval'])} on average over "
-                f"{group['tasks']} tasks."
-            )
-        cells = [
-            (cell["score"], task, length["label"])
-            for heat in page["heat_maps"]
-            if heat["series"] == row["series"]
-            for task, cells in zip(heat["rows"], heat["cells"], strict=True)
-            for cell, length in zip(cells, page["lengths"], strict=True)
-            if cell and cell["score"] is not None
-        ]
-        if len({score for score, *_ in cells}) > 1:  # else each is the lowest
-            score, task, length = min(cells)
-            yield f"Lowest score of {name}: {score:.1f}, in {task} at {length}."
+@dataclass(frozen=True)
+class Lead:
+    """How the first of two series compares with the second; `sign` is −1 if it is B of its pair."""
+
+    comparison: Comparison
+    sign: int
+
+    def difference(self) -> tuple[float, Interval, bool | None]:
+        """Return the difference over all, its interval, and whether the first one is better.
+
+        None if the two are not told apart.
+        """
+        over_all = self.comparison["all"]
+        low, high = over_all["interval"]
+        if self.sign < 0:
+            low, high = -high, -low
+        is_better = None if over_all["better"] is None else over_all["better"] == self._first()
+        return self.sign * over_all["difference"], [low, high], is_better
+
+    def worst(self) -> tuple[str, float] | None:
+        """Return the configuration in which the second surely loses most, and by how much."""
+        cells = self.comparison["configurations"]
+        losses = {}
+        for name, cell in cells.items():
+            if cell["better"] == self._first() and _is_sure(cell, len(cells)):
+                losses[name] = self.sign * cell["difference"]
+        return max(losses.items(), key=lambda loss: loss[1], default=None)
+
+    def _first(self) -> Side:
+        return "a" if self.sign > 0 else "b"
 
 
-def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
-    """Yield the first two by average, and where each other model loses most to the first."""
-    if len(ranked) < 2:
-        return
+def _lead(pairs: Sequence[Pair], first: Series, second: Series) -> Lead | None:
+    """Return how two series compare; None if their runs are not paired."""
+    for pair in pairs:
+        if pair.comparison is not None and {pair.a, pair.b} == {
+            first.run_number,
+            second.run_number,
+        }:
+            return Lead(pair.comparison, 1 if pair.a == first.run_number else -1)
+    return None
+
+
+def _leads(page: PageInput, ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
+    """Return the first two by average, and where each other model loses most to the first."""
     first, second = ranked[:2]
-    over_all = [i for i in _against(page, first, second) if i["task"] is i["length"] is None]
-    if not over_all:
-        every = ((_label(page, row), row["average"]) for row in ranked)
-        means = [
-            f"{name} {number(mean['score'])} {bounds(mean['interval'])}" for name, mean in every
-        ]
-        yield f"By average, not paired: {', '.join(means)}."
-        return
-    (item,) = over_all
-    names = _label(page, first), _label(page, second)
-    if item["better"] == "b":  # lengths without all tasks are in this mean, but not in the average
-        item, names = _turned(item), names[::-1]
-    points, interval = item["difference"], bounds(item["interval"])
+    lead = _lead(pairs, first, second)
+    if lead is None:
+        means = []
+        for series in ranked:
+            average = series.groups["all"]["average"]
+            means.append(f"{series.label} {number(average['score'])} {bounds(average['interval'])}")
+        return [f"By average, not paired: {', '.join(means)}."]
+    points, interval, is_better = lead.difference()
+    labels = first.label, second.label
+    if is_better is False:  # lengths without all tasks are in this mean, but not in the average
+        labels = second.label, first.label
+        points, interval, is_better = -points, [-interval[1], -interval[0]], True
     where = "in the mean over all tasks and lengths"
-    if item["better"] == "a":
-        yield f"{names[0]} leads: {points:.1f} points {interval} above {names[1]} {where}."
+    if is_better:
+        text = f"{labels[0]} leads: {points:.1f} points {bounds(interval)} above {labels[1]}"
     else:
-        apart = f"{points:+.1f} points {interval} {where}"
-        yield f"{names[0]} and {names[1]} are not told apart: {apart}."
-    for row in ranked[1:]:
-        worst = _worst(_against(page, first, row))
+        text = f"{labels[0]} and {labels[1]} are not told apart: {points:+.1f} points "
+        text += bounds(interval)
+    sentences = [f"{text} {where}."]
+    for series in ranked[1:]:
+        other = _lead(pairs, first, series)
+        worst = None if other is None else other.worst()
         if worst is not None:
-            where = f"in {worst['task']} at {(worst['length'] or '').upper()}"
-            yield (
-                f"{_label(page, row)} loses most against {_label(page, first)} {where}: "
-                f"{worst['difference']:.1f} points."
+            cell = first.run.results["configurations"][worst[0]]
+            sentences.append(
+                f"{series.label} loses most against {first.label} in {cell['task']} at "
+                f"{cell['length'].upper()}: {worst[1]:.1f} points."
             )
+    return sentences
 
 
-def _against(page: PageData, first: GroupRow, other: GroupRow) -> list[Difference]:
-    """Return the first's differences to the other, whichever is A in their pair.
+def _is_sure(cell: CellDifference, tests: int) -> bool:
+    """Return whether a difference holds among this number of tests.
 
-    None if not paired.
+    If it has no p, by a wider interval.
     """
-    runs = [page["series"][row["series"]]["run"] for row in (first, other)]
-    for pair in page["pairs"]:
-        if [pair["a"], pair["b"]] == runs:
-            return pair["differences"]
-        if [pair["b"], pair["a"]] == runs:
-            return [_turned(item) for item in pair["differences"]]
-    return []
-
-
-def _turned(item: Difference) -> Difference:
-    """B − A instead of A − B."""
-    low, high = item["interval"]
-    better: dict[Side | None, Side | None] = {"a": "b", "b": "a", None: None}
-    turned = {"difference": -item["difference"], "interval": [-high, -low]}
-    return cast(Difference, {**item, **turned, "better": better[item["better"]]})
-
-
-def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """Return the configuration in which a model's loss is largest, of those shown to be losses."""
-    cells = [
-        item
-        for item in differences
-        if item["task"] and item["length"] and item["language"] != EVERY_LANGUAGE
-    ]
-    lost = [item for item in cells if item["difference"] > 0 and _sure(item, len(cells))]
-    return max(lost, key=lambda item: item["difference"], default=None)
-
-
-def _sure(item: Difference, tests: int) -> bool:
-    """Whether a difference stands among so many; where it has no p, by a wider interval."""
     from scipy.special import ndtri
 
-    if item["better"] is None:
-        return False
-    if item["p_holm"] is not None:
-        return item["p_holm"] < _SURE
-    low, high = item["interval"]
+    if cell["p_holm"] is not None:
+        return cell["p_holm"] < _SURE
+    low, high = cell["interval"]
     wider = float(ndtri(1 - _SURE / 2 / tests) / ndtri(1 - _SURE / 2))
-    return abs(item["difference"]) > wider * (high - low) / 2
+    return abs(cell["difference"]) > wider * (high - low) / 2
 
 
-def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
-    """Yield the longest length that passes the threshold, or 85 % of the own shortest."""
-    scored = [item["label"] for item in page["lengths"] if item["tokens"]]
-    if len(scored) < 2:
-        return
-    for level in dict.fromkeys(row["threshold"] for row in ranked):
-        rows = [row for row in ranked if row["threshold"] == level]
-        what = f"{RELATIVE:.0%} of its own score at {scored[0]}".replace("%", " %")
-        what += ", by the means only"
-        if level is not None:
-            what = f"the threshold of {level:.1f}"
-        ends = [row["relative" if level is None else "effective"] for row in rows]
-        texts = [
-            f"{_label(page, row)} below {scored[0]}{_between(row, end)}"
-            if end.startswith("<")
-            else f"{_label(page, row)} to {end}{_between(row, end)}"
-            + ", the longest scored" * (end == scored[-1])
-            for row, end in zip(rows, ends, strict=True)
-            if end != "-"
-        ]
-        if texts:
-            name = "Effective length" if level is not None else "Relative length"
-            yield f"{name} (at or above {what}): {'; '.join(texts)}."
+def _holds(page: PageInput, ranked: Sequence[Series]) -> list[str]:
+    """Return the longest length that passes the threshold, or 85 % of the own shortest."""
+    if page.has_one_length:
+        return []
+    shortest = next(length.label for length in page.lengths if length.tokens)
+    sentences = []
+    for threshold in dict.fromkeys(series.groups["all"]["threshold"] for series in ranked):
+        texts = []
+        for series in ranked:
+            if series.groups["all"]["threshold"] == threshold:
+                text = _how_far(series.groups["all"], shortest, page.lengths[-1].label)
+                if text:
+                    texts.append(f"{series.label} {text}")
+        if texts and threshold is None:
+            level = f"{100 * RELATIVE:.0f} % of its own score at {shortest}, by the means only"
+            sentences.append(f"Relative length (at or above {level}): {'; '.join(texts)}.")
+        elif texts:
+            level = f"the threshold of {threshold:.1f}"
+            sentences.append(f"Effective length (at or above {level}): {'; '.join(texts)}.")
+    return sentences
 
 
-def _between(row: GroupRow, end: str) -> str:
-    """Return the effective lengths of the ends of the intervals, if they differ from the mean's."""
-    found = row["effective_between"]
-    same = row["threshold"] is None or found in ("-", end.removeprefix(">"))
-    return "" if same else f" [{found} by the ends of the intervals]"
+def _how_far(group: GroupSummary, shortest: str, longest: str) -> str:
+    """Return `to 32K`, or `below 4K`, with the lengths by the ends of the intervals."""
+    end, between = relative_name(group), "-"
+    if group["threshold"] is not None:
+        end, between = group["effective_length_name"], effective_between(group)
+    if end == "-":
+        return ""
+    text = f"below {shortest}" if end.startswith("<") else f"to {end}"
+    if between not in ("-", end.removeprefix(">")):
+        text += f" [{between} by the ends of the intervals]"
+    return f"{text}, the longest scored" if end == longest else text
 
 
-def _not_answered(page: PageData) -> Iterator[str]:
-    """Rows that are missing, failed or truncated, in one sentence."""
+def _not_answered(page: PageInput) -> list[str]:
+    """Return the rows that are missing, failed or truncated, in one sentence."""
     texts = []
-    for run in page["runs"]:
-        counts = ((run["counts"][key], name) for key, name in _COUNTED.items())
-        if found := [f"{count:,} {name}" for count, name in counts if count]:
-            texts.append(f"{run['label']} {', '.join(found)} of {run['rows']:,} rows")
-    if texts:
-        yield f"Not answered to the end: {'; '.join(texts)}."
+    for run in page.runs:
+        cells = run.results["configurations"].values()
+        counts = []
+        for key in UNANSWERED:
+            if count := sum(cell[key] for cell in cells):
+                counts.append(f"{count:,} {TROUBLE_NAMES[key]}")
+        if counts:
+            rows = sum(cell["n"] for cell in cells)
+            texts.append(f"{run.label} {', '.join(counts)} of {rows:,} rows")
+    return [f"Not answered to the end: {'; '.join(texts)}."] if texts else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -11,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.build import page_data
-from ruler_eval.report.page.runs import open_runs
 from tests.conftest import Once
 from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
 from tests.eval.scoring_helpers import WRITTEN_TASKS, right, write_oneruler
@@ -94,11 +91,9 @@ def large_page(once: Once, two_runs: list[Path]) -> Path:
 
 
 def write_page(runs: list[Path], path: Path) -> None:
-    """Write the page of some runs, and what it shows as JSON beside it."""
+    """Write the page of some runs."""
     _, error, code = ruler("report", *runs, "--out", path)
     assert code == 0, error
-    shown = json.dumps(page_data(open_runs(runs)), ensure_ascii=False)
-    path.with_suffix(".json").write_text(shown, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +103,11 @@ def browser() -> Iterator[Any]:
     Playwright's event loop runs as long as it does, and no other may: other modules have their own.
     """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
         pytest.skip("no chromium here: apt-get install chromium")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
 

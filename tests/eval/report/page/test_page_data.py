@@ -1,18 +1,23 @@
-"""The page's model holds what results.json holds, and the rows behind it."""
+"""The page holds what results.json holds, and the rows behind it."""
 
 from __future__ import annotations
 
 import copy
-import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.build import page_data
-from ruler_eval.report.page.render import render
-from ruler_eval.report.page.runs import open_runs
+from ruler_eval.report.page.build import build_sections
+from ruler_eval.report.page.difference_section import Pair, difference_figure, pair_runs
+from ruler_eval.report.page.error_section import count_errors
+from ruler_eval.report.page.facts import run_facts
+from ruler_eval.report.page.rows import PageRows, dialog_row, read_rows
+from ruler_eval.report.page.runs import PageInput, open_runs
+from ruler_eval.report.page.score_section import score_tables
+from ruler_eval.report.page.task_section import depth_maps, heat_maps, needle_maps
 from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
@@ -20,63 +25,99 @@ from tests.eval.report.page.page_helpers import HOSTILE
 from tests.in_process import ruler
 
 
-@pytest.fixture(scope="session")
-def page(page_file: Path) -> dict[str, Any]:
-    return json.loads(page_file.with_suffix(".json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def page(three_runs: list[Path]) -> PageInput:
+    return open_runs(three_runs)
+
+
+@pytest.fixture(scope="module")
+def rows(page: PageInput) -> PageRows:
+    return read_rows(page)
+
+
+@pytest.fixture(scope="module")
+def pairs(page: PageInput) -> list[Pair]:
+    return pair_runs(page)
 
 
 def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
+    tables = {table.name: table for table in score_tables(page)}
+    columns = [name for name, _ in tables["all tasks"].columns[1:]]
+    assert columns == ["wAvg (inc)", "effective", "4K", "8K", "Avg.", "wAvg (dec)", "relative"]
     for number, run in enumerate(three_runs):
         results = load(run)
         (tokenizer,) = results["summary"]
-        for group in page["groups"]:
-            known = results["summary"][tokenizer]["en"].get(group["name"])
-            rows = [row for row in group["rows"] if row["series"] == number]
-            assert len(rows) == (known is not None)
-            for row in rows:
-                assert row["average"] == known["average"]
-                assert row["weighted_inc"] == known["weighted_inc"]
-                assert row["effective"] == known["effective_length_name"]
-                assert row["effective_between"] == effective_between(known)
-                found = {name: mean["score"] for name, mean in row["lengths"].items()}
-                assert found == {n: mean["score"] for n, mean in known["lengths"].items()}
-        (heat,) = [heat for heat in page["heat_maps"] if heat["series"] == number]
-        cells = [cell for row in heat["cells"] for cell in row if cell]
-        assert {c["configurations"][0]: (c["score"], c["n"]) for c in cells} == {
-            name: (cell["score"], cell["n"]) for name, cell in results["configurations"].items()
-        }
+        for name, table in tables.items():
+            known = results["summary"][tokenizer]["en"].get(name.removesuffix(" tasks"))
+            cells = [row.cells for row in table.rows if row.series.id == number]
+            assert len(cells) == (known is not None)
+            for row in cells:
+                shown = dict(zip(columns, row, strict=True))
+                for column, mean in (
+                    ("Avg.", known["average"]),
+                    ("wAvg (inc)", known["weighted_inc"]),
+                    *((length.upper(), mean) for length, mean in known["lengths"].items()),
+                ):
+                    score = mean["score"]
+                    assert shown[column].text == ("–" if score is None else f"{score:.1f}")
+                assert shown["effective"].text == known["effective_length_name"]
+        heat = heat_maps(page)[number]
+        assert {
+            record["configs"][0]: (record["score"], record["rows"])
+            for record in heat.records
+            if record["configs"]
+        } == {name: (cell["score"], cell["n"]) for name, cell in results["configurations"].items()}
 
 
 def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
-    groups = [{**page["groups"][0], "rows": page["groups"][0]["rows"][:1]}]
-    alike = " ".join(verdict({**page, "groups": groups}))
+    series = page.series[0]
+    alike = " ".join(verdict(replace(page, series=[series]), []))
     assert "Right-70B scores 100.0" in alike
     assert "Lowest" not in alike
-    heat = page["heat_maps"][0]
-    row = [{**cell, "score": 12.5} for cell in heat["cells"][3]]
-    heats = [{**heat, "cells": [*heat["cells"][:3], row, *heat["cells"][4:]]}]
-    differ = " ".join(verdict({**page, "groups": groups, "heat_maps": heats}))
-    assert f"Lowest score of Right-70B: 12.5, in {heat['rows'][3]} at " in differ
+    cells = {**series.cells, "vt_4k": {**series.cells["vt_4k"], "score": 12.5}}
+    differ = verdict(replace(page, series=[replace(series, cells=cells)]), [])
+    assert "Lowest score of Right-70B: 12.5, in vt at 4K." in differ
 
 
-def test_what_was_run_is_said(page):
-    facts = page["runs"][1]
-    assert facts["label"] == "Worse-8B"
-    assert facts["data"] == "RULER 1.0.0"
-    assert facts["engine"] == "vllm 0.32.0"
-    assert facts["reasoning"] == "off"
-    assert facts["whose_rows"].startswith("custom rows: embedded texts (")
-    assert facts["rows"] == 26 * 5
-    assert set(facts["counts"]) >= {"missing", "failed", "does_not_fit", "cut"}
+def test_what_was_run_is_shown(page):
+    run = run_facts(page.runs[1])
+    assert run.label == "Worse-8B"
+    assert run.facts["Data"] == "RULER 1.0.0"
+    assert run.facts["Engine"] == "vllm 0.32.0"
+    assert run.facts["Reasoning"] == "off"
+    assert run.custom_rows.startswith("custom rows: embedded texts (")
+    assert run.warnings == [run.custom_rows]
+    assert run.facts["Rows scored"] == str(26 * 5)
 
 
-def test_wrong_rows_come_first_with_their_kind_and_the_text_around_the_needle(page):
-    rows = page["rows"]["1"]["niah_single_2_4k"]
-    assert (rows["n"], rows["wrong"]) == (5, 3)
-    assert [row["score"] for row in rows["rows"]] == [0, 0, 0, 1, 1]
-    first = rows["rows"][0]
-    assert first["kind"] == "wrong words"
-    assert "7654321" in first["answer"]
+def test_settings_of_zero_speed_and_price_are_shown(page):
+    session = {"seconds": 10.0, "tokens": {"prompt_tokens": 900_000, "completion_tokens": 100_000}}
+    settings = {
+        "sampling": {"temperature": 0.0, "top_p": 1.0},
+        "max_model_len": 8192,
+        "cache": {"dtype": "fp8", "prefix_caching": False},
+        "sessions": [{**session, "options": {"price": [0.15, 0.6]}, "started": "2026-11-24T10"}],
+    }
+    results = {**page.runs[1].results, "run": settings}
+    facts = run_facts(replace(page.runs[1], results=results)).facts
+    assert facts["Sampling"] == "temperature 0.0, top_p 1.0"
+    assert facts["Engine settings"] == (
+        "max_model_len 8192, cache.dtype fp8, cache.prefix_caching False"
+    )
+    assert facts["Date"] == "2026-11-24"
+    assert facts["Speed"] == "100,000 tokens/s, prompts and answers, in 10 s"
+    assert facts["Price"].startswith("0.20 ")  # 0.9 x 0.15 + 0.1 x 0.60
+
+
+def test_rows_have_their_kind_and_the_text_around_the_needle(rows):
+    behind = rows.by_run[1]["niah_single_2_4k"]
+    assert (len(behind.scores), len(behind.wrong)) == (5, 3)
+    views = [dialog_row(view) for view in rows.shown["niah_single_2_4k"]]
+    assert [view["answers"]["Worse-8B"]["score"] for view in views] == [0, 0, 0, 1, 1]
+    first = views[0]
+    assert first["answers"]["Right-70B"]["kind"] is None
+    assert first["answers"]["Worse-8B"]["kind"] == "wrong words"
+    assert "7654321" in first["answers"]["Worse-8B"]["text"]
     (needle,) = [part for part in first["evidence"] if part["answer"]]
     before, text, after = needle["text"]
     assert first["references"][0] in text
@@ -84,87 +125,114 @@ def test_wrong_rows_come_first_with_their_kind_and_the_text_around_the_needle(pa
     assert 0 <= needle["depth"] <= 1
 
 
-def test_kinds_of_errors_are_counted_by_task(page):
-    found = {(one["series"], one["task"]): one for one in page["errors"]["tasks"]}
-    worse = found[1, "niah_single_2"]
-    assert (worse["rows"], worse["wrong"], worse["sorted"]) == (10, 6, 6)
-    assert sum(worse["kinds"].values()) == 6
-    assert found[0, "vt"]["wrong"] == 0
+def test_kinds_of_errors_are_counted_by_task(page, rows):
+    errors = {(task.series, task.task): task for task in count_errors(page, rows.by_run)}
+    worse = errors[1, "niah_single_2"]
+    assert (worse.rows, worse.wrong, worse.kinds.total()) == (10, 6, 6)
+    assert worse.configs == ["niah_single_2_4k", "niah_single_2_8k"]
+    assert errors[0, "vt"].wrong == 0
 
 
-def test_pairs_of_runs_have_their_differences(page):
-    first = page["pairs"][0]
-    (over_all,) = [one for one in first["differences"] if one["task"] is one["length"] is None]
-    assert over_all["difference"] == pytest.approx(over_all["a"] - over_all["b"])
-    assert over_all["interval"][0] < over_all["difference"] < over_all["interval"][1]
-    cells = [one for pair in page["pairs"] for one in pair["differences"] if one["p"] is not None]
-    assert all(one["better"] is None for one in cells if one["p"] >= 0.05)
-    assert {(pair["a"], pair["b"]) for pair in page["pairs"]} == {(0, 1), (0, 2), (1, 2)}
+def test_pairs_of_runs_have_their_differences(page, pairs):
+    assert {(pair.a, pair.b) for pair in pairs} == {(0, 1), (0, 2), (1, 2)}
+    figure = difference_figure(page, pairs[0], pairs[0].comparison)
+    (over_all,) = [record for record in figure.records if record["name"] == "mean over all"]
+    assert over_all["score"] == pytest.approx(over_all["a"] - over_all["b"])
+    assert over_all["low"] < over_all["score"] < over_all["high"]
+    assert not over_all["is_drawn"]
+    for record in figure.records:
+        if record["p"] is not None and record["p"] >= 0.05:
+            assert record["result"] == "not told apart"
 
 
-def test_the_first_sentences_are_the_numbers_of_the_tables(page):
-    (over_all,) = [
-        one for one in page["pairs"][0]["differences"] if one["task"] is one["length"] is None
-    ]
+def test_every_record_that_opens_rows_names_its_configurations(page, rows):
+    facts = [run_facts(run) for run in page.runs]
+    names = {name for run in page.runs for name in run.results["configurations"]}
+    for section in build_sections(page, rows, facts):
+        for figure in section.figures:
+            for record in figure.records:
+                if "configs" in record:
+                    assert names.issuperset(record["configs"])
+                    if "length" in record and record["length"] != "all":
+                        length = f"_{record['length'].lower()}"
+                        assert all(length in name for name in record["configs"])
+                    if record.get("task") in page.tasks:
+                        assert all(name.startswith(record["task"]) for name in record["configs"])
+
+
+def test_the_first_sentences_are_the_numbers_of_the_tables(page, pairs):
+    sentences = verdict(page, pairs)
+    over_all = pairs[0].comparison["all"]
     low, high = over_all["interval"]
     lead = f"Right-70B leads: {over_all['difference']:.1f} points [{low:.1f}, {high:.1f}] above"
-    assert page["verdict"][0].startswith(f"{lead} Worse-8B in the mean")
-    worst = [one for one in page["verdict"] if "Worse-8B loses most against Right-70B in" in one]
-    cells = [one for one in page["pairs"][0]["differences"] if one["task"]]
-    sure = [one for one in cells if one["better"] and (one["p_holm"] or 0) < 0.05]
+    assert sentences[0].startswith(f"{lead} Worse-8B in the mean")
+    worst = [text for text in sentences if "Worse-8B loses most against Right-70B in" in text]
+    cells = pairs[0].comparison["configurations"].values()
+    sure = [cell for cell in cells if cell["better"] and (cell["p_holm"] or 0) < 0.05]
     assert len(worst) <= bool(sure)
-    (holds,) = [one for one in page["verdict"] if one.startswith("Effective length")]
+    (holds,) = [text for text in sentences if text.startswith("Effective length")]
     assert "Right-70B to 8K, the longest scored; Worse-8B below 4K" in holds
 
 
-def test_who_surely_leads_over_all_rows_is_named_though_the_other_has_the_higher_average(page):
-    """Lengths of which tasks lack are in no average, and in the mean over all."""
-    other = copy.deepcopy(page)
-    for pair in other["pairs"]:
-        for one in pair["differences"]:
-            if one["task"] is one["length"] is None and (pair["a"], pair["b"]) == (0, 1):
-                one |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
-    assert verdict(other)[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
+def test_the_model_that_surely_leads_over_all_rows_is_named_first(page, pairs):
+    """Also if the other has the higher average: lengths with too few tasks are in no average."""
+    comparison: Any = copy.deepcopy(pairs[0].comparison)
+    comparison["all"] |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
+    sentences = verdict(page, [replace(pairs[0], comparison=comparison), *pairs[1:]])
+    assert sentences[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
 
 
-def test_the_effective_length_of_a_mean_near_the_threshold_is_said_with_its_interval(page):
-    near = copy.deepcopy(page)
-    (worse,) = [row for row in near["groups"][0]["rows"] if row["series"] == 1]
-    worse |= {"effective": "4K", "effective_between": "<4K-8K"}
-    (holds,) = [one for one in verdict(near) if one.startswith("Effective length")]
+def test_an_effective_length_near_the_threshold_has_its_interval(page, pairs):
+    worse = page.series[1]
+    group: Any = {
+        **worse.groups["all"],
+        "effective_length_name": "4K",
+        "effective_length": 4096,
+        "effective_length_interval": [None, 8192],
+    }
+    assert effective_between(group) == "<4K-8K"
+    near = replace(worse, groups={**worse.groups, "all": group})
+    changed = replace(page, series=[page.series[0], near, page.series[2]])
+    (holds,) = [text for text in verdict(changed, pairs) if text.startswith("Effective length")]
     assert "Worse-8B to 4K [<4K-8K by the ends of the intervals]" in holds
-    assert "<small>&lt;4K–8K</small>" in render(near, {})
+    (row,) = [row for row in score_tables(changed)[0].rows if row.series is near]
+    assert row.cells[1].small == "<4K–8K"
 
 
 def test_needles_are_pooled_by_depth_with_their_number(page):
-    pooled = next(one for one in page["needles"] if one["series"] == 1)
-    single = [one for one in page["depth"] if one["series"] == 1 and "niah" in one["task"]]
-    for length, bins in pooled["lengths"].items():
-        for place, found in enumerate(bins):
-            parts = [one["lengths"][length][place] for one in single]
+    pooled = {record["length"]: record for record in needle_maps(page)[1].records}
+    single = [map for map in depth_maps(page) if map.series == [1] and "niah" in map.title]
+    for length, record in pooled.items():
+        for place, depth_bin in enumerate(record["bins"]):
+            parts = [
+                r["bins"][place] for map in single for r in map.records if r["length"] == length
+            ]
             n = sum(part["n"] for part in parts)
-            assert found["n"] == n
+            assert depth_bin["n"] == n
             if n:
                 total = sum((part["score"] or 0) * part["n"] for part in parts)
-                assert found["score"] == pytest.approx(total / n)
+                assert depth_bin["score"] == pytest.approx(total / n)
 
 
-def test_published_models_stand_beside_in_their_groups(page):
-    by_name = {group["name"]: group["published"] for group in page["groups"]}
-    assert {row["model"] for row in by_name["all"]} >= {"Gemini-1.5-pro", "GPT-4-1106-preview"}
-    assert all("measured on" in row["source"] for row in by_name["all"])
-    assert by_name["retrieval (NIAH)"]
+def test_published_models_are_in_their_groups(page):
+    tables = {table.name: table for table in score_tables(page)}
+    names = {row.label for row in tables["all tasks"].published}
+    assert names >= {"Gemini-1.5-pro", "GPT-4-1106-preview"}
+    assert all("measured on" in source for source in tables["all tasks"].sources)
+    assert tables["retrieval (NIAH)"].published
 
 
-def test_hostile_text_is_shown_and_shortened(page):
-    rows = page["rows"]["2"]["niah_single_1_4k"]["rows"]
-    by_index = {row["index"]: row["answer"] for row in rows}
+def test_hostile_text_is_shown_and_shortened(page, rows):
+    label = page.runs[2].label
+    answers = {}
+    for view in rows.shown["niah_single_1_4k"]:
+        answers[view.row["index"]] = dialog_row(view)["answers"][label]["text"]
     names = list(HOSTILE)
-    assert by_index[names.index("markup")] == HOSTILE["markup"]
-    assert "⟨U+202E⟩" in by_index[names.index("bidi")]
-    assert by_index[names.index("ansi")].startswith("␛[31mred")
-    assert by_index[names.index("long")].endswith("(1,000,000 characters)")
-    assert "\x1b" not in page["runs"][2]["label"]
+    assert answers[names.index("markup")] == HOSTILE["markup"]
+    assert "⟨U+202E⟩" in answers[names.index("bidi")]
+    assert answers[names.index("ansi")].startswith("␛[31mred")
+    assert answers[names.index("long")].endswith("(1,000,000 characters)")
+    assert "\x1b" not in label
 
 
 def test_without_the_answers_the_page_has_its_numbers_and_says_so(tmp_path, three_runs):
@@ -175,7 +243,7 @@ def test_without_the_answers_the_page_has_its_numbers_and_says_so(tmp_path, thre
     _, error, code = ruler("report", tmp_path, "--out", out)
     assert code == 0, error
     assert "not here any more" in out.read_text()
-    assert page_data(open_runs([tmp_path]))["rows"] == {"0": {}}
+    assert read_rows(open_runs([tmp_path])) == ([{}], {})
 
 
 def test_answers_that_changed_after_scoring_are_refused(tmp_path, three_runs):

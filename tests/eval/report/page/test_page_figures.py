@@ -5,8 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from ruler_eval.analysis.complexity import Line, Panel
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page.figures import KIND_COLOURS, complexity_figures, correlation_figure
+from ruler_eval.report.page.error_section import KIND_COLOURS
+from ruler_eval.report.page.runs import Length, PageInput, ReportedRun, Series
+from ruler_eval.report.page.task_section import correlation_figure, panel_figure
 
 
 def parts(spec: Any) -> Any:
@@ -18,37 +21,35 @@ def parts(spec: Any) -> Any:
 
 
 def test_the_correlation_has_every_pair_of_tasks():
-    found = {
-        "tasks": ["a", "b", "c"],
-        "correlation": [[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]],
-    }
-    spec = correlation_figure(found).chart.to_dict()
-    (cells,) = (part["values"] for part in parts(spec) if "values" in part and "labels" not in part)
-    assert {(one["row"], one["column"]): one["r"] for one in cells} == {
+    matrix = [[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]]
+    figure = correlation_figure(["a", "b", "c"], matrix, 3)
+    shown = {(record["row"], record["column"]): record["r"] for record in figure.records}
+    assert shown == {
         (row, column): r
-        for row, line in zip("abc", found["correlation"], strict=True)
+        for row, line in zip("abc", matrix, strict=True)
         for column, r in zip("abc", line, strict=True)
     }
+    assert figure.table()[1] == ["a", "b", "0.50"]
+    assert figure.spec is not None
+    assert figure.spec["layer"][0]["encoding"]["color"]["field"] == "r"
 
 
 def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
-    lines = [
-        {"value": value, "task": f"keys_{value}", "scores": {"4k": 9.0, "8k": 8.0}}
-        for value in ("1", "2", "full")
-    ]
-    lengths = [{"name": name, "tokens": 1, "label": name.upper()} for name in ("4k", "8k")]
-    page: Any = {
-        "lengths": lengths,
-        "complexity": [{"series": 0, "title": "niah: keys", "lines": lines}],
-    }
-    ((name, figure),) = complexity_figures(page)
-    channels = [part["encoding"] for part in parts(figure.chart.to_dict()) if "encoding" in part]
-    (x,) = [part["x"] for part in channels if part.get("x", {}).get("field") and "shape" in part]
-    assert (name, x["field"], x["title"], x["sort"]) == (
-        *("complexity-0", "value", "keys"),
-        ["1", "2", "full"],
-    )
+    lines = [Line(value, f"keys_{value}", {"4k": 9.0, "8k": 8.0}) for value in ("1", "2", "full")]
+    panel = Panel(title="niah: keys", tokenizer="tekken", lengths=["4k", "8k"], lines=lines)
+    lengths = [Length(name=name, tokens=1, label=name.upper()) for name in ("4k", "8k")]
+    run = ReportedRun(label="me", results={})
+    series = Series(
+        id=0, run_number=0, run=run, label="me", tokenizer="tekken", languages="en", groups={},
+        members={}, cells={}, colour="#000000", shape="circle",
+    )  # fmt: skip
+    page = PageInput(dataset="ruler", runs=[run], series=[series], lengths=lengths, tasks=[])
+    figure = panel_figure(page, series, "complexity-0-0", panel)
+    channels = [part["encoding"] for part in parts(figure.spec) if "encoding" in part]
+    x = next(part["x"] for part in channels if "shape" in part)
+    assert (x["field"], x["title"], x["sort"]) == ("value", "keys", ["1", "2", "full"])
     assert {part["color"]["field"] for part in channels if "color" in part} == {"length"}
+    assert figure.title == "Score by complexity, niah: keys"
 
 
 def deuteranopia(colour: str) -> tuple[float, float, float]:

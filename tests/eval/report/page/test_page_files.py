@@ -2,73 +2,64 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import random
 import re
 from pathlib import Path
 
 import pytest
 
-from ruler_eval.report.page.build import page_data
-from ruler_eval.report.page.charts import colour, text_colour
-from ruler_eval.report.page.rows import fitted
+from ruler_eval.report.page.difference_section import pair_runs
+from ruler_eval.report.page.error_section import count_errors
+from ruler_eval.report.page.figure import colour, text_on
+from ruler_eval.report.page.rows import fitted, read_rows
 from ruler_eval.report.page.runs import open_runs
+from ruler_eval.report.row_view import RowView, RunAnswer
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
 from tests.in_process import ruler
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
-MORE = ("16k", "32k", "64k", "128k")
 
 
-@pytest.fixture
-def large(page_file):
-    """The model of three models, six lengths and 13 tasks, with texts that do not compress."""
-    page = json.loads(page_file.with_suffix(".json").read_text(encoding="utf-8"))
+def noisy_rows(configs: int, runs: int) -> dict[str, list[RowView]]:
+    """Rows whose texts do not compress."""
     noise = random.Random(0)
-    full = next(heat for heat in page["heat_maps"] if heat["series"] == 1)
-    page["heat_maps"] = [{**copy.deepcopy(full), "series": series} for series in range(3)]
-    depth = [one for one in page["depth"] if one["series"] == 1]
-    page["depth"] = [{**copy.deepcopy(one), "series": s} for s in range(3) for one in depth]
-    for number, name in enumerate(MORE):
-        page["lengths"].append({"name": name, "tokens": 16384 << number, "label": name.upper()})
-        for heat in page["heat_maps"]:
-            for row in heat["cells"]:
-                row.append({**row[0], "configurations": [f"{row[0]['configurations'][0]}_{name}"]})
-        for one in page["depth"]:
-            one["lengths"][name] = next(iter(one["lengths"].values()))
-        for row in (row for group in page["groups"] for row in group["rows"]):
-            if row["lengths"]:
-                row["lengths"][name] = next(iter(row["lengths"].values()))
-        for pair in page["pairs"]:
-            of_4k = [one for one in pair["differences"] if one["length"] == "4k"]
-            pair["differences"] += [{**one, "length": name} for one in of_4k]
-    row = page["rows"]["1"]["niah_single_2_4k"]["rows"][0]
-    for series, heat in zip("012", page["heat_maps"], strict=True):
-        for cell in (cell for cells in heat["cells"] for cell in cells):
-            rows = [{**row, "answer": noise.randbytes(500).hex()} for _ in range(20)]
-            page["rows"][series][cell["configurations"][0]] = {"n": 500, "wrong": 20, "rows": rows}
-    return page
+    shown = {}
+    for number in range(configs):
+        rows = []
+        for index in range(20):
+            answers = tuple(
+                RunAnswer(
+                    model=f"run {run}", text=noise.randbytes(500).hex(), state="ended", score=0,
+                    kind="other",
+                )
+                for run in range(runs)
+            )  # fmt: skip
+            row = {"index": index, "question": noise.randbytes(40).hex(), "outputs": ["1234567"]}
+            rows.append(
+                RowView(
+                    config=f"vt_{number}",
+                    rows=500,
+                    tokenizer="",
+                    row=row,
+                    pieces=(),
+                    answers=answers,
+                )
+            )
+        shown[f"vt_{number}"] = rows
+    return shown
 
 
-@pytest.mark.nightly
-def test_three_models_six_lengths_and_13_tasks_are_under_two_megabytes(large):
-    from ruler_eval.report.page.figures import figures
-    from ruler_eval.report.page.render import render
-
-    assert sum(len(row) for heat in large["heat_maps"] for row in heat["cells"]) == 3 * 6 * 13
-    html = render(large, figures(large))
-    assert len(html.encode()) < 2_000_000
-    shown = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", html)
+def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():
+    packed = fitted(noisy_rows(6 * 13, 3), 1_000_000)
+    assert len(packed.text) <= 1_000_000
+    shown = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", packed.sentence)
     assert shown is not None
     assert int(shown[1]) >= 5
 
 
 def test_rows_that_fit_are_all_there():
-    row = {"index": 0, "score": 0, "answer": "x" * 900}
-    rows = {"0": {"vt_4k": {"n": 20, "wrong": 20, "rows": [row] * 20}}}
-    assert fitted(rows, 100_000).sentence == (
+    assert fitted(noisy_rows(1, 1), 100_000).sentence == (
         "At most 20 rows of a configuration are in the page, their answers shortened to 1,200 "
         "characters."
     )
@@ -98,9 +89,9 @@ def test_a_real_models_answers_have_their_page(tmp_path):
     assert code == 0, error
     _, error, code = ruler("report", scored, *how, "--out", tmp_path / "report.html")
     assert code == 0, error
-    rows = page_data(open_runs([scored], references=references))["rows"]["0"]
+    rows = read_rows(open_runs([scored], references=references)).shown
     assert len(rows) == 13
-    assert all(len(known["rows"]) == 20 for known in rows.values())
+    assert all(len(views) == 20 for views in rows.values())
 
 
 @pytest.mark.nightly
@@ -110,13 +101,14 @@ def test_two_real_runs_of_kvpress_are_compared(tmp_path):
         files.append(tmp_path / f"{ratio}.json")
         _, error, code = ruler("score", run, "--out", files[-1])
         assert code == 0, error
-    page = page_data(open_runs(files, ["a", "b"]))
-    assert page["pairs"][0]["problem"] is None
-    assert sum(task["wrong"] for task in page["errors"]["tasks"]) > 1000
-    assert [len(rows) for rows in page["rows"].values()] == [13, 13]
+    page = open_runs(files, ["a", "b"])
+    assert pair_runs(page)[0].comparison is not None
+    rows = read_rows(page)
+    assert sum(task.wrong for task in count_errors(page, rows.by_run)) > 1000
+    assert len(rows.shown) == 13
 
 
 def test_colours_run_from_dark_to_light_with_readable_numbers():
-    assert (colour(0), text_colour(0)) == ("#002051", "#ffffff")
-    assert (colour(100), text_colour(100)) == ("#fdea45", "#000000")
+    assert (colour(0), text_on(colour(0))) == ("#002051", "#ffffff")
+    assert (colour(100), text_on(colour(100))) == ("#fdea45", "#000000")
     assert len({colour(score) for score in range(101)}) == 101

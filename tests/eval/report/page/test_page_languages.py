@@ -2,84 +2,109 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ruler_eval.analysis.languages import analyze
+from ruler_eval.report.page.difference_section import difference_figure, pair_runs
+from ruler_eval.report.page.facts import run_facts
+from ruler_eval.report.page.language_section import languages
+from ruler_eval.report.page.rows import read_rows
+from ruler_eval.report.page.runs import PageInput, open_runs
+from ruler_eval.report.page.score_section import group_names
+from ruler_eval.report.page.task_section import heat_maps
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
 
 
-@pytest.fixture(scope="session")
-def page(languages_file: Path) -> dict[str, Any]:
-    return json.loads(languages_file.with_suffix(".json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def page(language_runs: list[Path]) -> PageInput:
+    return open_runs(language_runs)
 
 
-@pytest.mark.nightly
-def test_the_analyses_are_those_of_ruler_analyze(page, language_runs):
+def test_the_figures_are_those_of_ruler_analyze(page, language_runs):
     names = ("Worse-8B", "Worst-1B")
     known = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
-    models = page["languages"]["models"]
-    assert models == [{"run": run, **known["models"][name]} for run, name in enumerate(names)]
-    assert {item["language"] for item in models[0]["languages"]} == {"pl", "de", "ko"}
-    assert models[0]["cross_lingual"]["en"].keys() == {"ko"}
-    assert {item["length"] for item in models[1]["none_ablation"]} == {"8k", "32k"}
-    assert all(item["right"] > 0 < item["wrong"] for item in models[0]["reasoning"])
+    figures = {figure.name: figure for figure in languages(page)[0]}
+    model = known["models"]["Worse-8B"]
+    ranking = [record for record in figures["ranking"].records if record["series"] == [0]]
+    assert [(record["language"], record["score"]) for record in ranking] == [
+        (item["language"], item["score"]) for item in model["languages"]
+    ]
+    assert {record["language"] for record in ranking} == {"pl", "de", "ko"}
+    assert {record["length"] for record in figures["none"].records} == {"8K", "32K"}
+    assert {record["answers"] for record in figures["reasoning"].records} == {"right", "wrong"}
+    cross = {(r["row"], r["column"]): r["score"] for r in figures["cross-0"].records}
+    assert cross["en", "ko"] == model["cross_lingual"]["en"]["ko"]
+    assert list(figures) == [
+        *("languages-0", "languages-1", "ranking", "none", "cross-0", "cross-1", "reasoning"),
+        *("resources", "scripts"),
+    ]
 
 
 def test_languages_by_lengths_and_their_mean_by_task(page):
-    heat, _ = page["languages"]["heat_maps"]
-    assert heat["rows"] == ["de", "ko", "pl", "en-ko", "ko-en"]
-    tasks, _ = page["heat_maps"]
-    assert page["series"][0]["languages"] == "*"
-    first = tasks["cells"][tasks["rows"].index("niah_single")][0]
-    assert sorted(first["configurations"]) == [
+    heat = languages(page)[0][0]
+    assert list(heat.heat_rows()) == ["de", "ko", "pl", "en-ko", "ko-en"]
+    tasks = heat_maps(page)[0]
+    assert page.series[0].languages == "*"
+    first = tasks.heat_rows()["niah_single"][0][1]
+    assert sorted(first["configs"]) == [
         f"niah_single_8k_{language}_cl100k" for language in ("de", "ko", "pl")
     ]
-    assert first["n"] == 24
+    assert first["rows"] == 24
 
 
 def test_the_first_table_is_of_all_tasks_and_each_is_named_as_its_group(page, languages_file):
     html = languages_file.read_text(encoding="utf-8")
-    assert page["groups"][0]["name"] == "all"
-    for place, group in enumerate(page["groups"]):
-        name = "All tasks" if group["name"] == "all" else group["name"]
+    for place, name in enumerate(group_names(page)):
+        tasks = page.series[0].groups[name]["tasks"]
+        title = "All tasks" if place == 0 else name
         table = html.split(f'<div class="group" data-group="{place}">')[1]
-        assert table.split("<caption>")[1].startswith(f"{name} ({group['tasks']} tasks)")
+        assert table.split("<caption>")[1].startswith(f"{title} ({tasks} tasks)")
 
 
 def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen(page):
-    from ruler_eval.report.page.figures import difference_figure
-
-    (pair,) = page["pairs"]
-    found = {(i["task"], i["length"]): i for i in pair["differences"] if i["language"] == "*"}
-    a, b = page["heat_maps"]
-    for task, ours, theirs in zip(a["rows"], a["cells"], b["cells"], strict=True):
-        for length, one, other in zip(page["lengths"], ours, theirs, strict=True):
-            item = found[task, length["name"]]
-            assert item["difference"] == pytest.approx(one["score"] - other["score"])
-            assert item["interval"][0] < item["difference"] < item["interval"][1]
-    figure = difference_figure(page, pair)
-    (choice,) = figure.chart.to_dict()["params"]
+    (pair,) = pair_runs(page)
+    figure = difference_figure(page, pair, pair.comparison)
+    means = {
+        (r["task"], r["length"]): r
+        for r in figure.records
+        if r["language"] == "*" and r["is_drawn"]
+    }
+    a, b = heat_maps(page)
+    for ours, theirs in zip(a.records, b.records, strict=True):
+        mean = means[ours["row"], ours["column"]]
+        assert mean["score"] == pytest.approx(ours["score"] - theirs["score"])
+        assert mean["low"] < mean["score"] < mean["high"]
+        assert sorted(mean["configs"]) == sorted(ours["configs"])
+    (choice,) = figure.spec["params"]
     assert choice["value"] == choice["bind"]["options"][0] == "*"
     assert choice["bind"]["options"][1:] == ["de", "ko", "pl", "en-ko", "ko-en"]
     assert choice["bind"]["labels"][0] == "mean over 3 languages"
     assert "mean over 3 languages" in figure.title
 
 
+def test_a_difference_in_a_language_opens_the_rows_of_that_language(page):
+    (pair,) = pair_runs(page)
+    figure = difference_figure(page, pair, pair.comparison)
+    in_korean = [record for record in figure.records if record["language"] == "ko"]
+    assert in_korean
+    for record in in_korean:
+        assert record["configs"]
+        assert all("_ko_" in name for name in record["configs"])
+
+
 def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
     head = languages_file.read_text(encoding="utf-8").split("<main>")[0]
-    assert "ONERULER, custom rows · score version" in head
-    assert "Not the frozen rows of ONERULER." in head.split('class="banner"')[1]
+    assert "ONERULER, custom rows · score version" in " ".join(head.split())
+    assert "Not the frozen rows of ONERULER." in " ".join(head.split()).split('class="banner"')[1]
     assert "ONERULER 1.0.0" not in head
-    assert page["runs"][0]["warnings"] == [page["runs"][0]["whose_rows"]]
+    assert run_facts(page.runs[0]).warnings[0].startswith("custom rows")
 
 
 def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file):
-    assert len(page["rows"]["0"]) == 5 * 5 * 2
+    assert len(read_rows(page).shown) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 
@@ -94,7 +119,8 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     for chart in ("ranking", "none", "reasoning"):
         box = page.locator(f'#languages [data-chart="{chart}"] svg').bounding_box()
         assert box["height"] > 80 < box["width"]
-    heads = page.locator("#languages table.cross thead").first.locator("th").all_inner_texts()
+    cross = '#languages table[aria-label*="in two languages"] thead'
+    heads = page.locator(cross).first.locator("th").all_inner_texts()
     assert heads[1:] == ["en", "ko"]
     page.click('#languages figure[data-series="0"] button[aria-label^="ko at 32K:"]')
     page.wait_for_selector("dialog[open] .row")

@@ -28,7 +28,7 @@ def test_with_one_length_a_score_is_shown_once(write_run, tmp_path: Path) -> Non
 
 def test_the_page_says_when_and_how_a_run_was_made(write_run, tmp_path: Path) -> None:
     html = page(write_run(right, "good"), tmp_path)
-    for name in ("Date", "Sampling", "Engine settings", "Speed"):
+    for name in ("Date", "Sampling", "Engine settings", "Speed", "Price"):
         assert f'<th scope="row">{name}</th>' in html
 
 
@@ -41,7 +41,8 @@ def test_every_table_below_a_figure_can_be_saved(write_run, tmp_path: Path) -> N
     html = page(write_run(right, "good"), tmp_path)
     tables = html.count('<table class="plain"><caption>')
     assert tables > 3
-    assert html.count('<button type="button" class="csv">') == tables
+    others = html.count('<table class="scores">') + html.count('<table class="facts">')
+    assert html.count('<button type="button" class="csv">') == tables + others
 
 
 def page(run: Path, folder: Path, **options: Any) -> str:
@@ -66,7 +67,7 @@ def test_the_verdict_of_the_doctor_is_a_section(write_run, tmp_path: Path) -> No
     (tmp_path / STATE_FILE).write_text(json.dumps(state), encoding="utf-8")
     run = write_run(right, "good")
     html = page(run, tmp_path, doctor=tmp_path)
-    assert "<p>Engine. Look at the cache.</p>" in html
+    assert "<li>Engine. Look at the cache.</li>" in html
     assert "<td>changes answers</td><td>Answers get worse on cache hits: 14 of" in html
     assert "&lt;only&gt;" in html
     empty = tmp_path / "empty"

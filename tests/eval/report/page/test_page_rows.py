@@ -12,41 +12,43 @@ from ruler_eval.analysis.errors import error_of
 from ruler_eval.example.write_example import write_example
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
-from ruler_eval.report.page.build import page_data
-from ruler_eval.report.page.render import VEGA
-from ruler_eval.report.page.rows import fair_shares, show_command
+from ruler_eval.report.page.build import VEGA
+from ruler_eval.report.page.error_section import count_errors, error_note
+from ruler_eval.report.page.rows import dialog_row, fair_shares, read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
 from tests.in_process import ruler
 
 
+def errors_of(page, **options):
+    """The kinds of errors of a page, and its note about them."""
+    errors = count_errors(page, read_rows(page, **options).by_run)
+    return errors, error_note(page, errors)
+
+
 def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
-    runs = open_runs(two_runs)
-    errors = page_data(runs)["errors"]
-    assert [(one["wrong"], one["sorted"]) for one in errors["tasks"]] == [
+    page = open_runs(two_runs)
+    errors, note = errors_of(page)
+    assert [(task.wrong, task.kinds.total()) for task in errors] == [
         *[(60, 25)] * 4,
         *[(40, 17)] * 4,
     ]
-    (note,) = errors["notes"]
-    assert note.startswith("168 of 400 wrong rows were sorted, an even share of every")
-    errors = page_data(runs, every_error=True)["errors"]
-    assert all(
-        one["wrong"] == one["sorted"] == sum(one["kinds"].values()) for one in errors["tasks"]
-    )
-    assert errors["notes"] == []
+    assert "168 of 400 wrong rows were sorted, an even share of every" in note
+    errors, note = errors_of(page, every_error=True)
+    assert all(task.wrong == task.kinds.total() for task in errors)
+    assert "were sorted" not in note
 
 
 def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
-    page = page_data(open_runs(two_runs))
-    shown = [page["rows"][series]["niah_single_8k_pl_cl100k"]["rows"] for series in ("0", "1")]
-    wrong = [{row["index"] for row in rows if row["score"] == 0} for rows in shown]
-    for rows, own, others in zip(shown, wrong, reversed(wrong), strict=True):
-        assert len(rows) == 20
-        assert all(row["references"] and row["evidence"] for row in rows)
-        beside = {row["index"] for row in rows} - own  # right here, wrong in the other
-        assert len(own) >= 10
-        assert beside <= others
+    views = read_rows(open_runs(two_runs)).shown["niah_single_8k_pl_cl100k"]
+    rows = [dialog_row(view) for view in views]
+    assert len(rows) == 20
+    assert all(row["references"] and row["evidence"] for row in rows)
+    assert all(row["answers"].keys() == {"Worse-2", "Worse-3"} for row in rows)
+    scores = [tuple(answer["score"] for answer in row["answers"].values()) for row in rows]
+    assert sum(first != second for first, second in scores) >= 15  # only one of the two is right
+    assert sum(first == second == 0 for first, second in scores) >= 1
 
 
 def test_a_budget_is_shared_evenly_and_small_needs_leave_the_rest():
@@ -79,8 +81,8 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
         return error_of(joined)
 
     def kinds(runs):
-        page = page_data(open_runs(runs, [f"run {n}" for n in range(len(runs))], **how))
-        return [one["kinds"] for one in page["errors"]["tasks"]], len(calls)
+        page = open_runs(runs, [f"run {n}" for n in range(len(runs))], **how)
+        return [task.kinds for task in errors_of(page)[0]], len(calls)
 
     monkeypatch.setattr(page_rows, "error_of", counted)
     alone = [kinds([path]) for path in paths]

@@ -1,0 +1,212 @@
+"""A figure of the page, and what its charts share: colours, an axis of lengths, intervals.
+
+A figure's records are the only source of its chart, its table, its CSV file and of the rows that a
+click opens. A record has:
+
+    series      the ids of the series (runs.py) that it is of; the rows of the first one open
+    configs     the configurations behind it
+    label       what it is of, in words: "vt at 4K"
+    …           the fields that the chart and the table show
+
+Scores are in cividis, made for colour blindness and for print in grey (Nuñez, Anderton and
+Renslow, 2018); the polynomials are those of d3-scale-chromatic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import altair as alt
+
+from ruler_eval.report.page.runs import Length, Series
+from ruler_eval.report.table_parts import bounds, p_value
+
+Record = dict[str, Any]
+CLICKED = ("series", "configs", "label")
+"""The fields of a record that a click needs."""
+RECORDS = alt.NamedData("records")
+ROW_HEIGHT = 20  # pixels of a row of a bar or a dot
+GREY = "#8a8f98"
+SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title="Score, %")
+INK = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
+"""The colour of a number on a coloured ground: the datum's, which is white or black."""
+# Red, green and blue: coefficients of the powers of the share, from the constant up.
+_POLYNOMIALS = (
+    (-4.54, -35.34, 2381.73, -6402.7, 7024.72, -2710.57),
+    (32.49, 170.73, 52.82, -131.46, 176.58, -67.37),
+    (81.24, 442.36, -2482.43, 6167.24, -6614.94, 2475.67),
+)
+
+
+class Column(NamedTuple):
+    """A column of a figure's table: its header, the field of the records, and the format."""
+
+    header: str
+    field: str
+    form: str = ".1f"  # of numbers that are not whole; "p" for p values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """Records with a table, and a chart or a grid of coloured cells that shows them."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    records: Sequence[Record]
+    # A chart, as a Vega-Lite specification whose data are named "records".
+    spec: dict[str, Any] | None = None
+    # "heat": cells by the records' `row` and `column`, in their order; "depth": ten bins a record.
+    grid: Literal["heat", "depth"] | None = None
+    # The field that a heat map's rows are.
+    rows_are: str = ""
+    # The series that are shown; the figure is hidden with any of them.
+    series: Sequence[int] = ()
+    # "half": two next to each other; "own": the chart sets its width, and may be scrolled.
+    width: Literal["full", "half", "own"] = "full"
+    caption: str = ""  # of the table; the title if empty
+    fold: str = "The numbers as a table"
+
+    def heat_rows(self) -> dict[str, list[tuple[int, Record]]]:
+        """Return the cells of a heat map by row, each with the number of its record."""
+        rows: dict[str, list[tuple[int, Record]]] = {}
+        for number, record in enumerate(self.records):
+            rows.setdefault(record["row"], []).append((number, record))
+        return rows
+
+    def table(self) -> list[list[str]]:
+        """Return the text of the table's cells, row by row; without cells that were not run."""
+        rows = []
+        for record in self.records:
+            if self.grid == "heat" and not record["configs"]:
+                continue
+            rows.append([_text(record[column.field], column.form) for column in self.columns])
+        return rows
+
+    def for_script(self) -> dict[str, Any]:
+        """Return what page.js needs: of a grid only the fields that a click takes."""
+        records = []
+        for record in self.records:
+            kept = {}
+            for name, value in record.items():
+                if self.spec is not None or name in CLICKED:
+                    kept[name] = round(value, 2) if isinstance(value, float) else value
+            records.append(kept)
+        return {"spec": self.spec, "records": records}
+
+
+def _text(value: object, form: str) -> str:
+    if value is None:
+        return "-"
+    if form == "p" and isinstance(value, float):
+        return p_value(value)
+    if isinstance(value, float):
+        return format(value, form)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def score_fields(score: float, interval: Sequence[float] | None) -> Record:
+    """Return the fields of a score, or of a difference, and of its interval."""
+    low, high = interval or (score, score)
+    return {"score": score, "low": low, "high": high, "interval": bounds(interval)}
+
+
+def spec_of(chart: Any, description: str, **properties: Any) -> dict[str, Any]:
+    """Return the Vega-Lite specification of a chart, as wide as its place unless it says so."""
+    properties = {"width": "container", "description": description, **properties}
+    spec: dict[str, Any] = chart.properties(**properties).to_dict(validate=False)
+    return spec
+
+
+def by_colour(series: Sequence[Series]) -> Any:
+    """Return the channel that gives each model the colour of its series.
+
+    It has no legend: the models are named above the sections.
+    """
+    labels, colours = [item.label for item in series], [item.colour for item in series]
+    return alt.Color("model:N", scale=alt.Scale(domain=labels, range=colours), legend=None)
+
+
+def by_shape(series: Sequence[Series]) -> Any:
+    """Return the channel that gives each model's points the shape of its series."""
+    labels, shapes = [item.label for item in series], [item.shape for item in series]
+    return alt.Shape("model:N", scale=alt.Scale(domain=labels, range=shapes), legend=None)
+
+
+def length_axis(lengths: Sequence[Length]) -> Any:
+    """Return a logarithmic axis of lengths under their names; without `0k`, which has no place."""
+    names = {length.tokens: length.label for length in lengths if length.tokens}
+    cases = "".join(f"datum.value == {number} ? {json.dumps(n)} : " for number, n in names.items())
+    scale = alt.Scale(type="log", base=2, nice=False, domain=[min(names), max(names)], padding=12)
+    axis = alt.Axis(
+        values=list(names),
+        labelExpr=f"{cases}''",
+        grid=False,
+        labelOverlap=False,
+        tickCount=4 * len(names),  # a logarithmic axis labels no more than are counted here
+    )
+    return alt.X("tokens:Q", scale=scale, axis=axis, title="Length of the prompt, tokens")
+
+
+def with_intervals(base: Any, domain: Sequence[float], size: int, **point: Any) -> list[Any]:
+    """Return the layers of points and of their intervals; `point` are channels of the points."""
+    scale = alt.Scale(domain=list(domain), nice=True)
+    rules = base.mark_rule(strokeWidth=2)
+    points = base.mark_point(filled=True, size=size, opacity=1)
+    return [
+        rules.encode(x=alt.X("low:Q", scale=scale, title=None), x2="high:Q"),
+        points.encode(x=alt.X("score:Q", scale=scale, title=None), **point),
+    ]
+
+
+def dots_spec(
+    title: str,
+    records: Sequence[Record],
+    row: str,
+    series: Sequence[Series],
+    domain: Sequence[float],
+) -> dict[str, Any]:
+    """Return a chart of dots with intervals: a row for each name, and in it a place a series."""
+    names = list(dict.fromkeys(record[row] for record in records))
+    base = alt.Chart().encode(
+        y=alt.Y(f"{row}:N", sort=names, title=None, axis=alt.Axis(labelLimit=260)),
+        yOffset=alt.YOffset("model:N", sort=[item.label for item in series]),
+        color=by_colour(series),
+    )
+    tooltip = ["model:N", f"{row}:N", alt.Tooltip("score:Q", format=".1f"), "interval:N"]
+    layers = with_intervals(base, domain, 52, shape=by_shape(series), tooltip=tooltip)
+    height = max(2, len(names)) * max(ROW_HEIGHT, 13 * len(series) + 8)
+    description = f"{title}, with 95 % intervals"
+    return spec_of(alt.layer(*layers, data=RECORDS), description, height=height)
+
+
+def difference_domain(records: Sequence[Record]) -> list[float]:
+    """Return an axis around zero that holds all intervals of differences."""
+    edge = 5.0
+    for record in records:
+        edge = max(edge, -record["low"], record["high"])
+    return [-edge, edge]
+
+
+def colour(score: float) -> str:
+    """Return the colour of a score of 0 … 100, as #rrggbb."""
+    share = min(1.0, max(0.0, score / 100))
+    text = "#"
+    for terms in _POLYNOMIALS:
+        value = sum(term * share**power for power, term in enumerate(terms))
+        text += f"{min(255, max(0, round(value))):02x}"
+    return text
+
+
+def text_on(background: str) -> str:
+    """Return black or white, whichever contrasts more with a colour, given as #rrggbb."""
+    luminance = 0.0  # WCAG's relative luminance
+    for start, weight in ((1, 0.2126), (3, 0.7152), (5, 0.0722)):
+        share = int(background[start : start + 2], 16) / 255
+        luminance += weight * (
+            share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        )
+    return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"
