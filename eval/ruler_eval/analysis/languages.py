@@ -23,8 +23,8 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts
 from ruler_common.names import GROUPS, TASKS, languages_of
+from ruler_eval.frozen_release import ReleaseLanguages
 from ruler_eval.prediction import ABLATION
-from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.intervals import Stratum, paired_interval, paired_mean
 from ruler_eval.score.results import (
