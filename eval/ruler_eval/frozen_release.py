@@ -144,8 +144,8 @@ class Release:
 
     def family(self, task: str) -> str | None:
         """Return the task family that a custom suite gave a task; None if the manifest has none."""
-        known = self.manifest["tasks"]
-        return known[task].get("family") if isinstance(known, Mapping) else None
+        tasks = self.manifest["tasks"]
+        return tasks[task].get("family") if isinstance(tasks, Mapping) else None
 
     def rows(self, config: str, columns: Sequence[str]) -> Iterator[PartialRow]:
         """Yield the rows of a configuration in file order. Raises RulerError on a wrong digest."""
@@ -239,18 +239,20 @@ def chosen_files(
     for name in names:
         if name == "all" or re.search(r"[*?\[]", name):
             pattern = "*" if name == "all" else name
-            found = [p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)]
-            if not found and manifest["dataset"] == "oneruler":
-                held = {(file["task"], file["length"]) for file in files.values()}
-                wanted = {place for place in held if fnmatch.fnmatchcase("_".join(place), name)}
-                found = _in_every_language(wanted, files, tokenizer)
+            matching = [
+                p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)
+            ]
+            if not matching and manifest["dataset"] == "oneruler":
+                places = {(file["task"], file["length"]) for file in files.values()}
+                wanted = {place for place in places if fnmatch.fnmatchcase("_".join(place), name)}
+                matching = _in_every_language(wanted, files, tokenizer)
         else:
-            found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
+            matching = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
         if tokenizer is not None:
-            found = [path for path in found if files[path]["tokenizer"] == tokenizer]
-        if not found:
+            matching = [path for path in matching if files[path]["tokenizer"] == tokenizer]
+        if not matching:
             raise RulerError(f"No configuration is '{name}'. What there is: ruler list DIR")
-        chosen.update(dict.fromkeys(found))
+        chosen.update(dict.fromkeys(matching))
     return list(chosen)
 
 
@@ -258,7 +260,11 @@ def _in_every_language(
     wanted: Collection[tuple[str, str]], files: Mapping[str, FileEntry], tokenizer: str | None
 ) -> list[str]:
     """Return the files of tasks at lengths, of the default tokenizer where it has any."""
-    there = [(p, f) for p, f in files.items() if (f["task"], f["length"]) in wanted]
-    same = {path: file["tokenizer"] for path, file in there}
+    tokenizers = {}
+    for path, file in files.items():
+        if (file["task"], file["length"]) in wanted:
+            tokenizers[path] = file["tokenizer"]
     chosen = tokenizer or DEFAULT_TOKENIZER
-    return [path for path, found in same.items() if found == chosen or chosen not in same.values()]
+    if chosen not in tokenizers.values():
+        return list(tokenizers)
+    return [path for path, name in tokenizers.items() if name == chosen]
