@@ -33,7 +33,7 @@ def packages_of(extra: str) -> list[str]:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         requirements = []
-    found = []
+    packages = []
     for requirement in requirements:
         package, _, marker = requirement.partition(";")
         if f"extra == '{extra}'" not in marker.replace('"', "'"):
@@ -41,7 +41,7 @@ def packages_of(extra: str) -> list[str]:
         nested = re.match(rf"{DISTRIBUTION}\[(.+)\]", package.strip())
         if nested:
             for name in nested[1].split(","):
-                found += packages_of(name.strip())
+                packages += packages_of(name.strip())
         else:
-            found.append(re.sub(r"\s", "", package))
-    return found or [f"{DISTRIBUTION}[{extra}]"]
+            packages.append(re.sub(r"\s", "", package))
+    return packages or [f"{DISTRIBUTION}[{extra}]"]

@@ -65,7 +65,7 @@ class SentenceFacts:
 
     @property
     def separator(self) -> str:
-        """What stands between sentences, and between the parts of a prompt: a space or nothing."""
+        """The text between sentences, and between the parts of a prompt: a space or nothing."""
         return " " if self.spaced else ""
 
     def reports(self, text: str, at: int = 0) -> bool:

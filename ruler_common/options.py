@@ -64,12 +64,12 @@ def hints_of(kind: Any) -> dict[str, Any]:
 @lru_cache
 def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass by field name."""
-    found = {}
+    options = {}
     for name, hint in hints_of(kind).items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Option):
-                found[name] = note
-    return found
+                options[name] = note
+    return options
 
 
 def flag_of(name: str, option: Option) -> str:

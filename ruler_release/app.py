@@ -36,14 +36,6 @@ from ruler_release.commands import (
 log = logging.getLogger("ruler")
 
 
-def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        print(f"ruler-release {version('ruler-release')}")
-        context.exit()
-
-
 def _install_completion(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         print(install_completion())
@@ -68,14 +60,6 @@ app = PanelGroup(
     callback=_log,
     params=[
         click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_version,
-            help="Print the version and exit.",
-        ),
-        click.Option(
             ["--install-completion"],
             is_flag=True,
             is_eager=True,
@@ -88,6 +72,9 @@ app = PanelGroup(
         ),
     ],
 )
+app = click.version_option(
+    package_name="ruler-release", prog_name="ruler-release", message="%(prog)s %(version)s"
+)(app)
 BATCH = PanelGroup(
     "batch",
     help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",

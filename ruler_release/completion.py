@@ -15,48 +15,48 @@ from typing import Any
 from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 
-def suites(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def suites(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the project's suites."""
     from ruler_builder.suites import suite_names
 
     return _going_on(incomplete, suite_names())
 
 
-def tokenizers(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def tokenizers(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the named tokenizers."""
     from ruler_builder.tokens.tokenizers import named
 
     return _going_on(incomplete, named())
 
 
-def tasks(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the groups and tasks of the suite, if it is one of the project's."""
     from ruler_builder.suites import suite_names
     from ruler_builder.suites.suite import read_suite
 
-    name = str(given.get("suite") or "ruler")
+    name = str(flags.get("suite") or "ruler")
     if name not in suite_names():
         return []
     suite = read_suite(name)
     return _going_on(incomplete, [*suite.groups, *suite.params])
 
 
-def lengths(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def lengths(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the lengths of the papers."""
-    dataset = "oneruler" if str(given.get("suite")) == "oneruler" else "ruler"
+    dataset = "oneruler" if str(flags.get("suite")) == "oneruler" else "ruler"
     return _going_on(incomplete, LENGTHS[dataset])
 
 
-def languages(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def languages(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete languages."""
     return _going_on(incomplete, ("all", "default", *LANGUAGES))
 
 
-def configurations(given: Mapping[str, Any], incomplete: str) -> list[str]:
+def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete configurations: of the release that is named, if it is here, or the published."""
     from ruler_common.manifest import read_manifest
 
-    release = str(given.get("dataset") or given.get("source") or "")
+    release = str(flags.get("dataset") or flags.get("source") or "")
     if release and (Path(release) / "manifest.json").is_file():
         manifest = read_manifest(Path(release))
         return _going_on(incomplete, sorted(Names.from_manifest(manifest).available(manifest)))

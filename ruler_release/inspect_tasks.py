@@ -55,8 +55,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
-from ruler_eval.frozen_release import Release, chosen_files
-from ruler_eval.release_languages import ReleaseLanguages
+from ruler_eval.frozen_release import Release, ReleaseLanguages, chosen_files
 from ruler_eval.run.options import MODES
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning
@@ -199,14 +198,14 @@ def _samples(
 
     They are grouped by task, or by configuration where a task comes twice.
     """
-    alone = set(Counter(config.task for config in configs).values()) == {1}
+    is_one_each = set(Counter(config.task for config in configs).values()) == {1}
     samples = []
     for config in configs:
         rule = scoring_task(config.task, config.dataset, release)
         for row in release.some_rows(config.name, COLUMNS, release.order(config.name)[:limit]):
             metadata = {
                 "config": config.name,
-                "group": config.task if alone else config.name,
+                "group": config.task if is_one_each else config.name,
                 "index": row["index"],
                 "rule": rule,
                 "language": config.instruction_language if release.dataset == "oneruler" else None,
@@ -266,8 +265,8 @@ def all_stderr() -> Metric:
 
     def compute(scores: list[SampleScore]) -> float:
         groups: dict[str, list[float]] = defaultdict(list)
-        for found in scores:
-            groups[str((found.sample_metadata or {})["group"])].append(found.score.as_float())
+        for sample in scores:
+            groups[str((sample.sample_metadata or {})["group"])].append(sample.score.as_float())
         return math.sqrt(sum(map(_squared_error, groups.values()))) / max(len(groups), 1)
 
     return compute
@@ -297,8 +296,8 @@ def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Sc
         row = {"outputs": list(target), "none_word": state.metadata["none_word"]}
         answer = prediction(state.metadata, state.output)
         rule, language = state.metadata["rule"], state.metadata["language"]
-        found = row_score(row, answer, rule, language, rules)
-        ended = {"strict": found.strict, "state": found.state, "thinking": found.thinking}
-        return Score(value=found.score, answer=answer.text, metadata=ended)
+        scored = row_score(row, answer, rule, language, rules)
+        ended = {"strict": scored.strict, "state": scored.state, "thinking": scored.thinking}
+        return Score(value=scored.score, answer=answer.text, metadata=ended)
 
     return score

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 import tempfile
@@ -150,109 +149,14 @@ def embedded_text(embedded: CountedSources) -> str:
 
 @pytest.fixture(scope="session")
 def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
-    """Train a tokenizer of a kind on the essays and save it as a user would have it: a folder."""
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, trainers
-    from tokenizers import pre_tokenizers as pre
-    from transformers import PreTrainedTokenizerFast
+    """The folder of a tokenizer of a kind of trained_tokenizers.py."""
 
-    special = ["<unk>"]
-    alphabet = pre.ByteLevel.alphabet()
+    def train(kind: str) -> Path:
+        from tests.trained_tokenizers import train_tokenizer
 
-    def unigram() -> tuple[Tokenizer, Any]:
-        core = Tokenizer(models.Unigram())
-        core.pre_tokenizer = pre.Metaspace(prepend_scheme="always")
-        return core, trainers.UnigramTrainer(
-            vocab_size=800, special_tokens=special, unk_token="<unk>", show_progress=False
-        )
+        return once(f"tokenizers/{kind}", lambda path: train_tokenizer(kind, embedded_text, path))
 
-    def wordpiece() -> tuple[Tokenizer, Any]:
-        core = Tokenizer(models.WordPiece(unk_token="<unk>"))
-        core.normalizer = normalizers.BertNormalizer()
-        core.pre_tokenizer = pre.BertPreTokenizer()
-        return core, trainers.WordPieceTrainer(
-            vocab_size=800, special_tokens=special, show_progress=False
-        )
-
-    def gpt2() -> tuple[Tokenizer, Any]:
-        core = Tokenizer(models.BPE())
-        core.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=True)
-        core.decoder = decoders.ByteLevel()
-        return core, trainers.BpeTrainer(
-            vocab_size=800, initial_alphabet=alphabet, show_progress=False
-        )
-
-    def crossing() -> tuple[Tokenizer, Any]:
-        """No pre-tokenizer over words: tokens such as `of the` cross spaces."""
-        core = Tokenizer(models.BPE())
-        core.pre_tokenizer = pre.Sequence(
-            [pre.Split(Regex(r"[^.\n]+|[.\n]+"), "isolated"), pre.ByteLevel(False, use_regex=False)]
-        )
-        core.decoder = decoders.ByteLevel()
-        return core, trainers.BpeTrainer(
-            vocab_size=2500, initial_alphabet=alphabet, show_progress=False
-        )
-
-    def whole(fuse_unk: bool = False) -> tuple[Tokenizer, Any]:
-        """Gemma's form: BPE over the whole text, spaces replaced; split only while trained."""
-        core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=fuse_unk))
-        core.pre_tokenizer = pre.Metaspace(prepend_scheme="never")
-        newline = [] if fuse_unk else ["\n"]
-        return core, trainers.BpeTrainer(
-            vocab_size=800, special_tokens=special, initial_alphabet=newline, show_progress=False
-        )
-
-    def fusing() -> tuple[Tokenizer, Any]:
-        """The same, but a newline is unknown, and unknown characters fuse over it."""
-        return whole(fuse_unk=True)
-
-    def digits() -> tuple[Tokenizer, Any]:
-        """SmolLM2's form: every digit alone, then GPT-2's words; no split point is proved."""
-        core, trainer = gpt2()
-        core.pre_tokenizer = pre.Sequence(
-            [pre.Digits(individual_digits=True), pre.ByteLevel(add_prefix_space=False)]
-        )
-        return core, trainer
-
-    def sentencepiece() -> tuple[Tokenizer, Any]:
-        """Llama-2's form: a space is put before the text, then BPE over all of it, bytes last."""
-        core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-        core.pre_tokenizer = pre.Metaspace(prepend_scheme="first")
-        every_byte = [f"<0x{byte:02X}>" for byte in range(256)]
-        return core, trainers.BpeTrainer(
-            vocab_size=1200, special_tokens=[*special, *every_byte], show_progress=False
-        )
-
-    def single_bytes() -> tuple[Tokenizer, Any]:
-        """Every byte is a token: a byte-level BPE without merges."""
-        core, _ = gpt2()
-        return core, trainers.BpeTrainer(
-            vocab_size=256, initial_alphabet=alphabet, show_progress=False
-        )
-
-    kinds = {f.__name__: f for f in (unigram, wordpiece, gpt2, crossing, whole, fusing)}
-    kinds |= {f.__name__: f for f in (digits, sentencepiece, single_bytes)}
-    over_a_space = {"whole": ("e", "\u2581the"), "fusing": ("e", "\u2581the")}
-    kinds["dotted"], over_a_space["dotted"] = whole, (".", "\u2581a")
-
-    def train(kind: str, folder: Path) -> None:
-        core, trainer = kinds[kind]()
-        core.train_from_iterator(embedded_text[:40_000].splitlines(), trainer)
-        if kind in over_a_space:
-            core.pre_tokenizer = None
-            core.normalizer = normalizers.Replace(" ", "\u2581")
-            parts = json.loads(core.to_str())
-            merge = over_a_space[kind]  # the one token over a space
-            parts["model"]["vocab"]["".join(merge)] = len(parts["model"]["vocab"])
-            parts["model"]["merges"].append(merge)
-            core = Tokenizer.from_str(json.dumps(parts))
-        if kind == "sentencepiece":  # Llama-2 replaces spaces, and splits nowhere
-            core.pre_tokenizer = None
-            core.normalizer = normalizers.Sequence(
-                [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-            )
-        PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(folder)
-
-    return lambda kind: once(f"tokenizers/{kind}", lambda folder: train(kind, folder))
+    return train
 
 
 @pytest.fixture(scope="session")

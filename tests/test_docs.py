@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from tests.project import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
@@ -83,19 +82,6 @@ def test_every_path_it_names_is_there(guide: str) -> None:
     places = [ROOT, folder, *(ROOT / package for package in packages)]
     found = {name for name in paths(text) if any((at / name).exists() for at in places)}
     assert sorted(paths(text) - own - found) == []
-
-
-@pytest.mark.parametrize("side", ["builder", "eval"])
-def test_the_guide_lists_every_folder_of_its_package(side: str) -> None:
-    (tree,) = re.findall(r"^```\n(.*?)^```", text_of(f"{side}/README.md"), re.M | re.S)
-    named = re.findall(r"^(\w+)/ +\S", tree, re.MULTILINE)
-    package = ROOT / PACKAGES[f"ruler_{side}"]
-    folders = {
-        path.name
-        for path in package.iterdir()
-        if any(file.is_file() and "__pycache__" not in file.parts for file in path.rglob("*"))
-    }
-    assert sorted({*named} - {"ruler_score"}) == sorted(folders)
 
 
 def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:

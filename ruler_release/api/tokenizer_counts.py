@@ -1,7 +1,7 @@
 """How many tokens the same texts take under several tokenizers, without a model: `ruler analyze`.
 
-    found = tokens_by_tokenizer("oneruler", ["cl100k_base", "o200k_base"], lengths="128k")
-    found["tokens"]["o200k_base"]["128k"]["ta"]      # the mean of the rows' prompts in Tamil
+    counts = tokens_by_tokenizer("oneruler", ["cl100k_base", "o200k_base"], lengths="128k")
+    counts["tokens"]["o200k_base"]["128k"]["ta"]      # the mean of the rows' prompts in Tamil
 
 ONERULER's Figure 24 (arXiv:2503.01996): texts fitted under one tokenizer are counted by others.
 """
@@ -81,13 +81,14 @@ def tokens_by_tokenizer(
         config, place = entry["config"], (entry["length"], languages_of(entry))
         for row in release.some_rows(config, columns, release.order(config)[:limit]):
             text = row["input"] + row["answer_prefix"]
-            found = [row["length"] - row["max_new_tokens"], *(c.count(text) for c in counters)]
-            counts.setdefault(place, []).append(found)
+            row_counts = [row["length"] - row["max_new_tokens"], *(c.count(text) for c in counters)]
+            counts.setdefault(place, []).append(row_counts)
             rows += 1
     tokens: dict[str, Means] = {name: {} for name in names}
-    for (length, languages), found_there in counts.items():
-        for name, own in zip(names, zip(*found_there, strict=True), strict=True):
-            tokens[name].setdefault(length, {})[languages] = sum(own) / len(own)
+    for (length, languages), rows_there in counts.items():
+        for column, name in enumerate(names):
+            values = [row_counts[column] for row_counts in rows_there]
+            tokens[name].setdefault(length, {})[languages] = sum(values) / len(values)
     return {"dataset": release.dataset, "fitted_under": fitted, "rows": rows, "tokens": tokens}
 
 
@@ -98,16 +99,16 @@ def _files(
     from ruler_common.names import DEFAULT_TOKENIZER, length_name, parse_length
     from ruler_eval.frozen_release import chosen_files
 
-    known = release.manifest["files"]
+    entries = release.manifest["files"]
     files = chosen_files(configs, release.manifest)
-    there = {known[path]["length"] for path in files}
+    available = {entries[path]["length"] for path in files}
     dataset = release.dataset
     lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)
     for length in lengths:
-        if length not in there:
+        if length not in available:
             raise RulerError(f"No rows here are at {length}: leave it out of --lengths.")
-    files = [path for path in files if not lengths or known[path]["length"] in lengths]
-    fitted = list(dict.fromkeys(known[path]["tokenizer"] for path in files))
+    files = [path for path in files if not lengths or entries[path]["length"] in lengths]
+    fitted = list(dict.fromkeys(entries[path]["tokenizer"] for path in files))
     if len(fitted) > 1:
         if configs != ("all",) or DEFAULT_TOKENIZER not in fitted:
             raise RulerError(
@@ -115,4 +116,4 @@ def _files(
                 "them with --configs."
             )
         fitted = [DEFAULT_TOKENIZER]
-    return [path for path in files if known[path]["tokenizer"] == fitted[0]], fitted[0]
+    return [path for path in files if entries[path]["tokenizer"] == fitted[0]], fitted[0]

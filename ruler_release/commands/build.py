@@ -95,7 +95,7 @@ def verify(options: VerifyCommand) -> None:
     from ruler_release.tables import release_tables
 
     report = verify(replace(options, progress=True))
-    release_tables.show_report(Path(options.root), report, options.json)
+    release_tables.show_report(report, options.json)
     if not report.ok:
         raise SystemExit(1)
     if not report.proved:

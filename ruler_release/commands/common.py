@@ -22,7 +22,7 @@ def check_file(path: Place | None, name: str, flag: str = "--out") -> None:
     check_writable(path)
 
 
-def write_json(path: Path | None, found: Mapping[str, Any]) -> None:
-    """Write what a command found to its file, if it has one."""
+def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
+    """Write what a command value to its file, if it has one."""
     if path is not None:
-        write_whole(path, json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+        write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, lines_of
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.terminal import announce
-from ruler_common.text import number_of, plain
+from ruler_common.terminal import announce, line_of, show
+from ruler_common.text import number_of
 from ruler_release import api
 from ruler_release.commands.common import check_file, write_json
 
@@ -78,22 +78,22 @@ def compare(options: CompareCommand) -> None:
 
     check_file(options.out, "comparison.json")
     announce("Comparing")
-    named = _named(options.results, options.names)
-    if len(named) > 2:
+    results = _by_label(options.results, options.names)
+    if len(results) > 2:
         from ruler_eval.analysis.ranks import ranks
 
-        ranked = ranks(named)
-        write_json(options.out, ranked)
-        print(plain(comparison_tables.ranking(ranked, options.markdown)))
+        ranking = ranks(results)
+        write_json(options.out, ranking)
+        show(comparison_tables.ranking(ranking, options.markdown))
         return
-    found = api.compare(*named.values(), max_drop=options.max_drop)
-    write_json(options.out, found)
-    if "seeds" in found:
-        print(plain(comparison_tables.seeds(found, options.markdown)))
+    comparison = api.compare(*results.values(), max_drop=options.max_drop)
+    write_json(options.out, comparison)
+    if "seeds" in comparison:
+        show(comparison_tables.seeds(comparison, options.markdown))
         return
-    print(plain(comparison_tables.comparison(found, options.markdown)))
-    if "decision" in found:
-        raise SystemExit(EXIT_CODES[found["decision"]["verdict"]])
+    show(comparison_tables.comparison(comparison, options.markdown))
+    if "decision" in comparison:
+        raise SystemExit(EXIT_CODES[comparison["decision"]["verdict"]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,84 +171,79 @@ def analyze(options: AnalyzeCommand) -> None:
 
     check_file(options.out, "analysis.json")
     announce("Reading the results")
-    lengths, markdown = options.lengths, options.markdown
-    found: dict[str, Any] = {"format": 1}
-    shown = []
-    named = _named(options.results, options.names) if options.results else {}
-    kinds = sorted({result["dataset"]["name"] for result in named.values()})
-    if len(kinds) > 1:
-        raise RulerError(f"The runs are of {' and '.join(kinds)}: analyze each by itself.")
-    if kinds == ["ruler"]:
-        if options.errors or lengths:
+    analysis: dict[str, Any] = {"format": 1}
+    texts = []
+    results = _by_label(options.results, options.names) if options.results else {}
+    datasets = sorted({result["dataset"]["name"] for result in results.values()})
+    if len(datasets) > 1:
+        raise RulerError(f"The runs are of {' and '.join(datasets)}: analyze each by itself.")
+    if datasets == ["ruler"]:
+        if options.errors or options.lengths:
             raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
-        found, text = _ruler_figures(named, markdown)
-        shown.append(text)
-    elif kinds:
-        lines = [line for path in options.errors for line in _lines(path)]
-        found = analyze_results(named, lines, lengths)
-        shown.append(language_tables.report(found, markdown))
+        analysis, text = _ruler_figures(results, options.markdown)
+        texts.append(text)
+    elif datasets:
+        errors = [error for path in options.errors for error in _read_errors(path)]
+        analysis = analyze_results(results, errors, options.lengths)
+        texts.append(language_tables.report(analysis, options.markdown))
     if options.dataset:
-        counted = api.tokens_by_tokenizer(
+        counts = api.tokens_by_tokenizer(
             options.dataset,
             options.tokenizers,
             configs=options.configs,
-            lengths=lengths,
+            lengths=options.lengths,
             limit=options.limit,
             mirror=options.mirror,
             progress=True,
         )
-        found = {**found, "text_tokens": counted}
-        shown.append(language_tables.text_tokens(counted, markdown))
-    write_json(options.out, found)
-    print(plain("\n\n".join(shown)))
+        analysis = {**analysis, "text_tokens": counts}
+        texts.append(language_tables.text_tokens(counts, options.markdown))
+    write_json(options.out, analysis)
+    show("\n\n".join(texts))
 
 
 def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[str, Any], str]:
     """Return RULER's figures as JSON and as text: scores by complexity, and the correlation."""
-    from ruler_common.terminal import line_of
     from ruler_eval.analysis.complexity import correlate, panels
     from ruler_eval.report import analysis_tables
 
-    figures = {}
-    for label, result in results.items():
-        if result["dataset"]["standard"] is False and (drawn := panels(result)):
-            figures[label] = drawn
-    found: dict[str, Any]
-    try:
-        found = correlate(results)
-    except RulerError as error:  # scores by complexity need no correlation
-        if not figures:
-            raise
-        found = {"correlation": None, "why": str(error)}
+    complexity = {}
     parts = []
-    for label, drawn in figures.items():
-        parts.append(line_of(f"Scores by complexity, {label}", markdown))
-        parts.append(analysis_tables.complexity(drawn, markdown))
-    if found["correlation"] is None:
-        parts.append(f"No correlation. {found['why']}")
-    else:
-        parts.append(analysis_tables.correlation(found, markdown))
-    found["complexity"] = {label: list(map(asdict, drawn)) for label, drawn in figures.items()}
-    return found, "\n\n".join(parts)
+    for label, result in results.items():
+        figures = panels(result) if result["dataset"]["standard"] is False else []
+        if figures:
+            complexity[label] = [asdict(panel) for panel in figures]
+            parts.append(line_of(f"Scores by complexity, {label}", markdown))
+            parts.append(analysis_tables.complexity(figures, markdown))
+    analysis: dict[str, Any]
+    try:
+        analysis = correlate(results)
+        parts.append(analysis_tables.correlation(analysis, markdown))
+    except RulerError as error:  # scores by complexity need no correlation
+        if not complexity:
+            raise
+        analysis = {"correlation": None, "why": str(error)}
+        parts.append(f"No correlation. {error}")
+    return {**analysis, "complexity": complexity}, "\n\n".join(parts)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def _read_errors(path: Path) -> list[dict[str, Any]]:
     """Return the lines of `ruler errors --out`; RulerError for another file."""
     if not path.exists():
         raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
     try:
-        found = [json_value(line) for _, line in lines_of(path) if line.strip()]
-        if all(isinstance(line[name], str) for line in found for name in ("languages", "kind")):
-            return found
+        errors = [json_value(line) for _, line in lines_of(path) if line.strip()]
+        if all(isinstance(error[key], str) for error in errors for key in ("languages", "kind")):
+            return errors
     except (ValueError, TypeError, LookupError):
         pass
     raise RulerError(f"'{path}' is not what `ruler errors --out` writes: name such a file.")
 
 
-def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
+def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
     """Return the results by the name given with --name, else the model's, else the file's.
 
-    Of models with one name each says its file too: names that are alike do not tell them apart.
+    If several results are of one model, the file is added to its name.
     """
     from ruler_eval.score.results import open_results
 
@@ -259,15 +254,15 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
         )
     opened = [open_results(path) for path in paths]
     models = [str(results["model"] or "") for results in opened]
-    found: dict[str, Results] = {}
+    by_label: dict[str, Results] = {}
     for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
         label = names[number] if names else models[number] or str(path)
         if not names and models.count(models[number]) > 1:
             label = f"{models[number]} ({path})".lstrip()
-        if label in found and names:
+        if label in by_label and names:
             raise RulerError(f"'{label}' is named twice: give other --name labels.")
-        if label in found:
+        if label in by_label:
             label = f"{label}, argument {number + 1}"
         results["model"] = label
-        found[label] = results
-    return found
+        by_label[label] = results
+    return by_label

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.text import number_of, plain
+from ruler_common.terminal import show
+from ruler_common.text import number_of
 
 FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo")
 
@@ -64,4 +65,4 @@ def export(options: ExportCommand) -> None:
         options.revision,
     )
     held = f"{number_of(done.rows, 'row')} of {number_of(done.configs, 'configuration')}"
-    print(plain(f"{held} in '{options.to}'. Next: {done.next}"))
+    show(f"{held} in '{options.to}'. Next: {done.next}")

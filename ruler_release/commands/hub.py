@@ -136,7 +136,7 @@ def fetch(options: FetchCommand) -> None:
         print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
         return
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
-    release_tables.show_report(to, report, as_json=False)
+    release_tables.show_report(report, as_json=False)
     if not report.ok:
         raise SystemExit(1)
     if not report.proved:

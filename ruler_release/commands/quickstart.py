@@ -69,7 +69,7 @@ def build_release(root: Path) -> None:
     report = api.verify(root, progress=True)
     release_tables.show_files(built.manifest)
     if not report.ok:
-        release_tables.show_report(root, report, as_json=False)
+        release_tables.show_report(report, as_json=False)
     rows = datasets.load_dataset(str(root), CONFIG, split="test")
     print(
         "\nMade from the project's own texts and verified. "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.options import Option
-from ruler_common.text import plain
+from ruler_common.terminal import show
 
 Mirror = Annotated[
     Path | None, Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR")
@@ -73,11 +73,11 @@ def fetch(options: FetchSourcesCommand) -> None:
     sources_asked = [name for name in options.names if name not in named()]
     files = [(name, file) for name in tokenizers_asked for file in pinned_files(name)]
     if sources_asked or not tokenizers_asked:
-        found = named_sources(sources_asked)
-        files += [(name, source.canonical.file) for name, source in found.items()]
+        for name, source in named_sources(sources_asked).items():
+            files.append((name, source.canonical.file))
     for name, file in files:
         path = store.get(file, progress=True)
-        print(plain(f"{name}: {path}"))
+        show(f"{name}: {path}")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ruler_builder.release.card_tables import length_sums
 from ruler_common.frozen import frozen_sentence
-from ruler_common.manifest import MANIFEST, Manifest, read_manifest
+from ruler_common.manifest import Manifest
 from ruler_common.terminal import MANY, command_line, note, print_table, sentences, show
 from ruler_common.text import number_of, plain, without_passwords
 
@@ -80,16 +80,20 @@ def show_built(root: Path, built: Built) -> None:
     show(f"{made}. Next: {command_line('ruler', 'verify', root)}")
 
 
-def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
+def show_report(report: VerifyReport, as_json: bool) -> None:
     """Print a line for each file, its problems, and the verdict."""
-    finished = (root / MANIFEST).is_file()
-    frozen = frozen_sentence(read_manifest(root)) if finished else None
+    frozen = frozen_sentence(report.manifest) if report.manifest else None
     if as_json:
-        found: dict[str, Any] = {"ok": report.ok, "unfinished": report.unfinished, "frozen": frozen}
-        files = {path: _as_json(file) for path, file in report.files.items()}
-        found |= {"proved": report.proved, "not_rebuilt": report.not_rebuilt}
-        found |= {"notes": report.notes, "files": files}
-        sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        result = {
+            "ok": report.ok,
+            "unfinished": report.unfinished,
+            "frozen": frozen,
+            "proved": report.proved,
+            "not_rebuilt": report.not_rebuilt,
+            "notes": report.notes,
+            "files": {path: _as_json(file) for path, file in report.files.items()},
+        }
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
         return
     for why, paths in report.not_rebuilt.items():
         note(f"Not checked fully: {number_of(len(paths), 'file')}, {why}")
@@ -107,8 +111,8 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         show("Incomplete: its build was stopped. Run the same `ruler build` again.")
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
-        held = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"
-        show(sentences(f"Nothing is wrong: {held}. {report.sentence}"))
+        content = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"
+        show(sentences(f"Nothing is wrong: {content}. {report.sentence}"))
         show(sentences(str(frozen)))
     else:
         count = sum(file.count for file in report.files.values())

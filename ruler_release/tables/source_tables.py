@@ -32,7 +32,7 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
         for code, files in languages.items()
     ]
     books = [
-        next((one for one, _ in files if one.name.startswith("book-")), files[0][0])
+        next((source for source, _ in files if source.name.startswith("book-")), files[0][0])
         for files in languages.values()
     ]
     show()
@@ -82,25 +82,26 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
     show("Which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 
 
-def show_model_tokenizer(found: ModelTokenizer) -> None:
+def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
     """Print which frozen rows are exact for a model, or how to build rows that are."""
-    if found.name is None:
+    if tokenizer.name is None:
         text = (
-            f"No frozen rows were fitted with the tokenizer of '{found.model}'. To build rows that "
-            f"are exact for it: ruler build custom --tokenizer NAME={found.spec} --lengths 4k"
+            f"No frozen rows were fitted with the tokenizer of '{tokenizer.model}'. To build rows "
+            "that are exact for it: ruler build custom --tokenizer "
+            f"NAME={tokenizer.spec} --lengths 4k"
         )
         show(sentences(text))
         return
-    suffix = "" if found.name == DEFAULT_TOKENIZER else f"_{found.name}"
-    rows = f"frozen rows such as all_8k{suffix} ({' and '.join(frozen_datasets(found.name))})"
-    if found.proved:
+    suffix = "" if tokenizer.name == DEFAULT_TOKENIZER else f"_{tokenizer.name}"
+    rows = f"frozen rows such as all_8k{suffix} ({' and '.join(frozen_datasets(tokenizer.name))})"
+    if tokenizer.proved:
         text = (
-            f"'{found.model}' has the vocabulary, merges and pre-tokenizer of {found.name}, so its "
-            f"token counts are the same: {rows} are exact for it."
+            f"'{tokenizer.model}' has the vocabulary, merges and pre-tokenizer of "
+            f"{tokenizer.name}, so its token counts are the same: {rows} are exact for it."
         )
     else:
         text = (
-            f"By its name, '{found.model}' has the tokenizer {found.name}, so {rows} should fit "
-            f"it. Its files were not compared: {found.reason}"
+            f"By its name, '{tokenizer.model}' has the tokenizer {tokenizer.name}, so {rows} "
+            f"should fit it. Its files were not compared: {tokenizer.reason}"
         )
     show(sentences(text))

@@ -54,14 +54,14 @@ class Erratum:
 class Wording:
     """An error of wording that is left as published.
 
-    Either `sign` is a part of the file's text that shows the error, or `check` names the measure by
-    which it was found.
+    Either `excerpt` is a part of the file's text that shows the error, or `check` names the measure
+    by which it was found.
     """
 
     language: str
     file: str
     what: str
-    sign: str = ""
+    excerpt: str = ""
     check: str = ""
 
 
@@ -98,10 +98,10 @@ def wording(code: str | None = None) -> list[Wording]:
     errors = []
     for table in _tables()["wording"]:
         fields = {key: table[key] for key in ("file", "what", "check") if key in table}
-        signs = table["signs"] if "signs" in table else dict.fromkeys(table["languages"], "")
-        for language, sign in signs.items():
+        excerpts = table.get("excerpts") or dict.fromkeys(table["languages"], "")
+        for language, excerpt in excerpts.items():
             if code in (None, language):
-                errors.append(Wording(language=language, sign=sign, **fields))
+                errors.append(Wording(language=language, excerpt=excerpt, **fields))
     return errors
 
 
@@ -125,7 +125,7 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
             return [unicodedata.normalize("NFC", item) for item in items]
         case "one-script":
             return [item for item in items if len(scripts(item)) < 2]
-        case "signs":
+        case "characters":
             return [item for item in items if is_word(item)]
         case "unique":
             # The first spelling of each word is kept, at the place of the last one.

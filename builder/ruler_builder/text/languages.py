@@ -365,7 +365,7 @@ class Language:
 
     @property
     def separator(self) -> str:
-        """What stands between sentences, and between the parts of a prompt: a space or nothing."""
+        """The text between sentences, and between the parts of a prompt: a space or nothing."""
         return self.facts.sentences.separator
 
     @property

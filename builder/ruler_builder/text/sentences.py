@@ -10,18 +10,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import partial
 from itertools import accumulate
 
 from ruler_common.languages import SentenceFacts
 
 _WINDOW = 1500  # characters; longer than nearly every sentence
-_LONGEST_ABBREVIATION = 9  # characters, with what stands before
+_MAX_ABBREVIATION = 9  # characters, with those before it
 _ABBREVIATION = re.compile(r"(?:^|[\s(«“„\"'‘’—–-])(?:[^\W\d_]|MM|Mme|Mlle|o\.a|т\.д)\.$")
 # A dash and the first letter after it: in lower case the sentence goes on (`– said he`).
 _DASHED_ON = re.compile(r"[-‒–—―−]+\s*[^\w\s]*\s*([^\W\d_])")
-# Signs that end what stands before them, such as a closing bracket or quotation mark.
-_SIGNS_ALONE = re.compile(r"(?![-‒–—―−„‚«‹])[^\w\s(\[{¿¡]+(?:\s|$)|[)\]}]")
+# Characters that belong to the sentence before, such as a closing bracket or quotation mark.
+_CLOSING = re.compile(r"(?![-‒–—―−„‚«‹])[^\w\s(\[{¿¡]+(?:\s|$)|[)\]}]")
 # A number with the end of a sentence after it, such as that of a chapter (`122.`).
 _NUMBER_ALONE = re.compile(r"\d(?:\d|[^\w\s])*(?<=[.!?…।])(?:\s|$)|\d+$")
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
@@ -29,12 +28,12 @@ _QUOTATION_ENDS = tuple("\"'”’»›")
 
 
 def sentence_starts(text: str, language: str) -> list[int]:
-    """Character offsets at which sentences start, ascending; the first is 0."""
+    """Return the character offsets at which sentences start, ascending; the first is 0."""
     return list(iter_starts(text, language))
 
 
 def iter_starts(text: str, language: str) -> Iterator[int]:
-    """Like `sentence_starts`, but lazy: a long text is read only as far as it is asked for."""
+    """Yield the offsets of `sentence_starts`, reading a long text only as far as they are used."""
     yield 0
     at = 0
     while at + _WINDOW < len(text):
@@ -58,34 +57,39 @@ def _inner_starts(window: str, language: str) -> list[int]:
 
 
 def split(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[str]:
-    """Split a text into sentences, white space folded; a lazy iterator.
+    """Yield the sentences of a text, their white space folded.
 
-    `language` is what sentencex is given, `about` what else is known about the language (None:
-    nothing). Joined by a space they are the folded text again, or where the language has no spaces
-    by nothing, that text but for
-    the spaces between sentences. A sentence starts after a space (`spaced`) or after a sign that
-    ends one, so never inside a word or a number; quotation marks stay with what they quote. In
-    languages with spaces none starts with a dash and a word in lower case, a closing bracket or
-    quotation mark, or a number standing alone; nor, unless it grows beyond 1,500 characters, in
-    lower case, after an initial, or where speech is still being reported (`_is_reported`).
+    Joined by a space they are the folded text again; in a language without spaces, joined by
+    nothing, they are that text without the spaces between sentences. A sentence starts after a
+    space (`spaced`) or after a character that ends one, so never inside a word or a number;
+    quotation marks stay with what they quote. In languages with spaces none starts with a dash and
+    a word in lower case, a closing bracket or quotation mark, or a number by itself; nor, unless
+    it grows beyond 1,500 characters, in lower case, after an initial, or while speech is still
+    being reported (`_is_reported`).
+
+    Args:
+        text: The text.
+        language: The language's code, for sentencex.
+        about: What else is known about the language.
     """
     text, paragraphs = _folded(text)
     about = about or SentenceFacts()
-    spaced, move = about.spaced, _to_a_space if about.spaced else _to_a_sign
     start = 0
-    for at in map(partial(move, text), iter_starts(text, language)):
-        if spaced and (
-            _is_inside(text, at)
-            or (
-                at - start < _WINDOW
-                and (_goes_on(text, start, at) or _is_reported(text, at, about, at in paragraphs))
-            )
-        ):
-            continue
-        if at > start and (sentence := text[start:at].strip()):
+    for offset in iter_starts(text, language):
+        at = _after_space(text, offset) if about.spaced else _after_closing(text, offset)
+        if about.spaced:
+            if _is_inside(text, at):
+                continue
+            if at - start < _WINDOW and (
+                _goes_on(text, start, at) or _is_reported(text, at, about, at in paragraphs)
+            ):
+                continue
+        sentence = text[start:at].strip()
+        if at > start and sentence:
             yield sentence
             start = at
-    if sentence := text[start:].strip():
+    sentence = text[start:].strip()
+    if sentence:
         yield sentence
 
 
@@ -97,10 +101,10 @@ def _folded(text: str) -> tuple[str, frozenset[int]]:
 
 
 def _is_inside(text: str, at: int) -> bool:
-    """Whether what follows an offset belongs to the sentence before it, by its first signs."""
+    """Whether the text at an offset belongs to the sentence before it, by its first characters."""
     if dashed := _DASHED_ON.match(text, at):
         return dashed[1].islower()
-    return bool(_SIGNS_ALONE.match(text, at) or _NUMBER_ALONE.match(text, at))
+    return bool(_CLOSING.match(text, at) or _NUMBER_ALONE.match(text, at))
 
 
 def _goes_on(text: str, start: int, at: int) -> bool:
@@ -109,27 +113,27 @@ def _goes_on(text: str, start: int, at: int) -> bool:
     What follows begins in lower case (`kommer!» ropade`), or what ends is an initial or one of the
     abbreviations the books show (`M. Géborand`).
     """
-    end = text[max(start, at - _LONGEST_ABBREVIATION) : at].rstrip()
+    end = text[max(start, at - _MAX_ABBREVIATION) : at].rstrip()
     return text[at : at + 1].islower() or bool(_ABBREVIATION.search(end))
 
 
 def _is_reported(text: str, at: int, about: SentenceFacts, new_paragraph: bool) -> bool:
     """Whether the words at an offset, in a script without capitals, report the speech before it.
 
-    Where a script has capitals a word of reporting is known by its lower case; where it has none,
-    a quotation ends a sentence only at the end of its paragraph, in Korean nowhere, since there the
-    verb of saying begins the next paragraph. In Tamil such a word is known with no quotation too.
+    In a script with capitals a word of reporting is known by its lower case. In one without, a
+    quotation ends a sentence only at the end of its paragraph, and never in Korean, in which the
+    verb of saying begins the next paragraph. In Tamil such a word is known without a quotation too.
     """
     following = next((char for char in text[at : at + _WINDOW] if char.isalpha()), "")
     if following.lower() != following.upper():
         return False
     if about.reports(text, at):
         return True
-    quoted = text[max(0, at - _LONGEST_ABBREVIATION) : at].rstrip().endswith(_QUOTATION_ENDS)
+    quoted = text[max(0, at - _MAX_ABBREVIATION) : at].rstrip().endswith(_QUOTATION_ENDS)
     return quoted and not (about.quotation_ends and new_paragraph)
 
 
-def _to_a_space(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     """Return the offset after the nearest space with no letter or digit between.
 
     0 if there is none.
@@ -141,8 +145,8 @@ def _to_a_space(text: str, at: int) -> int:
     return 0 if after < 0 or _has_word(text[at:after]) else after + 1
 
 
-def _to_a_sign(text: str, at: int) -> int:
-    """Return the offset after closing and before opening signs; 0 inside a word or number."""
+def _after_closing(text: str, at: int) -> int:
+    """Return the offset after closing and before opening marks; 0 inside a word or number."""
     while at < len(text) and unicodedata.category(text[at]) in ("Pe", "Pf", "Po"):
         at += 1
     while at and unicodedata.category(text[at - 1]) in ("Ps", "Pi"):

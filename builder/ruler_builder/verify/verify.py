@@ -79,6 +79,7 @@ from ruler_common.work import processes_for
 class VerifyReport:
     """The result of verifying a release."""
 
+    manifest: Manifest | None  # None if a stopped build has not written it
     files: dict[str, FileReport]
     unfinished: bool  # the release is still being built
     # Sentences that the user should read about what was not compared.
@@ -133,7 +134,7 @@ def verify(options: VerifyOptions) -> VerifyReport:
     root = Path(options.root)
     unfinished = is_unfinished(root)
     if unfinished and not (root / MANIFEST).exists():
-        return VerifyReport({}, unfinished)
+        return VerifyReport(None, {}, unfinished)
     manifest = read_manifest(root)
     checker = FileChecker(root, manifest, options)
     for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
@@ -152,13 +153,9 @@ def verify(options: VerifyOptions) -> VerifyReport:
         else:
             report.add(MANIFEST, f"{'.'.join(field_path)} {what}")
     if not unfinished:
-        for name, what in unlisted_files(root, manifest):
-            report.add(name, what)
-        note = card_note(root, manifest)
-        if manifest["files"] and note != _ROW_UNREADABLE:
-            for name, what in check_card_files(root, manifest):
-                report.add(name, what)
-        report.notes = [text for text in (note, other_files(root)) if text]
+        if manifest["files"]:
+            _check_card(root, manifest, report)
+        _check_folder(root, manifest, report)
     return report
 
 
@@ -194,7 +191,8 @@ def _check_files(
         for file in run(check, sorted(entries, key=order)):
             reports[file.path] = file
             bar.finished(tokens[file.path])
-    report = VerifyReport({path: reports[path] for path in entries}, is_unfinished(root))
+    files = {path: reports[path] for path in entries}
+    report = VerifyReport(manifest, files, is_unfinished(root))
     if options.audit:
         asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
@@ -337,89 +335,74 @@ _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
 _MAX_LISTED = 20  # files that a note names
 _REMEDY = "run the same `ruler build` again"
-_ROW_UNREADABLE = f"{CARD} cannot be compared: the row that it shows cannot be read."
 
 
-def is_ignored(name: str) -> bool:
-    """Return whether macOS writes a file of this name into folders."""
-    return name == ".DS_Store" or name.startswith("._")
+def _check_folder(root: Path, manifest: Manifest, report: VerifyReport) -> None:
+    """Report the files that should not be in the folder, and note those that are not checked.
 
-
-def unlisted_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the files that should not be in the folder, with a sentence for each.
-
-    They are files below data/ that the manifest does not list, and files at the top that `datasets`
-    would read.
+    Below data/ there must be no file that the manifest does not list, and at the top none that
+    `datasets` would read.
     """
     for folder, _, names in os.walk(root / _DATA):
         for name in sorted(names):
             path = (Path(folder) / name).relative_to(root).as_posix()
-            if path not in manifest["files"] and not is_ignored(name):
-                yield path, "the file is not in the manifest: move it out of the folder"
+            if path not in manifest["files"] and not _is_ignored(name):
+                report.add(path, "the file is not in the manifest: move it out of the folder")
+    not_checked = []
     for entry in sorted(root.iterdir()):
-        if entry.name in _OF_THE_RELEASE or is_ignored(entry.name):
+        if entry.name in _OF_THE_RELEASE or _is_ignored(entry.name):
             continue
         if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
-            yield entry.name, "it changes how `datasets` loads the folder: move it out"
+            report.add(entry.name, "it changes how `datasets` loads the folder: move it out")
+        elif entry.name not in _OF_THE_HUB:
+            not_checked.append(printable(f"{entry.name}/" if entry.is_dir() else entry.name))
+    if not_checked:
+        listed = ", ".join(not_checked[:_MAX_LISTED])
+        more = ", …" if len(not_checked) > _MAX_LISTED else ""
+        report.notes.append(f"Not part of the release, and not checked: {listed}{more}.")
 
 
-def other_files(root: Path) -> str:
-    """Return a sentence that names the files at the top that are not checked; "" if none."""
-    names = []
-    for entry in root.iterdir():
-        if entry.name in _OF_THE_RELEASE | _OF_THE_HUB or is_ignored(entry.name):
-            continue
-        if entry.suffix.lower() not in _LOADED_SUFFIXES:
-            names.append(f"{entry.name}/" if entry.is_dir() else entry.name)
-    names.sort()
-    if not names:
-        return ""
-    listed = ", ".join(printable(name) for name in names[:_MAX_LISTED])
-    more = ", …" if len(names) > _MAX_LISTED else ""
-    return f"Not part of the release, and not checked: {listed}{more}."
+def _is_ignored(name: str) -> bool:
+    """Return whether macOS writes a file of this name into folders."""
+    return name == ".DS_Store" or name.startswith("._")
 
 
-def check_card_files(root: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with README.md, eval.yaml and croissant.json: file name and sentence.
+def _check_card(root: Path, manifest: Manifest, report: VerifyReport) -> None:
+    """Report what is wrong with README.md, eval.yaml and croissant.json.
 
     They are rendered from the manifest and compared, ignoring line ends. eval.yaml may be missing.
     croissant.json may describe the folder or a repository of the Hub. If another version of the
     builder wrote the card, only the configurations in its metadata are compared.
     """
+    installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
+    if installed != written_by:
+        report.notes.append(
+            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
+            "only the configurations are compared. `ruler build` writes it again."
+        )
+    elif first_row(root, collect_facts(manifest)) is None:
+        report.notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")
+        return
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
         rendered = card_files(root, manifest, benchmark, repo)
     except RulerError as error:
-        yield CARD, str(error)
+        report.add(CARD, str(error))
         return
-    same_builder = version(DISTRIBUTION) == manifest["builder_version"]
     for name, text in rendered.items():
         if not (root / name).is_file():
-            yield name, f"the file is missing: {_REMEDY}"
+            report.add(name, f"the file is missing: {_REMEDY}")
             continue
         try:
             stored = read_text(root / name).replace("\r\n", "\n")
         except RulerError as error:
-            yield name, str(error)
+            report.add(name, str(error))
             continue
-        if not same_builder:
+        if installed != written_by:
             if name == CARD and _configs(stored) != _configs(text):
-                yield name, f"its configurations are not those of the manifest: {_REMEDY}"
+                report.add(name, f"its configurations are not those of the manifest: {_REMEDY}")
         elif stored != text:
-            yield name, f"{_first_difference(stored, text)}: {_REMEDY}"
-
-
-def card_note(root: Path, manifest: Manifest) -> str:
-    """Return a sentence that says why only parts of the card are compared; "" if all of it is."""
-    installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
-    if installed != written_by:
-        return (
-            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
-            "only the configurations are compared. `ruler build` writes it again."
-        )
-    if first_row(root, collect_facts(manifest)) is None:
-        return _ROW_UNREADABLE
-    return ""
+            report.add(name, f"{_first_difference(stored, text)}: {_REMEDY}")
 
 
 def _configs(card: str) -> Any:

@@ -190,7 +190,7 @@ def _example(kind: str, configs: Sequence[Config]) -> str:
 
 
 def lighteval_name(kind: str, config: Config) -> str:
-    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share what stands before `:`."""
+    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share the part before `:`."""
     group = config.name.removeprefix(f"{config.task}_")
     return f"{config.dataset}_{kind}_{group}:{config.task}"
 

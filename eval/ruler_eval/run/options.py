@@ -47,17 +47,17 @@ def parse_price(text: str) -> tuple[float, float]:
 
 def parse_arguments(pairs: Iterable[str]) -> dict[str, Any]:
     """Read NAME=VALUE pairs; a value is JSON if it reads as JSON, else text."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = name.strip().removeprefix("--").replace("-", "_")
         if not equals or not name:
             raise RulerError("--engine-arg takes NAME=VALUE, such as dtype=bfloat16.")
         try:
-            found[name] = json.loads(text)
+            arguments[name] = json.loads(text)
         except (ValueError, RecursionError):
-            found[name] = text
-    return found
+            arguments[name] = text
+    return arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,14 +334,14 @@ class RunOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as run.json keeps them."""
-        kept: dict[str, Any] = {}
-        for known in fields(RunOptions):  # a command may add flags of its own
-            value = getattr(self, known.name)
-            is_default = value == known.default or value == {}
-            if is_default or known.name in ("out", "answers", "retry_failed", "progress"):
+        options: dict[str, Any] = {}
+        for option in fields(RunOptions):  # a command may add flags of its own
+            value = getattr(self, option.name)
+            is_default = value == option.default or value == {}
+            if is_default or option.name in ("out", "answers", "retry_failed", "progress"):
                 continue
-            kept[known.name] = str(value) if isinstance(value, Path) else value
-        return kept
+            options[option.name] = str(value) if isinstance(value, Path) else value
+        return options
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], out: Path) -> RunOptions:

@@ -53,7 +53,7 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 """Packages whose versions run.json records."""
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
-MIN_ROWS_IN_TURN = 10
+MIN_ROWS_IN_TURN = 20
 """Rows of a configuration that are sent one after another, if so many are to be sent."""
 
 

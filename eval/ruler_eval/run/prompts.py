@@ -135,10 +135,10 @@ class ChatTemplate:
         Raises RulerError if it cannot be rendered, or leaves out what the user asks.
         """
         tokenizer.chat_template = self.text
-        asked = "@@asked@@"
-        turns = [{"role": "user", "content": asked}]
+        probe = "@@probe@@"
+        turns = [{"role": "user", "content": probe}]
         try:
-            shown = str(
+            rendered = str(
                 tokenizer.apply_chat_template(
                     turns, tokenize=False, add_generation_prompt=True, **template_arguments(False)
                 )
@@ -148,7 +148,7 @@ class ChatTemplate:
                 f"The chat template '{self.name}' cannot be used: {one_line(error)}. Correct the "
                 "file of --chat-template."
             ) from error
-        if asked not in shown:
+        if probe not in rendered:
             raise RulerError(
                 f"The chat template '{self.name}' leaves out what the user asks: it has to render "
                 "each message's `content`. Correct the file of --chat-template."
@@ -199,7 +199,9 @@ def _fast_library(tokenizer: Any) -> Any:
     for special_tokens in (False, True):  # the call sets the library not to truncate or pad
         expected = tokenizer(list(_PROBES), add_special_tokens=special_tokens, verbose=False)
         encoded = library.encode_batch_fast(list(_PROBES), add_special_tokens=special_tokens)
-        if [list(one.ids) for one in encoded] != [list(ids) for ids in expected["input_ids"]]:
+        if [list(encoding.ids) for encoding in encoded] != [
+            list(ids) for ids in expected["input_ids"]
+        ]:
             return None
     return library
 
@@ -285,8 +287,8 @@ class Prompter:
         if self.mode == "completion":
             return []
         prefix = row["answer_prefix"]
-        asked = row["input"] + (DIRECT + prefix if self.direct else "")
-        turns = [{"role": "user", "content": asked}]
+        text = row["input"] + (DIRECT + prefix if self.direct else "")
+        turns = [{"role": "user", "content": text}]
         if self.mode == "prefill" and prefix:
             turns.append({"role": "assistant", "content": prefix.removeprefix(" ")})
         return turns

@@ -82,17 +82,21 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     opened = ""
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
-    found = split_reasoning(encodable(completion.text), opened)
+    parts = split_reasoning(encodable(completion.text), opened)
     if completion.reasoning is None:
-        return found.reasoning, found.answer, {"ended": True, "truncated": False}.get(found.state)
-    before = "\n".join(filter(None, (encodable(completion.reasoning), found.reasoning)))
-    answered = bool(found.answer.strip()) or state == "stop"
-    return before, found.answer, answered and found.state != "truncated"
+        return parts.reasoning, parts.answer, {"ended": True, "truncated": False}.get(parts.state)
+    before = "\n".join(filter(None, (encodable(completion.reasoning), parts.reasoning)))
+    answered = bool(parts.answer.strip()) or state == "stop"
+    return before, parts.answer, answered and parts.state != "truncated"
 
 
 def shortened(completion: Completion, limit: int | None) -> str | None:
     """Why the token counts show that a server shortened the prompt or the answer, or None."""
-    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
+    prompt, seen, generated = (
+        completion.prompt,
+        completion.prompt_tokens,
+        completion.completion_tokens,
+    )
     if seen is not None:
         if prompt.counted_tokens is not None:
             least = prompt.counted_tokens - max(TOLERANCE, prompt.counted_tokens // 50)
@@ -101,11 +105,13 @@ def shortened(completion: Completion, limit: int | None) -> str | None:
         if seen < least:
             whole = prompt.counted_tokens or f"about {prompt.row_tokens}"
             return f"the server shortened the prompt: it read {seen} of {whole} tokens"
-    if made is not None and made < prompt.max_tokens:
-        full = seen is not None and limit is not None and seen + made >= limit
+    if generated is not None and generated < prompt.max_tokens:
+        full = seen is not None and limit is not None and seen + generated >= limit
         if completion.finish_reason == "length" or full:
-            asked = prompt.max_tokens
-            return f"the server ended the answer at {made} of the {asked} tokens asked for"
+            return (
+                f"the server ended the answer at {generated} of the {prompt.max_tokens} tokens "
+                "asked for"
+            )
     return None
 
 

@@ -107,8 +107,8 @@ def read_generation_config(model: str, revision: str | None = None) -> dict[str,
         from transformers import GenerationConfig
 
         config: Any = GenerationConfig
-        found = config.from_pretrained(model, revision=revision)
+        loaded = config.from_pretrained(model, revision=revision)
     except (ImportError, OSError, ValueError):
         return None
-    values: dict[str, Any] = found.to_diff_dict()
+    values: dict[str, Any] = loaded.to_diff_dict()
     return values if values.get("do_sample") is not False else {}

@@ -20,20 +20,14 @@ SPECIAL = ["<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
 
 def write_tokenizer(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Any:
     """Write the tokenizer alone, 512 tokens; it needs no torch."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 
     from tests.eval.run.small_release import NOISE
+    from tests.trained_tokenizers import ALPHABET, bpe_trainer, byte_level
 
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=512,
-        special_tokens=SPECIAL,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
+    core = byte_level()
+    trainer = bpe_trainer(512, special_tokens=SPECIAL, initial_alphabet=ALPHABET)
     core.train_from_iterator([NOISE, "One of the special magic numbers for is: "] * 10, trainer)
     core.post_processor = processors.TemplateProcessing(
         single="<s> $A", special_tokens=[("<s>", core.token_to_id("<s>"))]

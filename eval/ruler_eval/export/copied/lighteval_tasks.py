@@ -30,7 +30,7 @@ _SCORED_BY = ("task", "outputs", "instruction_language", "none_word")
 def prompt(line: dict[str, Any], task_name: str | None = None, direct: str = "") -> Doc:
     """Return a row as lighteval asks it.
 
-    `direct` stands between the input and the answer prefix.
+    `direct` is put between the input and the answer prefix.
     """
     return Doc(
         query=line["input"] + direct + line["answer_prefix"],

@@ -74,8 +74,8 @@ def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
 def request_files(run: Path) -> list[Path]:
     """Return the request files of a run folder."""
     pattern = re.compile(r"requests-\d+\.jsonl")
-    found = (run / FOLDER).glob("*.jsonl")
-    return sorted(path for path in found if pattern.fullmatch(path.name))
+    paths = (run / FOLDER).glob("*.jsonl")
+    return sorted(path for path in paths if pattern.fullmatch(path.name))
 
 
 class BatchFiles(Backend):
@@ -242,15 +242,15 @@ def open_batch(options: RunOptions, release: Release) -> Backend:
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = json_value(line)
+        answer = json_value(line)
     except ValueError:
-        found = None
-    name = found.get("custom_id") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(name, str):
+        answer = None
+    name = answer.get("custom_id") if isinstance(answer, dict) else None
+    if not isinstance(answer, dict) or not isinstance(name, str):
         raise RulerError(f"{where} is not an answer of a batch: fetch the output file again.")
-    if "response" not in found and "error" not in found:
+    if "response" not in answer and "error" not in answer:
         raise RulerError(f"{where} is a request, not an answer: give the output file.")
-    return name, found
+    return name, answer
 
 
 def _is_row(name: str, release: Release, options: RunOptions) -> bool:

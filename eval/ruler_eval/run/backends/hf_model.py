@@ -69,8 +69,8 @@ class Transformers(Backend):
 
     def generation_config(self) -> Mapping[str, Any]:
         """Return the model's own defaults of sampling; none if it decodes greedily."""
-        found = self.model.generation_config.to_diff_dict()
-        return found if found.get("do_sample") is not False else {}
+        defaults = self.model.generation_config.to_diff_dict()
+        return defaults if defaults.get("do_sample") is not False else {}
 
     def settings(self) -> dict[str, Any]:
         """Version, dtype, device and attention; a batch's size can move a bit in low precision."""
@@ -122,9 +122,9 @@ class Transformers(Backend):
         padding = self._end_tokens()[0] if padding is None else padding
         ids, mask = [], []
         for prompt in batch:
-            own = list(prompt.token_ids or ())
-            ids.append([padding] * (longest - len(own)) + own)
-            mask.append([0] * (longest - len(own)) + [1] * len(own))
+            token_ids = list(prompt.token_ids or ())
+            ids.append([padding] * (longest - len(token_ids)) + token_ids)
+            mask.append([0] * (longest - len(token_ids)) + [1] * len(token_ids))
         device = self.model.device
         greedy = self.sampling.is_greedy
         sampling = dict(self.sampling.values)
@@ -144,7 +144,7 @@ class Transformers(Backend):
         self.model.generation_config = generation  # generate() would merge the two
         try:
             with torch.inference_mode():
-                made = self.model.generate(
+                generated = self.model.generate(
                     torch.tensor(ids, device=device),
                     attention_mask=torch.tensor(mask, device=device),
                     generation_config=generation,
@@ -152,7 +152,8 @@ class Transformers(Backend):
         finally:
             self.model.generation_config = own_generation
         return [
-            self._truncate(row, prompt.max_tokens) for row, prompt in zip(made, batch, strict=True)
+            self._truncate(row, prompt.max_tokens)
+            for row, prompt in zip(generated, batch, strict=True)
         ]
 
     def _seed(self, prompt: Prompt) -> int:
@@ -167,10 +168,10 @@ class Transformers(Backend):
         return row[: next(places, most)]
 
     def _end_tokens(self) -> list[int]:
-        found = self.model.generation_config.eos_token_id
-        if found is None:
-            found = self.tokenizer.eos_token_id
-        return [found] if isinstance(found, int) else list(found or [0])
+        tokens = self.model.generation_config.eos_token_id
+        if tokens is None:
+            tokens = self.tokenizer.eos_token_id
+        return [tokens] if isinstance(tokens, int) else list(tokens or [0])
 
 
 def batches(prompts: list[Prompt], most_tokens: int) -> Iterator[list[Prompt]]:

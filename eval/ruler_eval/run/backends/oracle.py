@@ -46,8 +46,8 @@ class Oracle(Backend):
             opening, closing = f"<{tag}> ", f" </{tag}>"
         answers = {}
         for row in self._release.rows(config, ("index", "outputs")):
-            given = row["outputs"][:1] if takes_one else row["outputs"]
-            answers[row["index"]] = opening + ", ".join(given) + closing
+            references = row["outputs"][:1] if takes_one else row["outputs"]
+            answers[row["index"]] = opening + ", ".join(references) + closing
         return answers
 
     def default_mode(self) -> str:

@@ -164,13 +164,13 @@ class VLLM(Backend):
         return tokens, sampling
 
     def _answer(self, prompt: Prompt, output: Any) -> Completion:
-        made = output.outputs[0]
+        generated = output.outputs[0]
         return Completion(
             prompt,
-            decode(self.tokenizer, made.token_ids),
-            made.finish_reason,
+            decode(self.tokenizer, generated.token_ids),
+            generated.finish_reason,
             prompt_tokens=len(output.prompt_token_ids or prompt.token_ids or ()),
-            completion_tokens=len(made.token_ids),
+            completion_tokens=len(generated.token_ids),
             cached_tokens=output.num_cached_tokens,
         )
 
@@ -293,7 +293,7 @@ def _rope(config: Any) -> Any:
         return UNKNOWN
 
 
-def cpu_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Engine arguments for a machine without a GPU, where none are given; else nothing.
 
     vLLM would take 0.9 of the memory that there is, not of what is free, and compile for minutes.
@@ -307,12 +307,12 @@ def cpu_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
 
     memory = psutil.virtual_memory()
     space = os.environ.get("VLLM_CPU_KVCACHE_SPACE")
-    if not space and not {"gpu_memory_utilization", "kv_cache_memory_bytes"} & given.keys():
+    if not space and not {"gpu_memory_utilization", "kv_cache_memory_bytes"} & arguments.keys():
         space = str(min(MOST_CACHE, max(1, (memory.available >> 30) // 4)))
         os.environ["VLLM_CPU_KVCACHE_SPACE"] = space
     free = math.floor(80 * memory.available / memory.total) / 100
-    wanted = {"gpu_memory_utilization": free, "enforce_eager": True, "max_num_seqs": ROWS_ON_CPU}
-    chosen = {name: value for name, value in wanted.items() if name not in given}
+    defaults = {"gpu_memory_utilization": free, "enforce_eager": True, "max_num_seqs": ROWS_ON_CPU}
+    chosen = {name: value for name, value in defaults.items() if name not in arguments}
     shown = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
     shown += [f"VLLM_CPU_KVCACHE_SPACE={space} (GiB)"] if space else []
     print(f"No GPU: vLLM runs on the CPU with {', '.join(shown)}.", file=sys.stderr)

@@ -355,7 +355,7 @@ class OpenAIServer(Backend):
             raise RulerError(
                 f"{MAX_FAILURES_IN_A_ROW} rows in a row failed with one cause: {completion.error}. "
                 "They are recorded as failed, the rows after them are missing. Correct the cause, "
-                "then run the same command with --retry-failed."
+                "then give the same command again, `ruler run` with --retry-failed."
             )
 
     async def _complete(self, prompt: Prompt) -> Completion:

@@ -155,10 +155,10 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
     return models
 
 
-def similar_models(served: Collection[str], asked: str) -> str:
+def similar_models(served: Collection[str], name: str) -> str:
     """Return the served names most like the one that was asked for, and how many more there are."""
     names = list(served)[:MAX_MODELS_COMPARED]
-    near = difflib.get_close_matches(asked, names, n=MAX_MODELS_SHOWN, cutoff=0.0)
+    near = difflib.get_close_matches(name, names, n=MAX_MODELS_SHOWN, cutoff=0.0)
     others = len(served) - len(near)
     more = f" and {others:,} others" if others else ""
     return hide_keys(", ".join(near), MAX_SHOWN) + more

@@ -128,10 +128,12 @@ def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling)
     fields = dict(provider.samplers) if sampling.neutral else {}
     for name, value in sampling.values.items():
         sent_as = provider.rename.get(name, name)
-        known = name in STANDARD_SAMPLERS or sent_as in provider.samplers or not provider.sources
+        is_accepted = (
+            name in STANDARD_SAMPLERS or sent_as in provider.samplers or not provider.sources
+        )
         if name in options.omit:
             fields.pop(sent_as, None)
-        elif known and name not in provider.omit:
+        elif is_accepted and name not in provider.omit:
             fields[sent_as] = value
         elif getattr(options, name, None) is not None and value != GREEDY.get(name):
             raise RulerError(
@@ -147,8 +149,8 @@ def extra_fields(
     """Return the user's own fields (`--engine-arg`), and the arguments of the chat template."""
     extra = dict(options.arguments)
     if provider.template and is_chat:
-        own = extra.get("chat_template_kwargs", {})
-        extra["chat_template_kwargs"] = {**template_arguments, **own}
+        user_arguments = extra.get("chat_template_kwargs", {})
+        extra["chat_template_kwargs"] = {**template_arguments, **user_arguments}
     return extra
 
 
