@@ -143,3 +143,15 @@ def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, l
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= settings.get("viewport", DESK)["width"]
     assert len(page.screenshot(full_page=True)) > 100_000
+
+
+@pytest.mark.nightly
+def test_a_click_in_the_differences_opens_rows_of_the_language_chosen(open_file, languages_file):
+    page = open_file(languages_file)
+    chart = '[data-chart="differences-0-1"]'
+    page.select_option(f"{chart} select", "ko")
+    page.wait_for_timeout(300)
+    page.locator(f'{chart} path[aria-roledescription="point"]').first.click(force=True)
+    page.wait_for_selector("dialog[open] .row")
+    assert ", ko at " in page.inner_text("#rows-title")
+    assert ", ko at " in page.inner_text("#cell option:checked")
