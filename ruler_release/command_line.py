@@ -111,7 +111,7 @@ def _parameter(
     return click.Option(
         flags,
         type=None if kind is bool else kind,
-        is_flag=kind is bool,
+        is_flag=True if kind is bool else None,  # False: a value could not begin with -
         multiple=option.repeatable,
         required=required,
         metavar=metavar,

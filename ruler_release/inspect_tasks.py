@@ -55,8 +55,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
-from ruler_eval.frozen_release import Release, chosen_files
-from ruler_eval.release_languages import ReleaseLanguages
+from ruler_eval.frozen_release import Release, ReleaseLanguages, chosen_files
 from ruler_eval.run.options import MODES
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning

@@ -3,6 +3,9 @@
     release = Release.open("ruler")
     for row in release.rows("vt_4k", ("index", "outputs")): …
 
+    release.languages.rules("tr")          # what the metric takes: "pl", or a custom one's rules
+    release.languages.facts("tr").script   # "Latin"
+
 Rows come from the Parquet files themselves, a few columns at a time: the texts of a configuration
 at 128K take 300 MB, its references a few KB. Digests are checked before anything is read.
 """
@@ -21,14 +24,63 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.hub import hub_file, is_repository
+from ruler_common.languages import LanguageFacts, custom_facts, custom_languages, language_facts
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
-from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
+from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, Config, Names
 from ruler_common.rows import indices_of, refuse_nulls
-from ruler_eval.release_languages import ReleaseLanguages
+from ruler_score.language_rules import LanguageRules
+from ruler_score.language_text import Language, read_rules
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
 PartialRow = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReleaseLanguages:
+    """The languages that rows may be in; `custom` has the tables of facts of the custom ones."""
+
+    custom: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_manifest(cls, manifest: Manifest) -> ReleaseLanguages:
+        """Return those of a release."""
+        return cls(custom_languages(manifest))
+
+    @classmethod
+    def joined(cls, tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> ReleaseLanguages:
+        """Return those of several results. Raises RulerError if two of one code differ."""
+        joined: dict[str, Mapping[str, Any]] = {}
+        for custom in tables:
+            for code, table in custom.items():
+                if joined.setdefault(code, table) != table:
+                    raise RulerError(
+                        f"The results have rows of two languages named '{code}', whose words "
+                        "differ: name results of one release."
+                    )
+        return cls(joined)
+
+    @cached_property
+    def _custom_facts(self) -> dict[str, LanguageFacts]:
+        return {
+            code: custom_facts(table, f"the language {code}") for code, table in self.custom.items()
+        }
+
+    @cached_property
+    def _custom_rules(self) -> dict[str, LanguageRules]:
+        return {code: read_rules(table) for code, table in self.custom.items()}
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the codes, the 26 first."""
+        return iter((*LANGUAGES, *self.custom))
+
+    def rules(self, code: str) -> Language:
+        """Return a language as the metric takes it: it has the rules of the 26 by their codes."""
+        return self._custom_rules.get(code, code)
+
+    def facts(self, code: str) -> LanguageFacts:
+        """Return the facts of a language. Raises RulerError for an unknown one."""
+        return self._custom_facts.get(code) or language_facts(code)
 
 
 @dataclass(frozen=True)
@@ -92,8 +144,8 @@ class Release:
 
     def family(self, task: str) -> str | None:
         """Return the task family that a custom suite gave a task; None if the manifest has none."""
-        known = self.manifest["tasks"]
-        return known[task].get("family") if isinstance(known, Mapping) else None
+        tasks = self.manifest["tasks"]
+        return tasks[task].get("family") if isinstance(tasks, Mapping) else None
 
     def rows(self, config: str, columns: Sequence[str]) -> Iterator[PartialRow]:
         """Yield the rows of a configuration in file order. Raises RulerError on a wrong digest."""
@@ -187,18 +239,20 @@ def chosen_files(
     for name in names:
         if name == "all" or re.search(r"[*?\[]", name):
             pattern = "*" if name == "all" else name
-            found = [p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)]
-            if not found and manifest["dataset"] == "oneruler":
-                held = {(file["task"], file["length"]) for file in files.values()}
-                wanted = {place for place in held if fnmatch.fnmatchcase("_".join(place), name)}
-                found = _in_every_language(wanted, files, tokenizer)
+            matching = [
+                p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)
+            ]
+            if not matching and manifest["dataset"] == "oneruler":
+                places = {(file["task"], file["length"]) for file in files.values()}
+                wanted = {place for place in places if fnmatch.fnmatchcase("_".join(place), name)}
+                matching = _in_every_language(wanted, files, tokenizer)
         else:
-            found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
+            matching = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
         if tokenizer is not None:
-            found = [path for path in found if files[path]["tokenizer"] == tokenizer]
-        if not found:
+            matching = [path for path in matching if files[path]["tokenizer"] == tokenizer]
+        if not matching:
             raise RulerError(f"No configuration is '{name}'. What there is: ruler list DIR")
-        chosen.update(dict.fromkeys(found))
+        chosen.update(dict.fromkeys(matching))
     return list(chosen)
 
 
@@ -206,7 +260,11 @@ def _in_every_language(
     wanted: Collection[tuple[str, str]], files: Mapping[str, FileEntry], tokenizer: str | None
 ) -> list[str]:
     """Return the files of tasks at lengths, of the default tokenizer where it has any."""
-    there = [(p, f) for p, f in files.items() if (f["task"], f["length"]) in wanted]
-    same = {path: file["tokenizer"] for path, file in there}
+    tokenizers = {}
+    for path, file in files.items():
+        if (file["task"], file["length"]) in wanted:
+            tokenizers[path] = file["tokenizer"]
     chosen = tokenizer or DEFAULT_TOKENIZER
-    return [path for path, found in same.items() if found == chosen or chosen not in same.values()]
+    if chosen not in tokenizers.values():
+        return list(tokenizers)
+    return [path for path, name in tokenizers.items() if name == chosen]

@@ -17,7 +17,7 @@ from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
-from ruler_eval.release_languages import ReleaseLanguages
+from ruler_eval.frozen_release import ReleaseLanguages
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import normalize
 from tests import documents, in_process

@@ -215,26 +215,28 @@ def compare(a: Results, b: Results) -> Comparison:
     pairs = paired_cells(a, b)
     names = [*pairs.rows]
     lengths, counted = averaged(a, names)
-    found: Comparison = {
+    comparison: Comparison = {
         "format": 1,
         "a": model_of(a, names),
         "b": model_of(b, names),
         "settings": different_settings(a, b),
         "configurations": _cell_differences(pairs),
-        "lengths": {length: mean_difference(some, pairs) for length, some in lengths.items()},
+        "lengths": {
+            length: mean_difference(at_length, pairs) for length, at_length in lengths.items()
+        },
         "all": mean_difference(counted, pairs),
     }
     unanswered = sum(int((~pairs.rows[name].is_answered).sum()) for name in counted)
     if unanswered:
-        found["answered"] = None
+        comparison["answered"] = None
         answered = _answered_pairs(pairs)
         names = averaged(a, [*answered.rows])[1]
         if names:
-            found["answered"] = {**mean_difference(names, answered), "unanswered": unanswered}
-    return found
+            comparison["answered"] = {**mean_difference(names, answered), "unanswered": unanswered}
+    return comparison
 
 
-def decision(found: Comparison, max_drop: float) -> Decision:
+def decision(comparison: Comparison, max_drop: float) -> Decision:
     """Compare the drop from A to B over all configurations with the largest that is allowed.
 
     The question is about other rows like these: the verdict is `smaller` if the whole
@@ -245,19 +247,19 @@ def decision(found: Comparison, max_drop: float) -> Decision:
     """
     if not math.isfinite(max_drop):
         raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
-    every = found["all"]
-    sizes = [cell["n"] for cell in found["configurations"].values()]
+    overall = comparison["all"]
+    sizes = [cell["n"] for cell in comparison["configurations"].values()]
     decided = Decision(
         max_drop=max_drop,
-        drop=every["difference"],
-        interval=[*every["noninferiority"]],
-        verdict=_verdict(every, max_drop),
+        drop=overall["difference"],
+        interval=[*overall["noninferiority"]],
+        verdict=_verdict(overall, max_drop),
         rows=round(sum(sizes) / len(sizes)),
-        whole=found["a"]["whole"] and found["b"]["whole"],
+        whole=comparison["a"]["whole"] and comparison["b"]["whole"],
     )
-    if "answered" in found:
-        answered = found["answered"]
-        decided["answered"] = _verdict(answered, max_drop) if answered else "unknown"
+    if "answered" in comparison:
+        over_answered = comparison["answered"]
+        decided["answered"] = _verdict(over_answered, max_drop) if over_answered else "unknown"
     return decided
 
 
@@ -304,10 +306,10 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
 
 def seeds_of(a: Results, b: Results) -> dict[Side, int] | None:
     """Return the seeds of two results, if both are known and differ."""
-    one, other = a["dataset"].get("seed"), b["dataset"].get("seed")
-    if one is None or other is None or one == other:
+    seed_a, seed_b = a["dataset"].get("seed"), b["dataset"].get("seed")
+    if seed_a is None or seed_b is None or seed_a == seed_b:
         return None
-    return {"a": one, "b": other}
+    return {"a": seed_a, "b": seed_b}
 
 
 def different_settings(a: Results, b: Results) -> dict[str, list[str]]:
@@ -318,13 +320,13 @@ def different_settings(a: Results, b: Results) -> dict[str, list[str]]:
     """
     if "backend" not in a["run"] or "backend" not in b["run"]:
         return {}
-    ours, theirs = dict(_settings(a["run"])), dict(_settings(b["run"]))
-    found = {}
-    for name in dict.fromkeys([*ours, *theirs]):
-        values = [ours.get(name, "not recorded"), theirs.get(name, "not recorded")]
+    settings_a, settings_b = dict(_settings(a["run"])), dict(_settings(b["run"]))
+    differences = {}
+    for name in dict.fromkeys([*settings_a, *settings_b]):
+        values = [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
         if values[0] != values[1]:
-            found[name] = values
-    return found
+            differences[name] = values
+    return differences
 
 
 def _settings(run: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -341,10 +343,10 @@ def _settings(run: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 
 def refuse_stopped(results: Results) -> None:
     """Raise RulerError for a run that was stopped: no interval of a comparison holds for it."""
-    found = stopped_at(results["run"])
-    if found is not None and results["partial"]:
+    stop = stopped_at(results["run"])
+    if stop is not None and results["partial"]:
         raise RulerError(
-            f"The run of '{results['model']}' was stopped after {found['rows']} of {found['of']} "
+            f"The run of '{results['model']}' was stopped after {stop['rows']} of {stop['of']} "
             "rows of each task by its own scores, so that no interval of a comparison holds. What "
             "holds is in its run.json; to compare, run its other rows: ruler run."
         )
@@ -388,9 +390,9 @@ def check_same_data(a: Results, b: Results) -> None:
     for key in ("score_version", "rules"):
         if a[key] != b[key]:
             raise RulerError(f"The results differ in {key}: score both runs again, the same way.")
-    ours, theirs = a["dataset"].get("rows", {}), b["dataset"].get("rows", {})
-    for config in ours:
-        if config in theirs and ours[config] != theirs[config]:
+    digests_a, digests_b = a["dataset"].get("rows", {}), b["dataset"].get("rows", {})
+    for config in digests_a:
+        if config in digests_b and digests_a[config] != digests_b[config]:
             raise RulerError(f"'{config}' was scored on different rows: run both on one release.")
 
 

@@ -71,15 +71,15 @@ def panels(results: Results) -> list[Panel]:
             params = {name: value for name, value in table.items() if name not in _NOT_PARAMETERS}
             with suppress(KeyError, TypeError):  # a custom release may lack a parameter
                 described[task] = {"family": table["family"], **_labels(table["family"], params)}
-    found = []
-    known = results["configurations"].values()
-    english = [c for c in known if c["score"] is not None and languages_of(c) == "en"]
+    drawn = []
+    every_cell = results["configurations"].values()
+    english = [c for c in every_cell if c["score"] is not None and languages_of(c) == "en"]
     for tokenizer in dict.fromkeys(cell["tokenizer"] for cell in english):
         cells = [cell for cell in english if cell["tokenizer"] == tokenizer]
         scored = {c["task"]: described[c["task"]] for c in cells if c["task"] in described}
         for title, tasks in _groups(scored).items():
-            found.append(_panel(title, tokenizer or "unknown", tasks, cells))
-    return found
+            drawn.append(_panel(title, tokenizer or "unknown", tasks, cells))
+    return drawn
 
 
 def _labels(family: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def _labels(family: str, params: Mapping[str, Any]) -> dict[str, str]:
 
 def _groups(described: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     """Title of a panel -> its tasks with their values of the parameter in which they differ."""
-    found: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     for parameter in dict.fromkeys(name for table in described.values() for name in table):
         alike: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         for task, table in described.items():
@@ -118,10 +118,10 @@ def _groups(described: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, s
                 family = dict(rest)["family"].replace("_", " ")
                 others = ", ".join(value for name, value in rest if name == "dataset")
                 title = f"{family}{f' ({others})' if others else ''}: {parameter}"
-                while title in found:
+                while title in groups:
                     title += f", {next(iter(tasks))}"
-                found[title] = tasks
-    return found
+                groups[title] = tasks
+    return groups
 
 
 def _panel(title: str, tokenizer: str, tasks: Mapping[str, str], cells: list[Cell]) -> Panel:
@@ -191,13 +191,13 @@ def by_chance(count: int) -> float:
 
 def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, float]]:
     """Task scores by (model, tokenizer, length, languages), without the control 0k."""
-    found: dict[Observation, dict[str, float]] = {}
+    scores: dict[Observation, dict[str, float]] = {}
     for name, result in results.items():
         for cell in result["configurations"].values():
             place = (name, cell["tokenizer"] or "unknown", cell["length"], languages_of(cell))
             if cell["score"] is not None and not is_alone(cell):
-                found.setdefault(place, {})[cell["task"]] = cell["score"]
-    return found
+                scores.setdefault(place, {})[cell["task"]] = cell["score"]
+    return scores
 
 
 def cluster(correlation: np.ndarray, tasks: list[str]) -> tuple[list[int], list[dict[str, Any]]]:

@@ -389,15 +389,15 @@ def collect(
     for predictions of other rows than the release's.
     """
     joined = join_predictions(predictions, release, rules)
-    known: dict[str, dict[int, str]] = {}
+    memories: dict[str, dict[int, str]] = {}
     names = list(joined)
     if release is not None:
         names = [name for name in release.configs if name in joined]
-        known = answers_from_memory({n: config.answers for n, config in joined.items()}, release)
+        memories = answers_from_memory({n: config.answers for n, config in joined.items()}, release)
     errors = []
     for name in names:
         config = joined[name]
-        memory = memory_of(name, release, known) if release else {}
+        memory = memory_of(name, release, memories) if release else {}
         for joined_row in config.rows(COLUMNS) if release else _rows_of_prompts(config):
             row, answer = joined_row.row, joined_row.prediction
             row["memory"] = memory.get(int(row["index"]))

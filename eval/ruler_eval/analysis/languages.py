@@ -23,8 +23,8 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts
 from ruler_common.names import GROUPS, TASKS, languages_of
+from ruler_eval.frozen_release import ReleaseLanguages
 from ruler_eval.prediction import ABLATION
-from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.intervals import Stratum, paired_interval, paired_mean
 from ruler_eval.score.results import (
@@ -174,11 +174,6 @@ def _model(results: Results, cells: Cells, about: Mapping[str, LanguageFacts]) -
         "reasoning": reasoning(rows, cells),
         "words_right": words_right(rows, cells),
     }
-
-
-def in_niah(cells: Cells) -> dict[str, Cell]:
-    """Return the cells of the niah tasks."""
-    return {name: cell for name, cell in cells.items() if cell["task"] in NIAH}
 
 
 def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataFrame:
@@ -336,24 +331,24 @@ def best_and_worst(
 def by_task(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return the means of the groups in RESOURCES by length and task (Figure 5)."""
     means = mean_by(table, cells, scores, ["length", "task", "group"])
-    found = []
+    rows = []
     for length, task in product(_lengths(table, cells), TASKS["oneruler"]):
         groups = {group: means.get((length, task, group), NO_SCORE) for group in RESOURCES}
-        if any(one["languages"] for one in groups.values()):
-            found.append({"length": length, "task": task, **groups})
-    return found
+        if any(mean["languages"] for mean in groups.values()):
+            rows.append({"length": length, "task": task, **groups})
+    return rows
 
 
 def resources(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return the niah means of high- and low-resource languages by length (Figures 1 and 4)."""
     means = mean_by(table[table.is_niah], cells, scores, ["length", "resource"])
-    found = []
+    rows = []
     for length in _lengths(table, cells):
         both = {group: means.get((length, group), NO_SCORE) for group in ("high", "low")}
         high, low = both["high"]["score"], both["low"]["score"]
         gap = None if high is None or low is None else high - low
-        found.append({"length": length, **both, "gap": gap})
-    return found
+        rows.append({"length": length, **both, "gap": gap})
+    return rows
 
 
 def scripts(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
@@ -382,13 +377,13 @@ def crossed(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict
     """
     means = mean_by(niah, cells, scores, ["length", "text", "instruction"])
     codes = _codes_in_pairs(niah)
-    found = []
+    rows = []
     for length, text, instruction in product(_lengths(niah, cells), codes, codes):
         mean = means.get((length, text, instruction), NO_SCORE)
         if mean["score"] is not None:
             place = {"length": length, "text": text, "instruction": instruction}
-            found.append({**place, **mean})
-    return found
+            rows.append({**place, **mean})
+    return rows
 
 
 def cross_lingual(
@@ -422,7 +417,7 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
     Raises:
         RulerError: if a row does not ask the same in both tasks.
     """
-    found = []
+    comparisons = []
     scores, references = row_values(results, "score"), row_values(results, "references")
     offered = {_place(cell): name for name, cell in cells.items() if cell["task"] == "niah_single"}
     for name, cell in cells.items():
@@ -442,7 +437,7 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
         scores_without = np.array([without[i] for i in index])
         differences = scores_with - scores_without
         low, high = paired_interval(paired_mean([Stratum.from_rows(differences)]))
-        found.append(
+        comparisons.append(
             {
                 "length": cell["length"],
                 "languages": languages_of(cell),
@@ -452,7 +447,7 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
                 "interval": [100 * low, 100 * high],
             }
         )
-    return found
+    return comparisons
 
 
 def _place(cell: Cell) -> tuple[str, str, str, str | None]:
@@ -464,8 +459,8 @@ def _place(cell: Cell) -> tuple[str, str, str, str | None]:
 
 def reasoning(rows: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
     """Return the mean reasoning tokens of right and wrong niah answers by length (Figure 20)."""
-    known = rows[rows.task.isin(NIAH) & rows.thinking_tokens.notna()]
-    means = known.groupby(["length", known.score == 1]).thinking_tokens.mean()
+    counted = rows[rows.task.isin(NIAH) & rows.thinking_tokens.notna()]
+    means = counted.groupby(["length", counted.score == 1]).thinking_tokens.mean()
     return [
         {
             "length": length,
@@ -473,7 +468,7 @@ def reasoning(rows: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
             "wrong": _number(means.get((length, False))),
         }
         for length in lengths_of(cells.values())
-        if length in {*known.length}
+        if length in {*counted.length}
     ]
 
 
@@ -483,26 +478,24 @@ def words_right(rows: pd.DataFrame, cells: Cells) -> list[WordsRight]:
     kind = np.where(is_cut, "truncated", np.where(rows.score == 1, "right", "wrong"))
     groups = rows.groupby(["length", "task", kind]).found.agg(["size", "mean"])
     counts, means = groups["size"].to_dict(), groups["mean"].to_dict()
-    found: list[WordsRight] = []
+    counted: list[WordsRight] = []
     for length, task in product(lengths_of(cells.values()), CWE):
-        sizes = {one: int(counts.get((length, task, one), 0)) for one in ("right", *_NOT_RIGHT)}
+        sizes = {}
+        for name in ("right", "wrong", "truncated"):
+            sizes[name] = int(counts.get((length, task, name), 0))
         if any(sizes.values()):
-            wrong, truncated = (_number(means.get((length, task, one))) for one in _NOT_RIGHT)
-            found.append(
+            counted.append(
                 {
                     "length": length,
                     "task": task,
                     "right_rows": sizes["right"],
                     "wrong_rows": sizes["wrong"],
-                    "wrong": wrong,
+                    "wrong": _number(means.get((length, task, "wrong"))),
                     "truncated_rows": sizes["truncated"],
-                    "truncated": truncated,
+                    "truncated": _number(means.get((length, task, "truncated"))),
                 }
             )
-    return found
-
-
-_NOT_RIGHT = ("wrong", "truncated")
+    return counted
 
 
 def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -510,12 +503,12 @@ def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
 
     Models with different tokenizers count the same texts if they ran on the same release.
     """
-    found: dict[str, dict[str, float]] = {}
-    known = rows[rows.prompt_tokens.fillna(0) > 0]
-    for place, part in known.groupby(["length", "language"], sort=False):
+    means: dict[str, dict[str, float]] = {}
+    counted = rows[rows.prompt_tokens.fillna(0) > 0]
+    for place, part in counted.groupby(["length", "language"], sort=False):
         length, languages = map(str, place)
-        found.setdefault(length, {})[languages] = float(part.prompt_tokens.mean())
-    return found
+        means.setdefault(length, {})[languages] = float(part.prompt_tokens.mean())
+    return means
 
 
 def _number(value: Any) -> float | None:
@@ -528,7 +521,7 @@ def _errors_at(
     places: Mapping[str, tuple[str, str]],
 ) -> list[Mapping[str, Any]]:
     """Return the errors at these lengths. Raises RulerError for a configuration without results."""
-    found = []
+    chosen = []
     for error in errors:
         if error.get("config") not in places:
             raise RulerError(
@@ -536,16 +529,16 @@ def _errors_at(
                 "those of the same runs."
             )
         if not lengths or places[error["config"]][1] in lengths:
-            found.append(error)
-    return found
+            chosen.append(error)
+    return chosen
 
 
 def _count_kinds(errors: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
     """Count the kinds of errors by language or task (Figures 6B, 18 and 19)."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for place, error in errors:
-        found.setdefault(place, Counter())[str(error["kind"])] += 1
-    return {place: dict(kinds.most_common()) for place, kinds in sorted(found.items())}
+        counts.setdefault(place, Counter())[str(error["kind"])] += 1
+    return {place: dict(kinds.most_common()) for place, kinds in sorted(counts.items())}
 
 
 # Several models
@@ -561,25 +554,25 @@ def over_models(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for (language,), rows in _shared_rows(models, "languages", ("language",)):
         if all(row["rank"] is not None for row in rows):
             languages.append({"language": language, **_mean_of([row["score"] for row in rows])})
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "languages": sorted(languages, key=lambda row: -row["score"]),
         "resources": [],
         "tasks": [],
     }
     for (length,), rows in _shared_rows(models, "resources", ("length",)):
         means = {group: _mean_of([row[group]["score"] for row in rows]) for group in RESOURCES[1:]}
-        found["resources"].append({"length": length, **means})
+        figures["resources"].append({"length": length, **means})
     for (length, task), rows in _shared_rows(models, "tasks", ("length", "task")):
         means = {group: _mean_of([row[group]["score"] for row in rows]) for group in RESOURCES}
-        found["tasks"].append({"length": length, "task": task, **means})
-    return found
+        figures["tasks"].append({"length": length, "task": task, **means})
+    return figures
 
 
 def _shared_rows(
     models: Sequence[Mapping[str, Any]], figure: str, keys: Sequence[str]
 ) -> list[tuple[tuple[str, ...], list[Mapping[str, Any]]]]:
     """Return the rows of a figure that every model has, by their keys."""
-    tables = [{tuple(row[key] for key in keys): row for row in one[figure]} for one in models]
+    tables = [{tuple(row[key] for key in keys): row for row in model[figure]} for model in models]
     return [
         (place, [table[place] for table in tables])
         for place in tables[0]
@@ -589,7 +582,7 @@ def _shared_rows(
 
 def _mean_of(scores: Sequence[float | None]) -> dict[str, Any]:
     """Return the mean over models, the lowest and the highest; None if a model has no score."""
-    known = [score for score in scores if score is not None]
-    if len(known) < len(scores):
+    present = [score for score in scores if score is not None]
+    if len(present) < len(scores):
         return {"score": None, "lowest": None, "highest": None}
-    return {"score": sum(known) / len(known), "lowest": min(known), "highest": max(known)}
+    return {"score": sum(present) / len(present), "lowest": min(present), "highest": max(present)}

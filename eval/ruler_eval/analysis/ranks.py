@@ -29,7 +29,7 @@ from ruler_eval.analysis.compare import (
 )
 from ruler_eval.score.aggregates import weights
 from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, paired_interval
-from ruler_eval.score.results import Results, is_alone, lengths_of, row_values
+from ruler_eval.score.results import Cell, Results, is_alone, lengths_of, row_values
 
 
 class Ranked(TypedDict):
@@ -55,36 +55,36 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
 
     Raises RulerError if they share no rows, or as `compare` does for two of them.
     """
-    for each in results.values():
-        refuse_stopped(each)
+    for result in results.values():
+        refuse_stopped(result)
+    scores = {model: row_values(result, "score") for model, result in results.items()}
     first = next(iter(results.values()))
-    scores = {model: row_values(each, "score") for model, each in results.items()}
-    shared = {}
+    cells: dict[str, Cell] = {}
+    means: dict[str, dict[str, float]] = {model: {} for model in results}  # over shared rows, 0 … 1
     for name, cell in first["configurations"].items():
-        rows = set.intersection(*({*known.get(name, ())} for known in scores.values()))
-        if rows and not is_alone(cell):
-            shared[name] = sorted(rows)
-    if not shared:
+        shared = set.intersection(*[set(rows.get(name, ())) for rows in scores.values()])
+        if shared and not is_alone(cell):
+            cells[name] = cell
+            for model, rows in scores.items():
+                means[model][name] = float(np.mean([rows[name][index] for index in sorted(shared)]))
+    if not cells:
         raise RulerError("The results share no rows: score them on the same configurations.")
     pairs = {(a, b): paired_cells(results[a], results[b]) for a, b in combinations(results, 2)}
-    means = {
-        model: {n: float(np.mean([known[n][i] for i in rows])) for n, rows in shared.items()}
-        for model, known in scores.items()
-    }
-    cells = {name: first["configurations"][name] for name in shared}
     lengths = lengths_of(cells.values())
     counts = Counter(cell["length"] for cell in cells.values())
 
     def ranked(length_weights: Sequence[int]) -> list[Ranked]:
         by_length = dict(zip(lengths, length_weights, strict=True))
-        shares = {n: by_length[c["length"]] / counts[c["length"]] for n, c in cells.items()}
+        shares = {}
+        for name, cell in cells.items():
+            shares[name] = by_length[cell["length"]] / counts[cell["length"]]
         return _ranked(means, shares, pairs)
 
     return {
         "average": ranked([1] * len(lengths)),
         "weighted_inc": ranked(weights(len(lengths), "inc")),
         "weighted_dec": ranked(weights(len(lengths), "dec")),
-        "models": [model_of(each, shared) for each in results.values()],
+        "models": [model_of(result, cells) for result in results.values()],
     }
 
 
@@ -95,16 +95,15 @@ def _ranked(
 ) -> list[Ranked]:
     """Rank the models by one weighting of the configurations."""
     total = sum(shares.values())
-    scores = {
-        model: sum(share * 100 * mine[name] for name, share in shares.items()) / total
-        for model, mine in means.items()
-    }
+    scores = {}
+    for model, by_config in means.items():
+        scores[model] = 100 * sum(s * by_config[name] for name, s in shares.items()) / total
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(means) - 1)
     better, worse = dict.fromkeys(means, 0), dict.fromkeys(means, 0)
     for (a, b), rows in pairs.items():
-        found = paired_over(rows, [*shares], shares)
-        low, high = paired_interval(found, confidence)
-        if found.rows >= FEWEST_ROWS and not low <= 0 <= high:
+        estimate = paired_over(rows, [*shares], shares)
+        low, high = paired_interval(estimate, confidence)
+        if estimate.rows >= FEWEST_ROWS and not low <= 0 <= high:
             winner, loser = (a, b) if low > 0 else (b, a)
             better[loser] += 1
             worse[winner] += 1
@@ -112,7 +111,7 @@ def _ranked(
         {
             "model": model,
             "score": scores[model],
-            "rank": 1 + sum(other > scores[model] for other in scores.values()),
+            "rank": 1 + sum(score > scores[model] for score in scores.values()),
             "ranks": [1 + better[model], len(means) - worse[model]],
         }
         for model in sorted(scores, key=lambda model: -scores[model])

@@ -47,12 +47,15 @@ _Side = tuple[Mapping[str, Cell], RowsByConfig]
 
 
 class SeedDifference(TypedDict):
-    """Two means (0 … 100), A − B in points with its interval, and which of the two is higher.
+    """Two means over configurations, A − B with its interval, and which of the two is higher.
+
+    Means are 0 … 100, differences are in points.
 
     `higher` is None if the interval holds 0 or there are too few rows; `detectable` is the
     difference found with 95 % confidence in 80 % of repetitions.
     """
 
+    configurations: int
     a: float
     b: float
     difference: float
@@ -69,12 +72,6 @@ class SeedCell(SeedDifference):
     same_questions: bool
 
 
-class SeedMean(SeedDifference):
-    """The difference of the means over a number of configurations."""
-
-    configurations: int
-
-
 @final
 class SeedComparison(TypedDict):
     """What `ruler compare` found of the results of two seeds; `all` is None if no row is fresh."""
@@ -85,8 +82,8 @@ class SeedComparison(TypedDict):
     b: ComparedModel
     settings: dict[str, list[str]]
     configurations: dict[str, SeedCell]
-    lengths: dict[str, SeedMean]
-    all: SeedMean | None
+    lengths: dict[str, SeedDifference]
+    all: SeedDifference | None
 
 
 def compare_seeds(a: Results, b: Results) -> SeedComparison:
@@ -99,19 +96,19 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
     if seeds is None:
         raise RulerError("These are not results of two seeds: compare them row by row.")
     _check_alike(a, b)
-    ours, theirs = a["configurations"], b["configurations"]
-    names = [n for n, cell in ours.items() if n in theirs and cell["n"] and theirs[n]["n"]]
+    cells_a, cells_b = a["configurations"], b["configurations"]
+    names = [n for n in cells_a if n in cells_b and cells_a[n]["n"] and cells_b[n]["n"]]
     if not names:
         raise RulerError("The two results share no configuration: score both seeds on the same.")
     same = _ask_the_same(a, b, names)
     lengths, counted = averaged(b, [name for name in names if name not in same])
-    sides = (ours, rows_by_config(a)), (theirs, rows_by_config(b))
+    sides = (cells_a, rows_by_config(a)), (cells_b, rows_by_config(b))
     cells: dict[str, SeedCell] = {}
     for name in names:
         cells[name] = {
             **_seed_difference([name], sides),
-            "n_a": ours[name]["n"],
-            "n_b": theirs[name]["n"],
+            "n_a": cells_a[name]["n"],
+            "n_b": cells_b[name]["n"],
             "same_questions": name in same,
         }
     return {
@@ -121,17 +118,17 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
         "b": model_of(b, names),
         "settings": different_settings(a, b),
         "configurations": cells,
-        "lengths": {length: _mean(some, sides) for length, some in lengths.items()},
-        "all": _mean(counted, sides) if counted else None,
+        "lengths": {length: _seed_difference(group, sides) for length, group in lengths.items()},
+        "all": _seed_difference(counted, sides) if counted else None,
     }
 
 
 def _check_alike(a: Results, b: Results) -> None:
     """Refuse results that differ in more than the rows."""
     for key in ("name", "data_version", "parameters"):
-        one, other = a["dataset"].get(key), b["dataset"].get(key)
-        if one is not None and other is not None and one != other:
-            shown = f": {one} and {other}" if isinstance(one, str) else ""
+        value_a, value_b = a["dataset"].get(key), b["dataset"].get(key)
+        if value_a is not None and value_b is not None and value_a != value_b:
+            shown = f": {value_a} and {value_b}" if isinstance(value_a, str) else ""
             raise RulerError(
                 f"The results of the two seeds differ in the data set's {key}{shown}. Build both "
                 "releases alike, but for --seed."
@@ -146,43 +143,46 @@ def _ask_the_same(a: Results, b: Results, names: Sequence[str]) -> set[str]:
 
     The same question, if questions are known, and the same references.
     """
-    questions = row_values(a, "question"), row_values(b, "question")
-    references = row_values(a, "references"), row_values(b, "references")
-    found = set()
+    asked = []  # of each side the references and questions, by configuration and index
+    for results in (a, b):
+        asked.append((row_values(results, "references"), row_values(results, "question")))
+    (references_a, questions_a), (references_b, questions_b) = asked
+    same = set()
     for name in names:
-        ours, theirs = references[0][name], references[1][name]
-        both = ours.keys() & theirs.keys()
-        same = 0
+        both = references_a[name].keys() & references_b[name].keys()
+        equal = 0
         for index in both:
-            asked = questions[0][name][index], questions[1][name][index]
-            same += ours[index] == theirs[index] and asked[0] == asked[1]
-        if same > SAME_QUESTIONS * len(both):
-            found.add(name)
-    return found
-
-
-def _mean(names: Sequence[str], sides: Sequence[_Side]) -> SeedMean:
-    return {"configurations": len(names), **_seed_difference(names, sides)}
+            equal += (
+                references_a[name][index] == references_b[name][index]
+                and questions_a[name][index] == questions_b[name][index]
+            )
+        if equal > SAME_QUESTIONS * len(both):
+            same.add(name)
+    return same
 
 
 def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDifference:
-    estimates = []
-    for cells, rows in sides:
-        scores = {name: rows.scores[name] for name in names}
-        strata = strata_of(scores, cells, None, rows.documents)
+    means, rows, lows, highs = [], [], [], []
+    for cells, by_config in sides:
+        scores = {name: by_config.scores[name] for name in names}
+        strata = strata_of(scores, cells, None, by_config.documents)
         bounds = interval(strata)
         assert bounds  # there are rows
-        estimates.append((moments(strata), *bounds))
-    (one, low_a, high_a), (other, low_b, high_b) = estimates
-    difference = one.mean - other.mean
-    low = difference - float(np.hypot(one.mean - low_a, high_b - other.mean))
-    high = difference + float(np.hypot(high_a - one.mean, other.mean - low_b))
+        estimate = moments(strata)
+        means.append(estimate.mean)
+        rows.append(estimate.rows)
+        lows.append(estimate.mean - bounds[0])
+        highs.append(bounds[1] - estimate.mean)
+    difference = means[0] - means[1]
+    low = difference - float(np.hypot(lows[0], highs[1]))
+    high = difference + float(np.hypot(highs[0], lows[1]))
     higher: Side | None = "a" if low > 0 else "b" if high < 0 else None
     return {
-        "a": 100 * one.mean,
-        "b": 100 * other.mean,
+        "configurations": len(names),
+        "a": 100 * means[0],
+        "b": 100 * means[1],
         "difference": 100 * difference,
         "interval": [100 * low, 100 * high],
         "detectable": 100 * detectable(standard_error(low, high)),
-        "higher": None if min(one.rows, other.rows) < FEWEST_ROWS else higher,
+        "higher": None if min(rows) < FEWEST_ROWS else higher,
     }

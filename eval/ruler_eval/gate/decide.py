@@ -150,11 +150,11 @@ def decide(
                 "--partial."
             )
         candidate.answer(rows)
-        found = test.look(rows, candidate.rows)
-        on_look(found)
-        if found["verdict"] != "unknown":
+        decision = test.look(rows, candidate.rows)
+        on_look(decision)
+        if decision["verdict"] != "unknown":
             break
-    return found
+    return decision
 
 
 class DecidedRun(NamedTuple):
@@ -237,8 +237,8 @@ class SequentialTest:
             verdict = _verdict(smaller, larger)
             interval = [100 * end for end in anytime_bounds(self._drops, self.plan.all_rows)]
             other_rows = [100 * end for end in anytime_bounds(self._drops)]
-        ours, theirs = self._models
-        found = SequentialDecision(
+        model_a, model_b = self._models
+        decision = SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
             max_drop=self.max_drop,
@@ -250,12 +250,12 @@ class SequentialTest:
             of=self.plan.rows,
             tasks=self._drops_by_task(),
             looks=[*self._looks],
-            a=self._looked_at(ours, self.base, rows),
-            b=self._looked_at(theirs, other, rows),
+            a=self._looked_at(model_a, self.base, rows),
+            b=self._looked_at(model_b, other, rows),
         )
         if not self._answered.all():
-            found["answered"] = self._over_answered(rows == self.plan.rows)
-        return found
+            decision["answered"] = self._over_answered(rows == self.plan.rows)
+        return decision
 
     def _add_rows(self, rows: int, other: ScoredRows) -> None:
         """Add the new rows: A − B of each, and whether both models answered."""
@@ -269,8 +269,8 @@ class SequentialTest:
 
     def _drop(self, name: str, index: int, other: ScoredRows) -> float:
         """Return A − B of one row; a missing row is wrong."""
-        ours, theirs = self.base.scores.get(name, {}), other.scores.get(name, {})
-        return ours.get(index, 0.0) - theirs.get(index, 0.0)
+        scores_a, scores_b = self.base.scores.get(name, {}), other.scores.get(name, {})
+        return scores_a.get(index, 0.0) - scores_b.get(index, 0.0)
 
     def _lacks(self, name: str, index: int, other: ScoredRows) -> bool:
         """Whether a row failed or is missing in either model."""
@@ -291,7 +291,9 @@ class SequentialTest:
         columns: dict[str, list[int]] = {}
         for column, (task, _) in enumerate(self.plan.configs):
             columns.setdefault(task, []).append(column)
-        drops = {task: 100 * float(self._drops[:, some].mean()) for task, some in columns.items()}
+        drops = {
+            task: 100 * float(self._drops[:, places].mean()) for task, places in columns.items()
+        }
         return {task: drops[task] for task in sorted(drops, key=lambda task: -drops[task])}
 
     def _over_answered(self, is_last: bool) -> AnsweredDrop:
@@ -325,10 +327,10 @@ class SequentialTest:
         for stratum, names in self.plan.configs.items():
             for name in names:
                 drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
-        found = paired_mean(strata_of(drops, self._cells, None, self._documents))
-        if found.rows < FEWEST_ROWS:
+        mean = paired_mean(strata_of(drops, self._cells, None, self._documents))
+        if mean.rows < FEWEST_ROWS:
             return [-100.0, 100.0]
-        return [100 * end for end in noninferiority_interval(found)]
+        return [100 * end for end in noninferiority_interval(mean)]
 
 
 def _verdict(smaller: float, larger: float) -> Verdict:

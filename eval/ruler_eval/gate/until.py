@@ -1,7 +1,7 @@
 """`ruler run --until 1.0`: waves until the mean over all tasks is known within ± 1 point.
 
-    found = mean_estimate(plan, scores, rows=120)
-    found["score"], found["interval"]                  # 78.3, [77.3, 79.3]
+    estimate = mean_estimate(plan, scores, rows=120)
+    estimate["score"], estimate["interval"]                  # 78.3, [77.3, 79.3]
 
 The mean over all rows of the release, from the first rows of the frozen order: stratified by task
 and length, with the finite-population factor 1 − n/N and 1.96 standard errors. Every task and
@@ -94,8 +94,8 @@ def run_until(
         min_rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
         for rows in [*range(min(plan.rows, min_rows), plan.rows, plan.wave), plan.rows]:
             run.answer(rows)
-            found = mean_estimate(plan, run.rows.scores, rows)
-            on_look(found)
-            if found["half_width"] <= half_width:
+            estimate = mean_estimate(plan, run.rows.scores, rows)
+            on_look(estimate)
+            if estimate["half_width"] <= half_width:
                 break
-        return run.finish({"estimate": found})
+        return run.finish({"estimate": estimate})

@@ -155,8 +155,8 @@ class RunInWaves:
             same = digests.get(name, digest_of_rows) == digest_of_rows
             if name in references and name not in digests:  # files scored by themselves
                 same = all(
-                    index in rows and digest("\n".join(rows[index]["outputs"])) == known
-                    for index, known in references[name].items()
+                    index in rows and digest("\n".join(rows[index]["outputs"])) == reference
+                    for index, reference in references[name].items()
                 )
             if not same:
                 raise RulerError(f"'{name}' was scored on different rows: run both on one release.")

@@ -83,12 +83,12 @@ def newest_tables(
 
     The reference repository's table repeats Table 3 of the paper, so it stands for it here.
     """
-    found: dict[tuple[str, str], PublishedTable] = {}
+    newest: dict[tuple[str, str], PublishedTable] = {}
     for table in sorted(published_tables(), key=lambda table: table.date):
         found_kind = table.dataset, table.models_are, table.is_task
         if found_kind == (dataset, models_are, of_tasks):
-            found[table.group, table.languages] = table
-    return list(found.values())
+            newest[table.group, table.languages] = table
+    return list(newest.values())
 
 
 @cache

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ruler_common.terminal import sentences
-from ruler_eval.report.language_columns import MODEL_TABLES, instructions
 from ruler_eval.report.table_parts import bounds, number, p_value, titled
-
-__all__ = ["MODEL_TABLES", "instructions", "report", "text_tokens"]
 
 INTERVAL = "95 % interval"
 TEXTS = "The same texts under several tokenizers: mean prompt tokens"
@@ -141,7 +138,7 @@ def _best_and_worst(title: str, sides: Mapping[str, Any] | None, markdown: bool)
 
 def _cross_lingual(matrix: Mapping[str, Mapping[str, float]], markdown: bool) -> str:
     """Return the scores by the text's language (rows) and the instruction's (columns)."""
-    codes = instructions(matrix)
+    codes = sorted({code for by_instruction in matrix.values() for code in by_instruction})
     rows = []
     for text, by_instruction in matrix.items():
         rows.append([text, *(number(by_instruction.get(code)) for code in codes)])

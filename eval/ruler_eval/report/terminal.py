@@ -67,7 +67,9 @@ CellsByTask = Mapping[str, Mapping[str, Sequence[Cell]]]
 
 def scores(results: Results, markdown: bool = False, all_tables: bool = False) -> str:
     """Return headline, notes, scores, averages and effective lengths, or all tables."""
-    notes = _notes(results["notes"], None if all_tables else MAX_NOTES, markdown)
+    notes = ""
+    if results["notes"]:
+        notes = _notes(results["notes"], None if all_tables else MAX_NOTES, markdown)
     parts = [sentences(headline(results), markdown)]
     if not all_tables:
         parts += [_counts(results), notes]
@@ -81,7 +83,7 @@ def scores(results: Results, markdown: bool = False, all_tables: bool = False) -
         parts.append(_shared_documents(results["configurations"], markdown))
         parts.append(_by_depth(results["configurations"], markdown))
         parts.append(notes)
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
 
 
 def _language_tables(
@@ -161,8 +163,9 @@ def overall_average(results: Results) -> float | None:
 
 def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
     """Return the first notes, a line each; those about missing rows, which are counted, last."""
-    order = sorted(notes, key=lambda note: " rows are missing, " in note)[:max_notes]
-    lines = [sentences(f"Note: {note}.", markdown) for note in order]
+    counted = [note for note in notes if " missing row" in note]
+    order = [note for note in notes if note not in counted] + counted
+    lines = [sentences(f"Note: {note}.", markdown) for note in order[:max_notes]]
     if more := len(notes) - len(lines):
         lines.append(f"{number_of(more, 'more note')}: --all.")
     return "\n".join(lines)
@@ -177,7 +180,10 @@ def _counts(results: Results) -> str:
         for trouble in TROUBLES:
             counts[trouble] += cell[trouble]
     text = number_of(rows, "row")
-    troubles = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    troubles = []
+    for name, count in counts.items():
+        if count:
+            troubles.append(f"{count:,} {TROUBLE_NAMES[name]}")
     if troubles:
         text += f": {', '.join(troubles)} (by configuration: --all)"
     if counts["missing"] and not results["partial"]:
@@ -236,18 +242,19 @@ def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_ta
     notes = []
     if any(row[0].endswith(", whole words") for row in rows):
         notes.append(WHOLE_WORDS)
-    marked = marked_means(group)
-    if any(text.endswith("*") for text in marked.values()):
-        notes.insert(0, OTHER_TASKS)
-    rows.append([mean_name(group), *marked.values()])
-    if has_averages:
-        rows[-1].append(number(group["average"]["score"]))
+    rows.append([mean_name(group)])
     low, high, strict = ["95 % from"], ["95 % to"], ["strict"]
-    for mean in lengths.values():
+    for length, text in marked_means(group).items():
+        rows[-1].append(text)
+        if text.endswith("*") and OTHER_TASKS not in notes:
+            notes.insert(0, OTHER_TASKS)
+        mean = lengths[length]
         interval = mean["interval"] or (None, None)
         low.append(number(interval[0]))
         high.append(number(interval[1]))
         strict.append(number(mean["strict"]))
+    if has_averages:
+        rows[-1].append(number(group["average"]["score"]))
     rows += _known([low, high])
     if all_tables:
         rows.append(strict)

@@ -150,8 +150,8 @@ def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | No
     It measures how a model keeps its own level; the paper's measures one fixed level. None without
     scores, and for a model that scores 0 at the shortest.
     """
-    own = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
-    return effective_length(scores_by_length, RELATIVE * own) if own else None
+    at_shortest = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
+    return effective_length(scores_by_length, RELATIVE * at_shortest) if at_shortest else None
 
 
 def effective_length_name(
@@ -168,11 +168,11 @@ def effective_length_name(
     lengths = sorted(scores_by_length)
     if not lengths or threshold is None:
         return "-"
-    found = effective_length(scores_by_length, threshold)
-    if found is None:
+    length = effective_length(scores_by_length, threshold)
+    if length is None:
         return f"<{written(lengths[0], names)}"
-    more = found == lengths[-1] and claimed is not None and claimed > found
-    return f"{'>' if more else ''}{written(found, names)}"
+    more = length == lengths[-1] and claimed is not None and claimed > length
+    return f"{'>' if more else ''}{written(length, names)}"
 
 
 def written(tokens: int, names: Mapping[int, str] | None = None) -> str:
@@ -213,7 +213,7 @@ def summary(
     for name, cell in cells.items():
         by_languages = by_place.setdefault(cell["tokenizer"] or "unknown", {})
         by_languages.setdefault(languages_of(cell), {})[name] = cell
-    found: Summary = {}
+    aggregates: Summary = {}
     for tokenizer, by_languages in by_place.items():
         for several, is_pair in ((EVERY_LANGUAGE, False), (EVERY_PAIR, True)):
             together, count = dict[str, Cell](), 0
@@ -223,13 +223,13 @@ def summary(
                     count += 1
             if count > 1:
                 by_languages[several] = together
-        found[tokenizer] = {}
+        aggregates[tokenizer] = {}
         for languages, chosen in by_languages.items():
-            found[tokenizer][languages] = {
+            aggregates[tokenizer][languages] = {
                 category.name: group(chosen, rows, category, options)
                 for category in categories(names, chosen, options.standard)
             }
-    return found
+    return aggregates
 
 
 def in_languages(cell: Cell, languages: str) -> bool:
@@ -240,12 +240,12 @@ def in_languages(cell: Cell, languages: str) -> bool:
 
 def for_all(by_language: Iterable[str]) -> str:
     """Return which languages represent a run: the mean over them, the only one, or all pairs."""
-    known = list(by_language)
-    single = [name for name in known if "-" not in name]
+    names = list(by_language)
+    single = [name for name in names if "-" not in name]
     for name in (EVERY_LANGUAGE, *single, EVERY_PAIR):
-        if name in known:
+        if name in names:
             return name
-    return known[0]
+    return names[0]
 
 
 def categories(names: Names, cells: Cells, standard: bool = True) -> list[Category]:
@@ -259,10 +259,14 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
     if names.dataset == "oneruler" and all("-" in languages_of(cell) for cell in cells.values()):
         lacking = {*GROUPS["oneruler"]["cwe"]} - scored
         groups["all"] = tuple(task for task in groups["all"] if task not in lacking)
-    found = [Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)]
-    if "all" not in {category.name for category in found}:  # an ablation by itself is in no group
-        found.insert(0, Category("all", tuple(sorted(scored))))
-    return found
+    reported = [
+        Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)
+    ]
+    if "all" not in {
+        category.name for category in reported
+    }:  # an ablation by itself is in no group
+        reported.insert(0, Category("all", tuple(sorted(scored))))
+    return reported
 
 
 def group(
@@ -427,12 +431,12 @@ def length_loss(cells: Cells, rows: RowsByConfig, shorter: str, longer: str) -> 
             tasks.add(cell["task"])
     if not differences:
         return None
-    found = intervals.paired_mean(intervals.strata_of(differences, cells, None, rows.documents))
-    low, high = intervals.paired_interval(found)
+    estimate = intervals.paired_mean(intervals.strata_of(differences, cells, None, rows.documents))
+    low, high = intervals.paired_interval(estimate)
     return {
         "shorter": shorter,
         "longer": longer,
-        "difference": 100 * found.mean,
+        "difference": 100 * estimate.mean,
         "interval": [100 * low, 100 * high],
         "rows": pairs,
         "tasks": len(tasks),

@@ -44,9 +44,9 @@ def settings(file: Path) -> RunFacts:
             "ruler_release/oneruler hold predictions for a release."
         )
     check_type(about, RunFacts, file, "Give another log.")
-    found = cast(RunFacts, {**about, "model": header.eval.model})
-    check_times(found, file)
-    return found
+    facts = cast(RunFacts, {**about, "model": header.eval.model})
+    check_times(facts, file)
+    return facts
 
 
 def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:

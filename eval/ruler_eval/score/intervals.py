@@ -145,10 +145,12 @@ def design_effect(values: np.ndarray, clusters: np.ndarray) -> float:
         return float(rows)
     squares = float(deviations @ deviations)
     sums = np.bincount(place, deviations)
-    found = float(sums @ sums) * count / (count - 1) * (rows - 1) / rows / squares if squares else 1
+    effect = (
+        float(sums @ sums) * count / (count - 1) * (rows - 1) / rows / squares if squares else 1
+    )
     upper = (1 + CONFIDENCE) / 2
     few = float((stdtrit(count - 1, upper) / stdtrit(rows - 1, upper)) ** 2)
-    return max(1.0, found) * few
+    return max(1.0, effect) * few
 
 
 def interval(strata: Sequence[Stratum]) -> tuple[float, float] | None:
@@ -273,24 +275,24 @@ def paired_mean(strata: Sequence[Stratum]) -> PairedMean:
     return PairedMean(mean, error2**0.5, rows, size2**0.5, float(every.min()), float(every.max()))
 
 
-def paired_interval(found: PairedMean, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def paired_interval(estimate: PairedMean, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return the interval of a mean difference, −1 … 1."""
     from scipy.special import ndtri
 
-    upper, rows = (1 + confidence) / 2, found.rows
-    if found.error < NO_SPREAD:
+    upper, rows = (1 + confidence) / 2, estimate.rows
+    if estimate.error < NO_SPREAD:
         share = float(1 - (1 - upper) ** (1 / rows))
-        low = found.mean - share * (1 + found.largest)
-        high = found.mean + share * (1 - found.smallest)
+        low = estimate.mean - share * (1 + estimate.largest)
+        high = estimate.mean + share * (1 - estimate.smallest)
         return max(-1.0, low), min(1.0, high)
     every = rows + _ADDED
-    centre = found.mean * rows / every
-    squares = rows * (found.error**2 * (rows - 1) + found.mean**2) + _ADDED * found.size**2
+    centre = estimate.mean * rows / every
+    squares = rows * (estimate.error**2 * (rows - 1) + estimate.mean**2) + _ADDED * estimate.size**2
     half = float(ndtri(upper)) * ((squares / every - centre**2) / every) ** 0.5
     return max(-1.0, centre - half), min(1.0, centre + half)
 
 
-def noninferiority_interval(found: PairedMean) -> tuple[float, float]:
+def noninferiority_interval(estimate: PairedMean) -> tuple[float, float]:
     """Return the 95 % interval of a mean difference that is compared with a limit, −1 … 1.
 
     Rare losses are skewed: few rows hold none or few of them, and the normal interval then ends
@@ -300,11 +302,11 @@ def noninferiority_interval(found: PairedMean) -> tuple[float, float]:
     """
     from scipy.special import ndtri
 
-    rows, every = found.rows, found.rows + ADDED_AT_A_LIMIT
-    squares = rows * (found.error**2 * (rows - 1) + found.mean**2) + ADDED_AT_A_LIMIT
+    rows, every = estimate.rows, estimate.rows + ADDED_AT_A_LIMIT
+    squares = rows * (estimate.error**2 * (rows - 1) + estimate.mean**2) + ADDED_AT_A_LIMIT
     ends = []
     for side in (-1, 1):
-        centre = (found.mean * rows + side * ADDED_AT_A_LIMIT) / every
+        centre = (estimate.mean * rows + side * ADDED_AT_A_LIMIT) / every
         error = ((squares / every - centre**2) / (every - 1)) ** 0.5
         ends.append(centre + side * float(ndtri((1 + CONFIDENCE) / 2)) * error)
     return max(-1.0, ends[0]), min(1.0, ends[1])

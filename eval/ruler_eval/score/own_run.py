@@ -120,9 +120,9 @@ def run_facts(folder: Path) -> RunFacts | None:
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    found = cast(RunFacts, parse_json(read_bytes(file), RunFacts, file, "Score another folder."))
-    check_times(found, file)
-    return found
+    facts = cast(RunFacts, parse_json(read_bytes(file), RunFacts, file, "Score another folder."))
+    check_times(facts, file)
+    return facts
 
 
 def is_own_file(file: Path) -> bool:
@@ -202,17 +202,17 @@ def check_times(run: RunFacts, where: Path) -> None:
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:
     """Return where a run was stopped by its own scores; None if it ran to its last row."""
-    found = run.get("decision") or run.get("estimate")
-    return found if found and found["rows"] < found["of"] else None
+    stop = run.get("decision") or run.get("estimate")
+    return stop if stop and stop["rows"] < stop["of"] else None
 
 
-def note_of_stopped(found: StoppedAt) -> str:
+def note_of_stopped(stop: StoppedAt) -> str:
     """Say what holds for a stopped run: a note of its results."""
-    low, high = found["interval"]
+    low, high = stop["interval"]
     by, holds = "ruler decide", "the verdict in run.json"
-    if (score := found.get("score")) is not None:
+    if (score := stop.get("score")) is not None:
         by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
     return (
-        f"`{by}` stopped this run after {found['rows']} of {found['of']} rows of each task, when "
+        f"`{by}` stopped this run after {stop['rows']} of {stop['of']} rows of each task, when "
         f"its scores said so. What holds is {holds}; no other interval is given."
     )

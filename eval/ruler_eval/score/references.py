@@ -53,21 +53,21 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
     whose references are not in the folder are left out, with a note. Raises RulerError where there
     are none at all, or the lines are others than the predictions'.
     """
-    known = _read(folder, predictions, keep_prompts)
+    lines_of_config = _read(folder, predictions, keep_prompts)
     groups: dict[str, list[Prediction]] = {}
     for row in predictions.rows:
         groups.setdefault(row.config, []).append(row)
-    if not known.keys() & groups.keys():
+    if not lines_of_config.keys() & groups.keys():
         raise RulerError(
             f"'{folder}' holds no references for {', '.join(groups)}: name the folder of the data "
             "(TASK.jsonl or TASK/validation.jsonl, below a folder named by the length) they are of."
         )
     for name, rows in groups.items():
-        if name in known:
-            _pair(name, rows, known[name], folder)
+        if name in lines_of_config:
+            _pair(name, rows, lines_of_config[name], folder)
         else:
             predictions.damaged.append(f"{name}: no references in '{folder}', left out")
-    predictions.rows = [row for row in predictions.rows if row.config in known]
+    predictions.rows = [row for row in predictions.rows if row.config in lines_of_config]
 
 
 def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder: Path) -> None:
@@ -101,7 +101,7 @@ def _read(
     if not folder.is_dir():
         raise RulerError(f"There is no folder '{folder}': --references names one of data files.")
     wanted = {row.config for row in predictions.rows}
-    found: dict[str, list[ReferenceLine]] = {}
+    lines_of_config: dict[str, list[ReferenceLine]] = {}
     for file in sorted(folder.rglob("*.jsonl")):
         task, tokens, _ = path_facts(file.absolute(), predictions.names)
         if task is None or "pred" in file.parts:
@@ -114,8 +114,10 @@ def _read(
         if tokens is not None:
             names = predictions.names
             of_task = [name for name in of_task if read_name(names, name).max_length == tokens]
-        found |= dict.fromkeys(of_task if tokens is not None or len(of_task) == 1 else [], lines)
-    return found
+        lines_of_config |= dict.fromkeys(
+            of_task if tokens is not None or len(of_task) == 1 else [], lines
+        )
+    return lines_of_config
 
 
 @lru_cache(maxsize=128)  # the runs of one page are of the same rows
@@ -147,10 +149,10 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     """Return the objects of a file, or none where it holds anything else."""
     try:
         lines = (line.removeprefix(codecs.BOM_UTF8) for _, line in lines_of(file))
-        found = [json_value(line) for line in lines if line.strip()]
+        objects = [json_value(line) for line in lines if line.strip()]
     except ValueError:
         return []
-    return found if all(_is_line(line) for line in found) else []
+    return objects if all(_is_line(line) for line in objects) else []
 
 
 def _is_line(line: Any) -> bool:

@@ -408,10 +408,10 @@ def load(path: Path) -> Results:
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
     remedy = "Write it again with `ruler score`."
     what = "not a results.json of `ruler score`"
-    found = cast(Results, parse_json(read_bytes(path), Results, path, remedy, FORMAT, what))
-    if found["format"] != FORMAT:
-        raise RulerError(f"'{path}' has the older format {found['format']}. {remedy}")
-    return found
+    results = cast(Results, parse_json(read_bytes(path), Results, path, remedy, FORMAT, what))
+    if results["format"] != FORMAT:
+        raise RulerError(f"'{path}' has the older format {results['format']}. {remedy}")
+    return results
 
 
 def open_results(path: Path) -> Results:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_common.errors import RulerError
-from ruler_eval.frozen_release import Release
+from ruler_eval.frozen_release import Release, ReleaseLanguages
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.results import Compat, CutRule, RowState, load
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out

@@ -35,6 +35,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
+from ruler_common.text import number_of
 from ruler_common.work import without_garbage_collection
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.prediction import Prediction, digest
@@ -270,9 +271,8 @@ def _notes(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[str]:
         else:
             missing.append(row.joined.row["index"])
     if missing:
-        notes.append(
-            f"{joined.name}: {len(missing)} rows are missing, the first is row {missing[0]}"
-        )
+        count = number_of(len(missing), "missing row")
+        notes.append(f"{joined.name}: {count}, the first is row {missing[0]}")
     if missing_samples:
         of = f"{joined.repeats} a row"
         notes.append(f"{joined.name}: {missing_samples} samples (of {of}) are missing")

@@ -36,7 +36,7 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(
 
 
 @pytest.mark.usefixtures("pushed")
-def test_a_part_tells_of_its_languages_alone_and_grows_until_it_is_whole(
+def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(
     client: Client, oneruler: Path, tmp_path: Path
 ) -> None:
     part = tmp_path / "part"

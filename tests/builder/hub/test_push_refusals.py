@@ -49,7 +49,7 @@ def test_a_release_that_is_not_whole_is_refused_even_unverified(
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_breaks_a_law_is_refused(hub: StandIn, client: Client, mine: Path) -> None:
+def test_a_release_that_fails_a_check_is_refused(hub: StandIn, client: Client, mine: Path) -> None:
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     manifest["reserve"] = 900  # no row leaves so much room
     rewrite(mine, manifest)
@@ -59,7 +59,7 @@ def test_a_release_that_breaks_a_law_is_refused(hub: StandIn, client: Client, mi
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_cannot_be_made_anew_here_is_refused(
+def test_a_release_that_cannot_be_rebuilt_here_is_refused(
     hub: StandIn, client: Client, mine: Path
 ) -> None:
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
@@ -173,7 +173,7 @@ def test_a_damaged_manifest_on_the_hub_is_one_sentence(
     assert not (tmp_path / "to").exists()
 
 
-def test_a_strangers_manifest_cannot_write_outside_its_folder(
+def test_an_untrusted_manifest_cannot_write_outside_its_folder(
     hub: StandIn, client: Client, small: Path, tmp_path: Path
 ) -> None:
     path = "data/../../x.parquet"

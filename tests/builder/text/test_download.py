@@ -125,7 +125,7 @@ def test_the_environment_names_a_mirror_where_no_option_does(
     assert Store(folder).get(pinned()) == there
 
 
-def test_a_mirror_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_mirror_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RulerError, match="is not a folder: correct --mirror or RULER_MIRROR"):
         Store(tmp_path / "nowhere")
 

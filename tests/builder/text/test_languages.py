@@ -214,7 +214,7 @@ def test_an_unknown_language_of_the_instruction_is_refused(code: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL", "pl-all", "all-en"])
-def test_what_is_no_language_is_refused(name: str) -> None:
+def test_an_invalid_language_is_refused(name: str) -> None:
     with pytest.raises(RulerError, match="language"):
         language_pairs("oneruler", (name,))
 

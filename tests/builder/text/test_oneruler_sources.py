@@ -33,13 +33,13 @@ def test_embedded_texts_are_never_mixed_with_published_files(words: list[str]) -
         parse_choice(words)
 
 
-def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
+def test_a_language_without_embedded_texts_is_refused(folder: Path) -> None:
     assert embedded_languages() == ["en", "zh"]
     with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         Sources(Store(folder), parse_choice(["embedded"])).read("book-pl")
 
 
-def test_a_missing_file_of_oneruler_names_its_url_and_the_stand_ins(
+def test_a_missing_file_of_oneruler_names_its_url_and_the_embedded_texts(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for scheme in ("http_proxy", "https_proxy"):

@@ -120,7 +120,7 @@ def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
     assert whole["configurations"]["cwe_4k"]["score"] == pytest.approx(40)
     cell = part["configurations"]["cwe_4k"]
     assert (part["partial"], cell["score"], cell["n"], cell["missing"]) == (True, 100, 2, 3)
-    assert "cwe_4k: 3 rows are missing, the first is row 2" in part["notes"]
+    assert "cwe_4k: 3 missing rows, the first is row 2" in part["notes"]
 
 
 def test_a_configuration_that_was_asked_for_and_never_begun_is_all_missing(write_run, frozen):

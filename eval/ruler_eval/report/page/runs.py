@@ -18,8 +18,7 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
-from ruler_eval.frozen_release import Release
-from ruler_eval.release_languages import ReleaseLanguages
+from ruler_eval.frozen_release import Release, ReleaseLanguages
 from ruler_eval.report.terminal import chosen
 from ruler_eval.score.aggregates import categories, for_all
 from ruler_eval.score.join import JoinedConfig, join_predictions

@@ -11,7 +11,7 @@ from ruler_builder.release import card_tables
 from ruler_builder.release.card import collect_facts, render
 from ruler_common.manifest import read_manifest
 from ruler_common.names import languages_of
-from tests.builder.card.card_reading import tables
+from tests.builder.release.card_reading import tables
 
 Manifest = dict[str, Any]
 

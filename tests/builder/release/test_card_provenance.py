@@ -16,7 +16,7 @@ from ruler_builder.text.sources import restricted
 from ruler_common import frozen as frozen_rows
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
-from tests.builder.card.card_reading import labels, section, tables
+from tests.builder.release.card_reading import labels, section, tables
 
 ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
@@ -153,7 +153,7 @@ def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_part_tells_of_its_own_languages_alone(every_language: Path) -> None:
+def test_a_part_lists_only_its_own_languages(every_language: Path) -> None:
     manifest = read_manifest(every_language)
     manifest["files"] = {
         path: entry for path, entry in manifest["files"].items() if "/en-ko/" in path

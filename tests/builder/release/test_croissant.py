@@ -177,7 +177,7 @@ def test_the_repositorys_clone_holds_the_rows(
 # ---- Its parts -------------------------------------------------------------------------------
 
 
-def test_every_file_stands_there_with_its_digest(root: Path, manifest: Manifest) -> None:
+def test_every_file_is_listed_with_its_digest(root: Path, manifest: Manifest) -> None:
     *files, _ = described(root)["distribution"]
     assert {file["@id"]: (file["sha256"], file["contentSize"]) for file in files} == {
         path: (entry["sha256"], f"{entry['bytes']} B") for path, entry in manifest["files"].items()
