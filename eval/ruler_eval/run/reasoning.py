@@ -72,6 +72,28 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
     return frozenset((special | set(tokenizer.all_special_ids)) - kept)
 
 
+def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
+    """Return how many generated tokens come before the one that ends the reasoning.
+
+    None if there is no such token. It is exact, unlike the tokens of the decoded text.
+    """
+    ends = _end_ids(tokenizer)
+    for place, token in enumerate(token_ids):
+        if token in ends:
+            return place
+    return None
+
+
+@lru_cache(maxsize=4)
+def _end_ids(tokenizer: Any) -> frozenset[int]:
+    """Return the tokens that end reasoning, such as `</think>`."""
+    ends = set()
+    for token, added in tokenizer.added_tokens_decoder.items():
+        if added.content in REASONING_TAGS and added.content.startswith(("</", "[/")):
+            ends.add(token)
+    return frozenset(ends)
+
+
 def count_tokens(tokenizer: Any, text: str) -> int:
     """Tokens of a text, no special tokens."""
     return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])

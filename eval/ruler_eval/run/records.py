@@ -104,10 +104,12 @@ RunSettings = dict[str, Any]
 
 
 def read_lines(path: Path) -> Iterator[Record]:
-    """Yield the records of a file; a last line that a crash left half-written is skipped.
+    """Yield the records of a file, if it exists; a half-written last line is skipped.
 
     Raises RulerError for a line that no run wrote into a file of this name.
     """
+    if not path.exists():
+        return
     config = re.sub(r"(\.\d+of\d+)?\.jsonl$", "", path.name)
     for number, line in lines_of(path):
         try:

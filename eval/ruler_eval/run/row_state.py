@@ -119,7 +119,8 @@ def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenize
     if completion.reasoning_tokens is not None:
         return completion.reasoning_tokens
     if tokenizer is not None:
-        return reasoning.count_tokens(tokenizer, before)
+        generated = completion.completion_tokens or 0
+        return min(reasoning.count_tokens(tokenizer, before), generated)
     share = len(before) / max(1, len(before) + len(answer))  # not counted: by characters
     return round((completion.completion_tokens or 0) * share)
 

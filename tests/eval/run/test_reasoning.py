@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,6 +69,21 @@ def test_a_servers_reasoning_parser_is_believed() -> None:
         4096,
     )
     assert cut["thinking_ended"] is False
+
+
+class MarkedTokens:
+    """A tokenizer that knows the marks of reasoning, and nothing else."""
+
+    def __init__(self) -> None:
+        marks = {7: "<think>", 8: "</think>", 9: "[/THINK]"}
+        self.added_tokens_decoder = {i: SimpleNamespace(content=m) for i, m in marks.items()}
+
+
+def test_the_tokens_of_reasoning_are_those_before_the_one_that_ends_it() -> None:
+    tokenizer = MarkedTokens()
+    assert reasoning.reasoning_length(tokenizer, [7, 1, 2, 8, 3, 8]) == 3
+    assert reasoning.reasoning_length(tokenizer, [1, 9]) == 1
+    assert reasoning.reasoning_length(tokenizer, [7, 1, 2]) is None
 
 
 def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> None:

@@ -107,6 +107,10 @@ def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
     assert found == [[0, 1, 2]] * 40
 
 
+def test_a_file_that_does_not_exist_yet_has_no_records(tmp_path: Path) -> None:
+    assert list(read_lines(tmp_path / "vt_4k.jsonl")) == []
+
+
 def test_half_a_character_of_another_tool_stops_no_run(order: RunOptions) -> None:
     run(replace(order, configs=("vt_4k",), limit=2))
     path = order.out / "vt_4k.jsonl"

@@ -87,7 +87,7 @@ class Lead:
         return self.sign * over_all["difference"], [low, high], is_better
 
     def worst(self) -> tuple[str, float] | None:
-        """Return the configuration in which the second surely loses most, and by how much."""
+        """Return the configuration of the largest significant loss, and the loss."""
         cells = self.comparison["configurations"]
         losses = {}
         for name, cell in cells.items():

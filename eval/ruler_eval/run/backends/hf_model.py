@@ -18,7 +18,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_model_tokenizer
-from ruler_eval.run.reasoning import decode
+from ruler_eval.run.reasoning import decode, reasoning_length
 
 BATCH_TOKENS = 32768
 WINDOW = 64
@@ -110,7 +110,14 @@ class Transformers(Backend):
             )
             text = decode(self.tokenizer, ids)
             read = len(prompt.token_ids or ())
-            yield Completion(prompt, text, reason, prompt_tokens=read, completion_tokens=len(ids))
+            yield Completion(
+                prompt,
+                text,
+                reason,
+                prompt_tokens=read,
+                completion_tokens=len(ids),
+                reasoning_tokens=reasoning_length(self.tokenizer, ids),
+            )
 
     def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
         """Return the generated tokens of each prompt, up to and with its end token."""

@@ -29,7 +29,7 @@ from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import COLUMNS
 from ruler_eval.run.prompts import Prompt, TokenIds, load_model_tokenizer
-from ruler_eval.run.reasoning import decode
+from ruler_eval.run.reasoning import decode, reasoning_length
 
 MAX_ERROR = 500
 """Characters of an engine's error that are shown."""
@@ -172,6 +172,7 @@ class VLLM(Backend):
             prompt_tokens=len(output.prompt_token_ids or prompt.token_ids or ()),
             completion_tokens=len(generated.token_ids),
             cached_tokens=output.num_cached_tokens,
+            reasoning_tokens=reasoning_length(self.tokenizer, generated.token_ids),
         )
 
     def close(self) -> None:

@@ -223,10 +223,3 @@ def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(
     kept = json.loads((order.folder / "run.json").read_text())
     assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
     assert (kept["mode"], kept["thinking"]["budget"]) == ("chat", 24)
-
-    plain = replace(order, thinking="off", mode="chat", repeats=1, out=tmp_path / "plain")
-    run(plain)
-    for path in plain.folder.glob("*.jsonl"):
-        for record in read_lines(path):
-            assert record["prediction"]
-            assert (record["thinking"], record["thinking_ended"]) == (None, None)
