@@ -30,6 +30,8 @@ from ruler_eval.score.intervals import holm
 
 LIKELY = 0.2
 """The p below which a condition that is not decided yet is waited for."""
+SMALL_LOSS = 10.0
+"""Points; if no larger change could be overlooked, what a score has lost is the model's."""
 OUTCOMES = {"engine": "Engine.", "sound": "Sound.", "unknown": "Cannot tell."}
 STATES = {"engine": "CHANGES ANSWERS", "same": "no change", "unchecked": "not checked"}
 
@@ -168,10 +170,11 @@ def _verdict(
         )
     else:
         outcome = "sound"
-        headline = (
-            f"No condition changes answers by {max(losses):.0f} points or more: the losses in "
-            "your scores are the model's."
-        )
+        headline = f"No condition changes answers by {max(losses):.0f} points or more"
+        if max(losses) <= SMALL_LOSS:
+            headline += ": the losses in your scores are the model's."
+        else:
+            headline += ". Smaller changes would be overlooked: ask more rows to see them."
         if unchecked:
             headline += f" Not checked: {', '.join(unchecked)}."
     return Verdict(

@@ -84,7 +84,7 @@ def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: P
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
-    assert "the losses in your scores are the model's" in " ".join(printed.stdout.split())
+    assert "Smaller changes would be overlooked" in " ".join(printed.stdout.split())
     assert condition(verdict, "cache")["state"] == "same"
     assert condition(verdict, "chunks")["state"] == "unchecked"
     answers = tmp_path / "answers"
