@@ -51,7 +51,9 @@ def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | No
         strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
         return tuple(str(ast.literal_eval(string)) for string in strings)
     is_list = isinstance(outputs, list | tuple)
-    if not is_list or any(type(one) not in (str, int) for one in outputs):  # null would be "None"
+    if not is_list or any(
+        type(output) not in (str, int) for output in outputs
+    ):  # null would be "None"
         raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
     return tuple(map(str, outputs))
 

@@ -172,16 +172,17 @@ class Cell(TypedDict):
 
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
-    data, asked, available = results["dataset"], 0, 0
+    data = results["dataset"]
+    answered = asked = available = 0
     digests = {}
     for name, cell in results["configurations"].items():
         digests[name] = data["rows"].get(name, "")
+        answered += cell["rows_asked"] - cell["missing"]
         asked += cell["rows_asked"]
         available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
     if asked < available:
         label += f", {limit_of(results)}"
-    answered, _ = answered_rows(results)
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
