@@ -46,18 +46,22 @@ def freeze(
         raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
     (version,) = versions
     before = read_frozen(version, folder)
-    found = None if replace_all else before
+    frozen = None if replace_all else before
     for manifest in manifests:
-        found = _with_rows(found, manifest)
-    assert found  # there is a manifest
-    if before and before.published and (found.rows, found.sources) != (before.rows, before.sources):
+        frozen = _with_rows(frozen, manifest)
+    assert frozen  # there is a manifest
+    if (
+        before
+        and before.published
+        and (frozen.rows, frozen.sources) != (before.rows, before.sources)
+    ):
         raise RulerError(
             f"Data version {version} is published, and its rows never change: give changed rows "
             "a new data version (DATA_VERSION in ruler_builder/tasks/base.py)."
         )
-    found = replace(found, published=published or (before is not None and before.published))
-    write_whole(frozen_path(version, folder), _toml(found))
-    return found
+    frozen = replace(frozen, published=published or (before is not None and before.published))
+    write_whole(frozen_path(version, folder), _toml(frozen))
+    return frozen
 
 
 def _whole_manifest(root: Path) -> Manifest:
@@ -91,8 +95,8 @@ def _standard_files(manifest: Manifest) -> list[FileEntry]:
 
 
 def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
-    """Return the frozen rows with those of a manifest; RulerError where the two disagree."""
-    mine = FrozenRows(
+    """Return the frozen rows with those of a manifest; RulerError if the two disagree."""
+    added = FrozenRows(
         data_version=manifest["data_version"],
         builder_version=manifest["builder_version"],
         published=False,
@@ -107,23 +111,23 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
         },
     )
     if frozen is None:
-        return mine
-    if (mine.seed, mine.reserve) != (frozen.seed, frozen.reserve):
+        return added
+    if (added.seed, added.reserve) != (frozen.seed, frozen.reserve):
         raise RulerError("Releases of another seed or reserve cannot be frozen together.")
-    _refuse_other("source", frozen.sources, mine.sources)
+    _refuse_other("source", frozen.sources, added.sources)
     dataset = manifest["dataset"]
-    there, new = frozen.rows.get(dataset, {}), mine.rows[dataset]
-    _refuse_other("configuration", there, new)
+    recorded, new = frozen.rows.get(dataset, {}), added.rows[dataset]
+    _refuse_other("configuration", recorded, new)
     return replace(
         frozen,
-        builder_version=mine.builder_version,
-        sources={**frozen.sources, **mine.sources},
-        rows={**frozen.rows, dataset: {**there, **new}},
+        builder_version=added.builder_version,
+        sources={**frozen.sources, **added.sources},
+        rows={**frozen.rows, dataset: {**recorded, **new}},
     )
 
 
-def _refuse_other(kind: str, there: Mapping[str, str], new: Mapping[str, str]) -> None:
-    other = [name for name in new if there.get(name, new[name]) != new[name]]
+def _refuse_other(kind: str, recorded: Mapping[str, str], new: Mapping[str, str]) -> None:
+    other = [name for name in new if recorded.get(name, new[name]) != new[name]]
     if other:
         raise RulerError(
             f"{len(other)} {kind}s were frozen with another digest, first {other[0]}: "

@@ -20,6 +20,7 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
                               with otherwise than the frozen rows, null without a release
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
+    latency                   seconds of a request to a server: median, p95; null if not recorded
     configurations            {name: cell}
       task, length, max_length, tokenizer, language, instruction_language
       score, strict, n        the benchmark's rule, the strict variant, rows counted
@@ -358,6 +359,13 @@ class ScoredDataset(TypedDict):
     own_because: str | None
 
 
+class Latency(TypedDict):
+    """The median and the 95th percentile of how long a server took for an answer, in seconds."""
+
+    median: float
+    p95: float
+
+
 class Results(TypedDict):
     """The whole of a results.json; see the module's docstring."""
 
@@ -371,6 +379,7 @@ class Results(TypedDict):
     mode: str | None
     run: RunFacts
     predictions: dict[str, str]
+    latency: NotRequired[Latency | None]  # none in a file of an older version
     configurations: dict[str, Cell]
     rows: RowTable
     summary: Summary

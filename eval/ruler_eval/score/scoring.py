@@ -49,6 +49,7 @@ from ruler_eval.score.results import (
     FORMAT,
     Cell,
     DepthBin,
+    Latency,
     Mean,
     Results,
     RowsByConfig,
@@ -135,11 +136,24 @@ def score(
         "mode": run.get("mode"),
         "run": run,
         "predictions": predictions.files,
+        "latency": _latency(predictions),
         "configurations": cells,
         "rows": table,
         "summary": summary(cells, by_config, names, options),
         "notes": notes,
     }
+
+
+def _latency(predictions: Predictions) -> Latency | None:
+    """Return how long the server took for an answer; None if the run did not record it."""
+    seconds = []
+    for row in predictions.rows:
+        if row.seconds is not None:
+            seconds.append(row.seconds)
+    if not seconds:
+        return None
+    median, p95 = np.percentile(seconds, (50, 95))
+    return {"median": float(median), "p95": float(p95)}
 
 
 def _stopped(predictions: Predictions) -> StoppedAt | None:

@@ -27,9 +27,9 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page import difference_section as differences
 from ruler_eval.report.page import error_section as errors
-from ruler_eval.report.page import language_section, score_section, task_section
+from ruler_eval.report.page import score_section, task_section
+from ruler_eval.report.page.difference_section import differences, pair_runs
 from ruler_eval.report.page.facts import DATASET_TITLES, RunFacts, engine_verdict, run_facts
 from ruler_eval.report.page.figure import Figure, colour, text_on
 from ruler_eval.report.page.rows import MAX_BYTES, PageRows, fitted, packed, read_rows, show_command
@@ -114,10 +114,9 @@ def build_sections(
     doctor: Mapping[str, Any] | None = None,
 ) -> list[Section]:
     """Return the sections that have anything to show, in the order of the page."""
-    pairs = differences.pair_runs(page)
+    pairs = pair_runs(page)
     task_errors = errors.count_errors(page, rows.by_run)
     kinds = errors.error_kinds(task_errors)
-    language_figures, rankings = language_section.languages(page)
     correlation_note, correlation = task_section.correlation(page)
     needles = task_section.needle_maps(page)
     by_category = "By category" if page.has_one_length else "By length"
@@ -163,14 +162,7 @@ def build_sections(
             )
         )
     if pairs:
-        figures = []
-        problems = []
-        for pair in pairs:
-            if pair.comparison is None:
-                labels = [page.runs[number].label for number in (pair.a, pair.b)]
-                problems.append(f"{' and '.join(labels)} cannot be paired: {pair.problem}")
-            else:
-                figures.append(differences.difference_figure(page, pair, pair.comparison))
+        figures, problems = differences(page, pairs)
         sections.append(
             Section(
                 id="differences",
@@ -192,15 +184,14 @@ def build_sections(
                 more=kinds,
             )
         )
-    if language_figures:
-        sections.append(
-            Section(
-                id="languages",
-                title="Languages",
-                sentences=rankings,
-                figures=language_figures,
+    if page.dataset == "oneruler":
+        from ruler_eval.report.page.language_section import languages  # loads pandas
+
+        figures, rankings = languages(page)
+        if figures:
+            sections.append(
+                Section(id="languages", title="Languages", sentences=rankings, figures=figures)
             )
-        )
     if correlation:
         sections.append(
             Section(

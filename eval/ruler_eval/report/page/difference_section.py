@@ -62,6 +62,19 @@ def pair_runs(page: PageInput) -> list[Pair]:
     return pairs
 
 
+def differences(page: PageInput, pairs: Sequence[Pair]) -> tuple[list[Figure], list[str]]:
+    """Return a figure for each pair, and a sentence for each that cannot be compared."""
+    figures = []
+    problems = []
+    for pair in pairs:
+        if pair.comparison is None:
+            labels = f"{page.runs[pair.a].label} and {page.runs[pair.b].label}"
+            problems.append(f"{labels} cannot be paired: {pair.problem}")
+        else:
+            figures.append(difference_figure(page, pair, pair.comparison))
+    return figures, problems
+
+
 def difference_figure(page: PageInput, pair: Pair, comparison: Comparison) -> Figure:
     """Return the differences A - B in points, with tasks as rows, lengths as columns.
 
@@ -77,11 +90,11 @@ def difference_figure(page: PageInput, pair: Pair, comparison: Comparison) -> Fi
     if len([name for name in languages if "-" not in name]) > 1:
         languages.append(EVERY_LANGUAGE)
     languages.sort(key=lambda name: (name != EVERY_LANGUAGE, "-" in name, name))
-    differences = [*_differences(comparison, cells, languages)]
+    items = [*_items(comparison, cells, languages)]
     if len(languages) > 1:
-        differences += _language_differences(page, pair, cells, languages)
+        items += _language_items(page, pair, cells, languages)
     records: list[Record] = []
-    for task, length, language, configs, difference in differences:
+    for task, length, language, configs, difference in items:
         name = task or ("mean" if length else "mean over all")
         if len(languages) > 1 and language:
             name += ", mean over languages" if language == EVERY_LANGUAGE else f", {language}"
@@ -139,7 +152,7 @@ Item = tuple[str, str, str, list[str], Any]
 """The task, length and language ("" for means over them), configurations, and difference."""
 
 
-def _differences(
+def _items(
     comparison: Comparison, cells: Mapping[str, Cell], languages: Sequence[str]
 ) -> Iterator[Item]:
     """Yield the differences of configurations, and the means of each length and over all."""
@@ -153,7 +166,7 @@ def _differences(
     yield "", "", "", list(cells), comparison["all"]
 
 
-def _language_differences(
+def _language_items(
     page: PageInput, pair: Pair, cells: Mapping[str, Cell], languages: Sequence[str]
 ) -> Iterator[Item]:
     """Yield the mean of the tasks in each language, and over the single languages.

@@ -33,12 +33,10 @@ Model = tuple[Series, Mapping[str, Any]]
 
 
 def languages(page: PageInput) -> tuple[list[Figure], list[str]]:
-    """Return the figures of languages that have data; nothing for RULER.
+    """Return the figures of languages that have data.
 
     The sentences say how alike each two models rank the languages.
     """
-    if page.dataset != "oneruler":
-        return [], []
     analyzed = analyze({run.label: run.results for run in page.runs})
     models: list[Model] = []
     for number, run in enumerate(page.runs):

@@ -79,11 +79,11 @@ def serious_faults(page: Any, place: str = "body") -> list[tuple[str, str, list[
         page.evaluate(AXE.read_text(encoding="utf-8"))
     # Of what is right axe would name every element, of which the page has thousands.
     options = "{resultTypes: ['violations'], preload: false}"
-    found = page.evaluate(f"async place => (await axe.run(place, {options})).violations", place)
+    faults = page.evaluate(f"async place => (await axe.run(place, {options})).violations", place)
     return [
-        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in found
-        if one["impact"] in ("serious", "critical")
+        (fault["id"], fault["help"], [node["html"][:200] for node in fault["nodes"][:3]])
+        for fault in faults
+        if fault["impact"] in ("serious", "critical")
     ]
 
 
@@ -91,5 +91,5 @@ def figures_without_table(html: str) -> list[str]:
     """The figures of a page that have no table of their numbers to fold out, by their beginning."""
     figures = html.split("<figure")[1:]
     wanted = ('<details class="numbers">', '<th scope="col">', "<tbody><tr><td>", "<caption>")
-    bodies = [one.partition("</figure>")[0] for one in figures]
+    bodies = [figure.partition("</figure>")[0] for figure in figures]
     return [body[:120] for body in bodies if not all(text in body for text in wanted)]

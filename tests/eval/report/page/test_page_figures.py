@@ -70,6 +70,6 @@ def deuteranopia(colour: str) -> tuple[float, float, float]:
 
 def test_the_colours_of_the_kinds_of_errors_differ_under_deuteranopia():
     assert list(KIND_COLOURS) == list(KINDS)
-    for one, other in combinations(KIND_COLOURS.values(), 2):
-        seen = zip(deuteranopia(one), deuteranopia(other), strict=True)
-        assert sum((a - b) ** 2 for a, b in seen) ** 0.5 > 10, (one, other)
+    for first, second in combinations(KIND_COLOURS.values(), 2):
+        seen = zip(deuteranopia(first), deuteranopia(second), strict=True)
+        assert sum((a - b) ** 2 for a, b in seen) ** 0.5 > 10, (first, second)

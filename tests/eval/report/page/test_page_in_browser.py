@@ -47,8 +47,11 @@ def rows_of(page, name, series=1):
 
 def test_it_opens_from_disk_and_every_section_is_there(opened, page_input):
     page = opened()
-    assert page.eval_on_selector_all("main > section", "all => all.map(one => one.id)") == SECTIONS
-    assert page.eval_on_selector_all("nav a", "a => a.map(one => one.hash.slice(1))") == SECTIONS
+    assert (
+        page.eval_on_selector_all("main > section", "all => all.map(section => section.id)")
+        == SECTIONS
+    )
+    assert page.eval_on_selector_all("nav a", "a => a.map(link => link.hash.slice(1))") == SECTIONS
     charts = page.query_selector_all(".vega svg")
     assert len(charts) == page.locator(".vega").count() > 8
     assert all(chart.bounding_box()["height"] > 50 for chart in charts)
@@ -86,7 +89,7 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     )
     assert page.evaluate("location.hash") == "#rows/tasks-1/niah_single_2%20at%204K"
     both = rows[0].query_selector_all(".both > div")
-    assert [one.query_selector("b").inner_text() for one in both] == ["wrong", "right"]
+    assert [answer.query_selector("b").inner_text() for answer in both] == ["wrong", "right"]
     assert reference in both[1].query_selector("mark").text_content()
     page.select_option("#by-kind", "right")
     assert page.locator("dialog .row").count() == 2
@@ -135,8 +138,8 @@ def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
     command = shlex.split(copied)
     assert command[:4] == ["ruler", "show", "niah_single_8k_pl_cl100k", "3"]
     made = tmp_path / command[-1]
-    said, error, code = ruler(*command[1:-1], made)
-    assert (code, said) == (0, f"Written: {made}\n"), error
+    output, error, code = ruler(*command[1:-1], made)
+    assert (code, output) == (0, f"Written: {made}\n"), error
     assert made.read_text(encoding="utf-8").count('<b class="verdict') == 2
     shown = open_file(made)
     assert shown.title() == "niah_single_8k_pl_cl100k, row 3"
@@ -149,8 +152,8 @@ def test_hostile_answers_and_names_are_text(opened, page_input):
     rows = rows_of(page, "niah_single_1 at 4K", series=2)
     answers = [part.text_content() for row in rows for part in row.query_selector_all(".answer")]
     label = page_input.series[2].label
-    known = [dialog_row(view) for view in read_rows(page_input).shown["niah_single_1_4k"]]
-    assert set(answers) >= {row["answers"][label]["text"] for row in known}
+    rows_shown = [dialog_row(view) for view in read_rows(page_input).shown["niah_single_1_4k"]]
+    assert set(answers) >= {row["answers"][label]["text"] for row in rows_shown}
     assert {HOSTILE["markup"], HOSTILE["end"]} <= set(answers)
     assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)
     assert label.startswith("<b>⟨U+202E⟩</script>[red]␛")
@@ -185,7 +188,9 @@ def test_the_table_sorts_by_any_column_and_shows_other_categories(opened):
 @pytest.mark.nightly
 def test_models_are_hidden_and_published_ones_shown(opened):
     page = opened()
-    page.eval_on_selector_all("details.choice", "all => all.forEach(one => { one.open = true; })")
+    page.eval_on_selector_all(
+        "details.choice", "all => all.forEach(details => { details.open = true; })"
+    )
     lines = '[data-chart="average"] path[aria-roledescription="line mark"]'
     points = '[data-chart="average"] path[aria-roledescription="point"]'
     before = page.locator(points).count()
@@ -254,7 +259,7 @@ def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
         assert all(group.is_visible() for group in page.query_selector_all(".group"))
         assert serious_faults(page) == []
         return
-    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    page.eval_on_selector_all("details", "all => all.forEach(details => { details.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") == width
     cut = page.evaluate(CUT)
     assert cut == []
@@ -270,29 +275,29 @@ def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
     assert serious_faults(page, "dialog") == []
 
 
-CUT = """() => [...document.querySelectorAll("main *, header *")].filter((one) =>
-  one.checkVisibility() && !one.closest(".scroll, .hidden") &&
-  one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))"""
+CUT = """() => [...document.querySelectorAll("main *, header *")].filter((part) =>
+  part.checkVisibility() && !part.closest(".scroll, .hidden") &&
+  part.getBoundingClientRect().right > innerWidth + 1).map((part) => part.outerHTML.slice(0, 80))"""
 """What reaches beyond the window and is in nothing that scrolls."""
 
 
 @pytest.mark.nightly
 def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
-    found = {}
+    pictures = {}
     for name, settings in {
         "light": {},
         "dark": {"color_scheme": "dark"},
         "phone": {"viewport": PHONE},
     }.items():
         page = opened(**settings)
-        found[name] = page.screenshot(full_page=True)
+        pictures[name] = page.screenshot(full_page=True)
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert background == ("rgb(20, 23, 28)" if name == "dark" else "rgb(255, 255, 255)")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= settings.get("viewport", DESK)["width"]
-    assert all(picture.startswith(b"\x89PNG") for picture in found.values())
-    assert all(len(picture) > 100_000 for picture in found.values())
-    assert found["light"] != found["dark"]
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert all(len(picture) > 100_000 for picture in pictures.values())
+    assert pictures["light"] != pictures["dark"]
 
 
 @pytest.mark.nightly

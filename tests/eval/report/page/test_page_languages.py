@@ -25,9 +25,9 @@ def page(language_runs: list[Path]) -> PageInput:
 
 def test_the_figures_are_those_of_ruler_analyze(page, language_runs):
     names = ("Worse-8B", "Worst-1B")
-    known = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
+    analyzed = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
     figures = {figure.name: figure for figure in languages(page)[0]}
-    model = known["models"]["Worse-8B"]
+    model = analyzed["models"]["Worse-8B"]
     ranking = [record for record in figures["ranking"].records if record["series"] == [0]]
     assert [(record["language"], record["score"]) for record in ranking] == [
         (item["language"], item["score"]) for item in model["languages"]
@@ -111,8 +111,8 @@ def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file)
 @pytest.mark.nightly
 def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     page = open_file(languages_file)
-    found = page.eval_on_selector_all("main > section", "all => all.map(one => one.id)")
-    assert found == [
+    sections = page.eval_on_selector_all("main > section", "all => all.map(section => section.id)")
+    assert sections == [
         *("summary", "scores", "curves", "depth", "tasks", "differences", "errors", "languages"),
         *("correlation", "runs"),
     ]
@@ -138,7 +138,7 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
 @pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark", "viewport": PHONE}], ids=str)
 def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, languages_file):
     page = open_file(languages_file, **settings)
-    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    page.eval_on_selector_all("details", "all => all.forEach(details => { details.open = true; })")
     assert serious_faults(page, "#languages") == []
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= settings.get("viewport", DESK)["width"]

@@ -89,7 +89,7 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
     apart = len(calls)
     calls.clear()
     together, taken = kinds(paths)
-    assert together == [kind for found, _ in alone for kind in found]
+    assert together == [kind for task_kinds, _ in alone for kind in task_kinds]
     assert 0 < taken < apart
 
 
