@@ -187,7 +187,8 @@ def _files_to_send(root: Path, manifest: Manifest, repo: str) -> dict[str, Path 
                 f"Run: ruler verify {root}"
             )
         files[path] = root / path
-    for name, text in card_files(root, manifest, (root / EVAL_YAML).exists(), repo).items():
+    facts, benchmark = collect_facts(manifest, root), (root / EVAL_YAML).exists()
+    for name, text in card_files(facts, benchmark, repo).items():
         files[name] = text.encode()
     return files
 
@@ -325,7 +326,7 @@ def fetch(
         for path in new:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(staging / path, root / path)
-        for name, text in card_files(root, manifest).items():
+        for name, text in card_files(collect_facts(manifest, root)).items():
             write_whole(root / name, text)
         write_whole(root / MANIFEST, manifest_text(manifest))
         shutil.rmtree(staging)

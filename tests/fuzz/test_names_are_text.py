@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.release.card import code, collect_facts, first_row, render
+from ruler_builder.release.card import code, collect_facts, render
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text
 from tests.fuzz.sandbox import Sandbox
@@ -71,8 +71,7 @@ def test_in_the_tables_of_a_command(sandbox: Sandbox, command: tuple[str, ...]) 
 
 def test_in_the_card(release: Path) -> None:
     manifest: Any = copy.deepcopy(read_manifest(release))
-    facts = collect_facts(manifest)
-    sound = html_of(render(facts, first_row(release, facts)))
+    sound = html_of(render(collect_facts(manifest, release)))
     for source in manifest["sources"].values():
         source |= dict.fromkeys(("title", "licence", "citation"), HOSTILE)
         source["variant"] = "canonical"
@@ -81,8 +80,7 @@ def test_in_the_card(release: Path) -> None:
     manifest["words"] = {HOSTILE: HOSTILE}
     manifest["families"]["niah"]["needle"] = f"{{key}} {{value}} {HOSTILE}"
     manifest["families"]["niah"]["one"]["input"] = "```\n<script>x</script>\n[d](http://x)\n```"
-    facts = collect_facts(manifest)
-    found = html_of(render(facts, first_row(release, facts)))
+    found = html_of(render(collect_facts(manifest, release)))
     assert "http://x" in found
     for bad in ('href="http://x"', "<script", "<img", "<em>g", "<s>i", "\x1b", "\u202e"):
         assert bad not in found

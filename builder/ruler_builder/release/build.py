@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.folder import (
@@ -136,7 +137,7 @@ def _make_files(
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:
     """Write the card, eval.yaml and croissant.json if they are not what they should be."""
-    for name, text in card_files(root, manifest).items():
+    for name, text in card_files(collect_facts(manifest, root)).items():
         path = root / name
         if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
             write_whole(path, text)

@@ -1,8 +1,7 @@
 """Write the dataset card of a release, README.md, from its manifest.
 
-    facts = collect_facts(manifest)
-    render(facts)                               # the card
-    render(facts, first_row(root, facts))       # with a row of the release in it
+    render(collect_facts(manifest))             # the card
+    render(collect_facts(manifest, root))       # with a row of the release in it
 
 dataset_cards/_card.md is the text of both data sets' cards; ruler.md and oneruler.md fill in its
 blocks. Each function below makes the variables of one part of that text, from the manifest,
@@ -73,6 +72,7 @@ class ReleaseFacts:
     configs: list[ListedConfig]  # of tasks, then of groups, then of ONERULER's languages together
     groups: dict[str, str]  # the first configuration of each group that has one
     example: ListedConfig  # one of a task: the first in English, else the first
+    row: dict[str, Any] | None  # the first of the example; None if it cannot be read
     tasks: set[str]  # that have files
     tokenizers: list[str]
     languages: list[str]  # of the texts and of the instructions
@@ -83,8 +83,13 @@ class ReleaseFacts:
     citations: str  # the papers and this release, in BibTeX
 
 
-def collect_facts(manifest: Manifest) -> ReleaseFacts:
-    """Return the facts of a release, read from the entries of its files."""
+def collect_facts(manifest: Manifest, root: Path | None = None) -> ReleaseFacts:
+    """Return the facts of a release, read from the entries of its files.
+
+    Args:
+        manifest: The release's manifest.
+        root: The release's folder, if its card is to show a row.
+    """
     names = Names.from_manifest(manifest)
     order = [*names.tasks, *names.groups]
     configs: list[Config] = []
@@ -122,6 +127,7 @@ def collect_facts(manifest: Manifest) -> ReleaseFacts:
         configs=listed,
         groups=first,
         example=listed[configs.index(example)],
+        row=_first_row(root / example.path) if root else None,
         tasks=tasks,
         tokenizers=sorted(tokenizers),
         languages=sorted(languages),
@@ -133,11 +139,10 @@ def collect_facts(manifest: Manifest) -> ReleaseFacts:
     )
 
 
-def first_row(root: Path, facts: ReleaseFacts) -> dict[str, Any] | None:
-    """Return the row for the card's example; None if its file cannot be read."""
+def _first_row(path: Path) -> dict[str, Any] | None:
+    """Return the first row of a file; None if the file cannot be read."""
     import pyarrow as pa
 
-    path = root / facts.example.paths[0]
     if not path.is_file():
         return None
     try:
@@ -151,14 +156,11 @@ def first_row(root: Path, facts: ReleaseFacts) -> dict[str, Any] | None:
 # ---- The card ------------------------------------------------------------------------------------
 
 
-def render(
-    facts: ReleaseFacts, row: Mapping[str, Any] | None = None, repo: str | None = None
-) -> str:
+def render(facts: ReleaseFacts, repo: str | None = None) -> str:
     """Return the text of a release's card.
 
     Args:
-        facts: Those of the release.
-        row: A row to show as an example; a long text is shortened.
+        facts: Those of the release. A long text of its row is shortened.
         repo: The dataset on the Hub, ORG/NAME, that the examples load; by default the placeholder
             `ORG` and the name of the benchmark.
     """
@@ -177,7 +179,7 @@ def render(
         "tokenizers": facts.tokenizers,
         "languages": facts.languages,
         "sources": facts.sources,
-        "row": json.dumps(_shortened(row), ensure_ascii=False, indent=1) if row else None,
+        "row": _shortened(facts.row) if facts.row else None,
         "configs": facts.configs,
         "example": facts.example.name,
         "groups": facts.groups,
@@ -192,11 +194,11 @@ def render(
     return templates().get_template(f"{manifest['dataset']}.md").render(variables)
 
 
-def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorten the text of a row to its beginning, its first needle and its end."""
+def _shortened(row: Mapping[str, Any]) -> str:
+    """Return a row as JSON; of a long text its beginning, its first needle and its end."""
     text = row["input"]
     if len(text) <= _LONG:
-        return dict(row)
+        return json.dumps(row, ensure_ascii=False, indent=1)
     spans = [(0, _HEAD), (len(text) - _TAIL, len(text))]
     if row["evidence"]:
         needle = row["evidence"][0]
@@ -207,7 +209,8 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
             parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
         else:
             parts.append((start, end))
-    return {**row, "input": " […] ".join(text[start:end] for start, end in parts)}
+    shown = " […] ".join([text[start:end] for start, end in parts])
+    return json.dumps({**row, "input": shown}, ensure_ascii=False, indent=1)
 
 
 def _tasks(facts: ReleaseFacts) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Write the files that describe a release: the card README.md, eval.yaml and croissant.json.
 
-    card_files(root, manifest)      # {"README.md": "…", "eval.yaml": "…", "croissant.json": "…"}
+    facts = collect_facts(manifest, root)
+    card_files(facts)               # {"README.md": "…", "eval.yaml": "…", "croissant.json": "…"}
     eval_yaml(facts)                # name, description and tasks of the Hub's benchmark
     croissant(facts, "org/ruler")   # Croissant 1.1: files with digests, columns, sources
 
@@ -19,15 +20,13 @@ from typing import Any
 from ruler_builder.project_files import project_file
 from ruler_builder.release.card import (
     ReleaseFacts,
-    collect_facts,
     descriptions,
-    first_row,
     render,
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, read_bytes, read_toml
 from ruler_common.hub import is_repository
-from ruler_common.manifest import MANIFEST, Manifest, is_standard
+from ruler_common.manifest import Manifest, is_standard
 from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE, LANGUAGES, SPLIT
 from ruler_common.rows import COLUMNS
 from ruler_common.text import printable
@@ -45,13 +44,12 @@ _SHORTEST = "8k"  # the length for which ONERULER's tasks are listed by language
 
 
 def card_files(
-    root: Path, manifest: Manifest, benchmark: bool = True, repo: str | None = None
+    facts: ReleaseFacts, benchmark: bool = True, repo: str | None = None
 ) -> dict[str, str]:
     """Return the text of each file that describes a release, by file name.
 
     Args:
-        root: The release's folder, from which the card shows a row.
-        manifest: The release's manifest.
+        facts: Those of the release, with the row that its card shows.
         benchmark: Whether to add eval.yaml.
         repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
 
@@ -63,15 +61,14 @@ def card_files(
             "`ruler build` again."
         )
     try:
-        facts = collect_facts(manifest)
-        files = {CARD: render(facts, first_row(root, facts), repo)}
+        files = {CARD: render(facts, repo)}
         if benchmark:
             files[EVAL_YAML] = eval_yaml(facts)
         files[CROISSANT] = croissant(facts, repo)
     except Exception as error:
         # anything may be missing in a manifest: a wording, a parameter, rows
         raise RulerError(
-            f"No card can be made from '{root / MANIFEST}' ({type(error).__name__}: {error}): "
+            f"No card can be made from the manifest ({type(error).__name__}: {error}): "
             "build or download the release again."
         ) from error
     return files

@@ -26,7 +26,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.project_files import DISTRIBUTION
-from ruler_builder.release.card import collect_facts, first_row
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
@@ -270,7 +270,10 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
     """Return the wording of the languages, from their prompts if they are on this machine."""
     entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
-    for code in collect_facts(manifest).languages:
+    codes: set[str] = set()
+    for file in manifest["files"].values():
+        codes |= {file["language"], file["instruction_language"]}
+    for code in sorted(codes):
         try:
             names = language_sources(code, custom=code in custom).prompts
             if all(map(sources.has, names)):
@@ -374,18 +377,19 @@ def _check_card(root: Path, manifest: Manifest, report: VerifyReport) -> None:
     croissant.json may describe the folder or a repository of the Hub. If another version of the
     builder wrote the card, only the configurations in its metadata are compared.
     """
+    facts = collect_facts(manifest, root)
     installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
     if installed != written_by:
         report.notes.append(
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
             "only the configurations are compared. `ruler build` writes it again."
         )
-    elif first_row(root, collect_facts(manifest)) is None:
+    elif facts.row is None:
         report.notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")
         return
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
-        rendered = card_files(root, manifest, benchmark, repo)
+        rendered = card_files(facts, benchmark, repo)
     except RulerError as error:
         report.add(CARD, str(error))
         return

@@ -12,6 +12,7 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_common.manifest import MANIFEST
 from tests.conftest import Once
@@ -55,7 +56,7 @@ def small(once: Once) -> Path:
 def rewrite(root: Path, manifest: dict[str, Any]) -> None:
     """Write a changed manifest with its card and registration, as a build would."""
     heads = {
-        **card_files(root, manifest),
+        **card_files(collect_facts(manifest, root)),
         MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False) + "\n",
     }
     for name, text in heads.items():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_common.manifest import read_manifest
 from tests.builder.hub.test_fetch import contents
@@ -30,7 +31,7 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(
     repo = hub.dataset(REPO)
     held = {name: blob.data for name, blob in repo.commits[repo.main].items()}
     mine = contents(oneruler)
-    described = card_files(oneruler, read_manifest(oneruler), False, REPO)
+    described = card_files(collect_facts(read_manifest(oneruler), oneruler), False, REPO)
     mine.update({name: text.encode() for name, text in described.items()})
     assert {name: held[name] for name in mine} == mine
 

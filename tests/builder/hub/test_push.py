@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
@@ -30,10 +31,9 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(
     assert {"README.md", MANIFEST, *ROWS} <= set(sent)
     assert set(files) == {".gitattributes", *sent}
     contents = {name: path.read_bytes() for name, path in sent.items()}
-    contents |= {
-        name: text.encode()
-        for name, text in card_files(small, read_manifest(small), False, "org/first").items()
-    }
+    facts = collect_facts(read_manifest(small), small)
+    for name, text in card_files(facts, False, "org/first").items():
+        contents[name] = text.encode()
     card = contents["README.md"].decode()
     assert 'load_dataset("org/first", ' in card
     assert 'evaluate.load("org/ruler_score")' in card

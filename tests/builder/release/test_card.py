@@ -19,7 +19,6 @@ from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 from ruler_builder.release.card import (
     collect_facts,
     files_of_config,
-    first_row,
     render,
 )
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
@@ -260,13 +259,14 @@ def test_the_file_that_the_card_names_streams_as_plain_parquet(root: Path) -> No
 
 def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> None:
     manifest = read_manifest(root)
-    assert first_row(tmp_path, collect_facts(manifest)) is None
-    assert blocks(render(collect_facts(manifest)), "json") == []
+    facts = collect_facts(manifest, tmp_path)
+    assert facts.row is None
+    assert blocks(render(facts), "json") == []
     (path,) = collect_facts(manifest).configs[0].paths
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_bytes(b"no Parquet")
-    part = collect_facts({**manifest, "files": {path: manifest["files"][path]}})
-    assert first_row(tmp_path, part) is None
+    part = {**manifest, "files": {path: manifest["files"][path]}}
+    assert collect_facts(part, tmp_path).row is None
 
 
 def local(code: str, root: Path) -> str:
@@ -308,9 +308,11 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 ) -> None:
     code = (
         "import json, sys; from pathlib import Path;"
+        "from ruler_builder.release.card import collect_facts;"
         "from ruler_builder.release.card_files import card_files;"
         "from ruler_common.manifest import read_manifest; roots = map(Path, sys.argv[1:]);"
-        "print(json.dumps([card_files(root, read_manifest(root)) for root in roots]))"
+        "facts = [collect_facts(read_manifest(root), root) for root in roots];"
+        "print(json.dumps([card_files(release) for release in facts]))"
     )
     for seed in ("1", "2"):
         done = subprocess.run(
@@ -327,8 +329,8 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 
 
 def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
-    facts = collect_facts(read_manifest(root))
-    assert text_of(root) == render(facts, first_row(root, facts))
+    facts = collect_facts(read_manifest(root), root)
+    assert text_of(root) == render(facts)
     assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(facts)
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(facts)
 

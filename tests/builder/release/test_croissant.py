@@ -73,7 +73,7 @@ def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release: Pa
     code = 'org/ruler", trust_remote_code=True)\nimport os; os.system("id") #'
     for repo in (code, "org", "org/ruler/tree", "org/ru ler", ""):
         with pytest.raises(RulerError, match="is not the name of a Hub repository"):
-            card_files(release, read_manifest(release), repo=repo)
+            card_files(collect_facts(read_manifest(release), release), repo=repo)
 
 
 @pytest.mark.parametrize("evidence", [True, False])

@@ -73,7 +73,7 @@ def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
     """Write a manifest over a release's own, and make what is rendered from it follow."""
     text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
     (root / MANIFEST).write_text(text, encoding="utf-8")
-    for name, rendered in card_files(root, read_manifest(root)).items():
+    for name, rendered in card_files(collect_facts(read_manifest(root), root)).items():
         (root / name).write_text(rendered, encoding="utf-8")
 
 

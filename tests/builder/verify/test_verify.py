@@ -11,6 +11,7 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
+from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences
@@ -248,7 +249,8 @@ def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root: Pat
 
 
 def test_the_card_of_a_repository_is_compared_as_one(root: Path) -> None:
-    for name, text in card_files(root, read_manifest(root), True, "org/ruler").items():
+    facts = collect_facts(read_manifest(root), root)
+    for name, text in card_files(facts, True, "org/ruler").items():
         (root / name).write_text(text, encoding="utf-8")
     assert verify(root).ok
     text = (root / "README.md").read_text(encoding="utf-8")
