@@ -115,10 +115,7 @@ def build_sections(
     """Return the sections that have anything to show, in the order of the page."""
     pairs = pair_runs(page)
     task_errors = errors.count_errors(page, rows.by_run)
-    kinds = errors.error_kinds(task_errors)
     correlation_note, correlation = task_section.correlation(page)
-    needles = task_section.needle_maps(page)
-    by_category = "By category" if page.has_one_length else "By length"
     sections = [
         Section(id="summary", title="In short", sentences=verdict(page, pairs)),
         Section(
@@ -127,7 +124,11 @@ def build_sections(
             figures=[score_section.losses(page)],
             more=score_section.score_tables(page),
         ),
-        Section(id="curves", title=by_category, figures=score_section.curves(page)),
+        Section(
+            id="curves",
+            title="By category" if page.has_one_length else "By length",
+            figures=score_section.curves(page),
+        ),
     ]
     if depths := task_section.depth_maps(page):
         sections.append(
@@ -135,7 +136,7 @@ def build_sections(
                 id="depth",
                 title="By depth of the evidence",
                 link="Depth",
-                figures=needles,
+                figures=task_section.needle_maps(page),
                 more=depths,
             )
         )
@@ -170,6 +171,7 @@ def build_sections(
             )
         )
     if task_errors:
+        kinds = errors.error_kinds(task_errors)
         sections.append(
             Section(
                 id="errors",

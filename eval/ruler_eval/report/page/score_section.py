@@ -288,7 +288,8 @@ def _curve(
 ) -> dict[str, Any]:
     """Return the chart of a group's scores by length; the main one is larger and labelled."""
     x = length_axis(page.lengths)
-    base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=by_colour(page.series))
+    color = by_colour(page.series)
+    base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=color)
     score = alt.Tooltip("score:Q", format=".1f")
     tooltip = ["model:N", "length:N", score, "interval:N"]
     layers = []
@@ -335,7 +336,6 @@ def _curve(
             align="left", dx=9, fontSize=12, limit=_MAX_LABEL_WIDTH
         )
         y = alt.Y("place:Q", scale=alt.Scale(domain=[0, 100]))
-        color = by_colour(page.series)
         layers.append(names.encode(x=x, y=y, text="model:N", color=color).properties(name="labels"))
         width = min(_MAX_LABEL_WIDTH, 8 * max(len(series.label) for series in page.series))
         padding = {"left": 4, "top": 4, "bottom": 4, "right": width + 16}
