@@ -49,7 +49,7 @@ def command_line(*words: object) -> str:
     """Return a command as it is typed into a shell: `command_line("ruler", "score", folder)`."""
     import shlex
 
-    return shlex.join(str(word) for word in words)
+    return shlex.join(map(str, words))
 
 
 def sentences(text: str, markdown: bool = False) -> str:
@@ -271,7 +271,9 @@ def print_table(
     for place in range(len(columns)):
         if not rows or not isinstance(rows[0][place], int | float):
             left.append(place)
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    lines = []
+    for row in rows:
+        lines.append([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row])
     if title:
         show(title)
-    show(table(columns, cells, left=left, below=below))
+    show(table(columns, lines, left=left, below=below))
