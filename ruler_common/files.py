@@ -253,7 +253,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             yield file
     except (*UNREADABLE, RecursionError) as error:
-        if isinstance(error, OSError) and error.errno:
+        if isinstance(error, RulerError) or (isinstance(error, OSError) and error.errno):
             raise
         why = str(error).partition("\n")[0]
         raise RulerError(

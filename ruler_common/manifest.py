@@ -179,7 +179,7 @@ def is_standard(manifest: Manifest) -> bool:
 
     Those of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
     """
-    return _is_suite(manifest, manifest["dataset"])
+    return _benchmark_suite(manifest) == manifest["dataset"]
 
 
 def has_threshold(manifest: Manifest) -> bool:
@@ -187,13 +187,19 @@ def has_threshold(manifest: Manifest) -> bool:
 
     So are those of the suite ruler_2024, in whose layout the thresholds were measured.
     """
-    return is_standard(manifest) or _is_suite(manifest, "ruler_2024")
+    return _benchmark_suite(manifest) in (manifest["dataset"], "ruler_2024")
 
 
-def _is_suite(manifest: Manifest, name: str) -> bool:
-    """Whether a release's tasks are those of one of the builder's suites, at its lengths."""
-    decimal = any(in_tokens(entry["length"]) for entry in manifest.get("files", {}).values())
-    return suite_digest(manifest) == SUITE_DIGESTS.get(name) and not decimal
+def _benchmark_suite(manifest: Manifest) -> str | None:
+    """Return which suite of SUITE_DIGESTS a release's tasks are, at its lengths; None if none."""
+    for entry in manifest.get("files", {}).values():
+        if in_tokens(entry["length"]):
+            return None
+    digest = suite_digest(manifest)
+    for name, benchmark_digest in SUITE_DIGESTS.items():
+        if digest == benchmark_digest:
+            return name
+    return None
 
 
 def read_manifest(root: Path) -> Manifest:

@@ -22,7 +22,7 @@ from typing import Any
 
 import ruler_dataset
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE
+from ruler_common.files import open_parquet
 from ruler_common.hub import hub_file, is_repository
 from ruler_common.languages import LanguageFacts, custom_facts, custom_languages, language_facts
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
@@ -41,11 +41,6 @@ class ReleaseLanguages:
     """The languages that rows may be in; `custom` has the tables of facts of the custom ones."""
 
     custom: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def from_manifest(cls, manifest: Manifest) -> ReleaseLanguages:
-        """Return those of a release."""
-        return cls(custom_languages(manifest))
 
     @classmethod
     def joined(cls, tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> ReleaseLanguages:
@@ -117,7 +112,7 @@ class Release:
     @cached_property
     def languages(self) -> ReleaseLanguages:
         """The languages, those too that the release brings along."""
-        return ReleaseLanguages.from_manifest(self.manifest)
+        return ReleaseLanguages(custom_languages(self.manifest))
 
     @cached_property
     def configs(self) -> dict[str, str]:
@@ -149,22 +144,11 @@ class Release:
 
     def rows(self, config: str, columns: Sequence[str]) -> Iterator[PartialRow]:
         """Yield the rows of a configuration in file order. Raises RulerError on a wrong digest."""
-        import pyarrow.parquet as pq
-
         path = self.path(config)
-        with pq.ParquetFile(path) as file:
-            batches = file.iter_batches(BATCH_ROWS, columns=list(columns))
-            while True:
-                try:
-                    if (batch := next(batches, None)) is None:
-                        return
-                    rows = batch.to_pylist()
-                except UNREADABLE as error:
-                    raise RulerError(
-                        f"'{path}' cannot be read: download or build it again."
-                    ) from error
+        with open_parquet(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
                 refuse_nulls(batch, path)
-                yield from rows
+                yield from batch.to_pylist()
 
     def some_rows(
         self,
@@ -179,20 +163,15 @@ class Release:
 
         Of no more than `most_groups` groups, if given. Raises RulerError on a wrong digest.
         """
-        import pyarrow.parquet as pq
-
         wanted, path = set(indices), self.path(config)
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             for group in range(file.num_row_groups):
-                try:
-                    held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
-                    places = [place for place, index in enumerate(held) if index in wanted]
-                    if most_groups == 0 or not places:
-                        continue
-                    most_groups = None if most_groups is None else most_groups - 1
-                    table = file.read_row_group(group, columns=["index", *columns])
-                except UNREADABLE as error:
-                    raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
+                in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                places = [place for place, index in enumerate(in_group) if index in wanted]
+                if most_groups == 0 or not places:
+                    continue
+                most_groups = None if most_groups is None else most_groups - 1
+                table = file.read_row_group(group, columns=["index", *columns])
                 refuse_nulls(table, path)
                 for place in places:
                     yield from table.slice(place, 1).to_pylist()

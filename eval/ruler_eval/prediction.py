@@ -51,7 +51,9 @@ def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | No
         strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
         return tuple(str(ast.literal_eval(string)) for string in strings)
     is_list = isinstance(outputs, list | tuple)
-    if not is_list or any(type(one) not in (str, int) for one in outputs):  # null would be "None"
+    if not is_list or any(
+        type(output) not in (str, int) for output in outputs
+    ):  # null would be "None"
         raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
     return tuple(map(str, outputs))
 
@@ -65,8 +67,9 @@ class Prediction:
     `outputs` are the references of a self-contained file; `question` only the question and
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
     of the row, if they were asked for; `thinking_tokens` and `prompt_tokens` the tokens of the
-    reasoning and of the prompt, as the model counts them. `asked_row` says that the prompt is the
-    release's, `by_line` that its references were found only by the number of its line.
+    reasoning and of the prompt, as the model counts them; `seconds` how long a server took.
+    `asked_row` says that the prompt is the release's, `by_line` that its references were found only
+    by the number of its line.
     """
 
     config: str
@@ -79,6 +82,7 @@ class Prediction:
     thinking_tokens: int | None = None
     prompt_tokens: int | None = None
     error: str | None = None
+    seconds: float | None = None
     outputs: tuple[str, ...] | None = None
     question: str | None = None
     asked: str | None = None

@@ -59,9 +59,15 @@ def score_files(options: ScoreOptions) -> Results:
 
 def results_path(options: ScoreOptions) -> Path | None:
     """Return where the results are written: `out`, or in the RUN folder that is scored."""
-    from ruler_eval.score.predictions import results_place
+    from ruler_eval.score.own_run import RUN_FILE
 
-    return Path(options.out) if options.out else results_place(paths(options.files))
+    if options.out:
+        return Path(options.out)
+    place = None
+    for path in paths(options.files):
+        if (path / RUN_FILE).is_file():
+            place = path / "results.json"
+    return place
 
 
 def compare(
@@ -91,10 +97,10 @@ def compare(
         from ruler_eval.analysis.seeds import compare_seeds
 
         return compare_seeds(left, right)
-    found = compare_results(left, right)
+    comparison = compare_results(left, right)
     if max_drop is not None:
-        found["decision"] = decision(found, max_drop)
-    return found
+        comparison["decision"] = decision(comparison, max_drop)
+    return comparison
 
 
 @takes(ReportOptions)

@@ -138,7 +138,8 @@ def evaluate(options: EvalCommand) -> None:
     if summary.total["error"]:
         print(next_step(summary, folder))
         raise SystemExit(1)
-    check_average(results, options.fail_under)
+    if options.fail_under is not None:
+        check_average(results, options.fail_under)
 
 
 def default_folder(model: str, parent: Path = Path("runs")) -> Path:

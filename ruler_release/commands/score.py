@@ -71,26 +71,26 @@ def score(options: ScoreCommand) -> None:
         print(f"\nWritten: {plain(out)}", file=sys.stderr)
     else:
         print("\nNo results.json: --out FILE writes one, for compare and report.", file=sys.stderr)
-    check_average(results, options.fail_under)
+    if options.fail_under is not None:
+        check_average(results, options.fail_under)
 
 
 def show_scores(results: Results, options: ScoreCommand) -> None:
     """Print the tables of a scored run."""
     from ruler_eval.report import terminal
-    from ruler_eval.report.published import published_models
-    from ruler_eval.score.aggregates import parse_baseline
 
     print(plain(terminal.scores(results, options.markdown, options.all)))
     if options.beside is not None:
+        from ruler_eval.report.published import published_models
+        from ruler_eval.score.aggregates import parse_baseline
+
         baseline = parse_baseline(options.threshold)
         tables = published_models(results, baseline, options.markdown, options.all)
         print(f"\n{plain(tables)}")
 
 
-def check_average(results: Results, fail_under: float | None) -> None:
+def check_average(results: Results, fail_under: float) -> None:
     """Exit with code 1 if the average over tasks and lengths is below `fail_under`."""
-    if fail_under is None:
-        return
     from ruler_eval.report.terminal import overall_average
 
     average = overall_average(results)
@@ -137,7 +137,7 @@ def errors(options: ErrorsCommand) -> None:
     announce("Reading the predictions")
     rules = rules_of_run(paths(options.files), options.cut)
     predictions, release = open_predictions(options, keep_prompts=True)
-    found = collect(predictions, release, rules, options.strict)
+    wrong = collect(predictions, release, rules, options.strict)
     if options.out is not None:
-        write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    print(plain(analysis_tables.errors(found, options.markdown)))
+        write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in wrong))
+    print(plain(analysis_tables.errors(wrong, options.markdown)))

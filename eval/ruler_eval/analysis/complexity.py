@@ -11,8 +11,8 @@ without documents, is a line with a score only at `0k`.
 Figure 5 (Appendix C). A task is the vector of its scores over models and lengths; vectors are
 clustered agglomeratively with the correlation coefficient as the measure.
 
-    found = correlate({"a": load(Path("a/results.json")), "b": load(Path("b/results.json"))})
-    found["tasks"], found["correlation"]          # in the order of the dendrogram's leaves
+    analysis = correlate({"a": load(Path("a/results.json")), "b": load(Path("b/results.json"))})
+    analysis["tasks"], analysis["correlation"]          # in the order of the dendrogram's leaves
 """
 
 from __future__ import annotations

@@ -123,26 +123,29 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
     if not re.search(r"[^\W_]", text):
         return Error("empty", 0, of)
     answers = family_of(task, "oneruler" if language else "ruler").answers
-    found = min(int(result.found), of)
-    if found == of and task != "niah_none":
-        return Error("wrong count", found, of)
-    distractor = _distractor(row, task, answers, raw, text, references)
+    right = min(int(result.found), of)
+    if right == of and task != "niah_none":
+        return Error("wrong count", right, of)
+    named = _named_in(row, task, answers, raw, text, references)
+    distractor = _distractor(row, answers, named - references, references)
     if distractor is not None:
         gap, depth, needle = distractor
-        return Error("distractor", found, of, gap, depth, needle)
-    if found:
-        return Error("wrong count" if task == "niah_none" else "incomplete", found, of)
-    if _refuses(row, task, answers, raw, text, references, spoken):
-        return Error("refused", found, of)
+        return Error("distractor", right, of, gap, depth, needle)
+    if right:
+        return Error("wrong count" if task == "niah_none" else "incomplete", right, of)
+    names_wrong = _names_wrong(task, answers, text, named, references)
+    names_value = names_wrong and answers == "values"
+    if task != "niah_none" and not names_value and _refuses(row, answers, raw, text, spoken):
+        return Error("refused", right, of)
     if spoken is not None and _in_another_language(task, text, row["outputs"]):
-        return Error("another language", found, of)
+        return Error("another language", right, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
-        return Error("from memory", found, of)
+        return Error("from memory", right, of)
     if _repeats(row, raw):
-        return Error("repeats the prompt", found, of)
-    if _names_wrong(row, task, answers, raw, text, references):
-        return Error("wrong words", found, of)
-    return Error("other", found, of)
+        return Error("repeats the prompt", right, of)
+    if names_wrong:
+        return Error("wrong words", right, of)
+    return Error("other", right, of)
 
 
 def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str | None:
@@ -158,25 +161,41 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
     return None
 
 
-def _distractor(
+def _named_in(
     row: PartialRow,
     task: str,
     answers: Answers,
     raw: str,
     text: str,
     references: Collection[str],
+) -> set[str]:
+    """Return the variables or values that an answer names; none if the task asks for neither.
+
+    Values are UUIDs or numbers, as the references are. UUIDs of the question are keys, not values.
+    """
+    if answers == "variables":
+        return {name.casefold() for name in _NAME.findall(raw)}
+    if answers != "values":
+        return set()
+    if task != "niah_none":
+        if all(_UUID.fullmatch(reference) for reference in references):
+            question = row.get("question") or row["input"][row["context_end"] :]
+            return set(_UUID.findall(text)) - set(_UUID.findall(str(question).casefold()))
+        if not all(reference.isdecimal() for reference in references):
+            return set()
+    return set(numbers(text))
+
+
+def _distractor(
+    row: PartialRow, answers: Answers, named: Collection[str], references: Collection[str]
 ) -> tuple[float, float, str] | None:
     """Return the distractor nearest to the answer's evidence of those that an answer names.
 
     Its distance from the evidence in depth, its own depth, and its text. None if it names none. A
     needle without evidence, in a haystack of needles, is found in the context by its
-    beginning.
+    beginning. `named` are the wrong values or variables in the answer.
     """
-    if answers == "variables":
-        named = {name.casefold() for name in _NAME.findall(raw)} - set(references)
-    elif answers == "values":
-        named = set(_values_in(text, references, task)) - set(references) - _asked_keys(row)
-    else:
+    if not named:
         return None
     gold = [span for span in row["evidence"] if span["answer"]]
     needles: list[tuple[float, str]] = []
@@ -198,23 +217,6 @@ def _distractor(
         for span in gold
     ]
     return min(gaps)
-
-
-def _values_in(text: str, references: Collection[str], task: str) -> Collection[str]:
-    """Return the values that a normalized text names: UUIDs or numbers, as the references are."""
-    if task == "niah_none":
-        return numbers(text)
-    if all(_UUID.fullmatch(reference) for reference in references):
-        return _UUID.findall(text)
-    if all(reference.isdecimal() for reference in references):
-        return numbers(text)
-    return ()
-
-
-def _asked_keys(row: PartialRow) -> set[str]:
-    """Return the UUIDs that the question names: keys, not answers."""
-    question = row.get("question") or row["input"][row["context_end"] :]
-    return set(_UUID.findall(str(question).casefold()))
 
 
 def _named_by(piece: str, answers: Answers) -> str:
@@ -244,21 +246,9 @@ def _needles_in_context(
 
 
 def _refuses(
-    row: PartialRow,
-    task: str,
-    answers: Answers,
-    raw: str,
-    text: str,
-    references: Collection[str],
-    language: Language | None,
+    row: PartialRow, answers: Answers, raw: str, text: str, language: Language | None
 ) -> bool:
-    """Return whether an answer without any reference says none, and names no value instead."""
-    if task == "niah_none":
-        return False
-    if answers == "values":  # shorter numbers, as in "100 times", are not meant as a value
-        named = set(_values_in(text, references, task)) - _asked_keys(row)
-        if any(2 * len(value) >= min(map(len, references)) for value in named):
-            return False
+    """Return whether an answer says that there is none, or declines to answer."""
     if language is not None and answers == "values":
         none_word = row.get("none_word") or None
         if says_none(text, language, none_word):
@@ -313,18 +303,16 @@ def _repeats(row: PartialRow, raw: str) -> bool:
 
 
 def _names_wrong(
-    row: PartialRow, task: str, answers: Answers, raw: str, text: str, references: Collection[str]
+    task: str, answers: Answers, text: str, named: Collection[str], references: Collection[str]
 ) -> bool:
     """Return whether an answer without any reference names what the task asks for."""
-    if answers == "variables":
-        return bool(_NAME.search(raw))
     if answers == "words":
         return any(letter.isalpha() for letter in text)
-    if answers == "values":
-        named = set(_values_in(text, references, task)) - _asked_keys(row)
-        shortest = 0 if task == "niah_none" else min(len(reference) for reference in references)
+    if answers == "values" and task != "niah_none":
+        # shorter numbers, as in "100 times", are not meant as a value
+        shortest = min(len(reference) for reference in references)
         return any(2 * len(value) >= shortest for value in named)
-    return False
+    return bool(named)
 
 
 def _plain(text: str) -> str:
@@ -339,35 +327,24 @@ def _plain(text: str) -> str:
 def answers_from_memory(
     answers: Mapping[str, Mapping[int, Prediction]], release: Release
 ) -> dict[str, dict[int, str]]:
-    """Return a run's answers to the tasks without documents, by data set of the questions and row.
+    """Return a run's own answers, given without documents, to the questions of configurations.
 
-    `answers` are by configuration, then by row. RULER (section 5) calls wrong answers that repeat
-    these hallucinations. A suite's tasks with `no_documents` ask the same questions at `0k`.
+    By configuration and row index, as `answers` are. RULER (section 5) calls wrong answers that
+    repeat these hallucinations. A suite's tasks with `no_documents` ask the same questions at `0k`.
     """
-    return {
-        str(parameters["dataset"]): {
-            index: split_reasoning(answer.text).answer
-            for index, answer in given.items()
-            if not answer.failed
-        }
-        for name, given in answers.items()
-        if (parameters := _parameters(name, release)).get("no_documents")
-    }
-
-
-def memory_of(
-    name: str, release: Release, known: Mapping[str, Mapping[int, str]]
-) -> Mapping[int, str]:
-    """Return the model's own answers to a configuration's questions; none for one at 0k."""
-    parameters = _parameters(name, release)
-    if parameters.get("no_documents"):
-        return {}
-    return known.get(str(parameters.get("dataset")), {})
-
-
-def _parameters(name: str, release: Release) -> Mapping[str, Any]:
-    parameters = release.manifest["tasks"].get(release.parse(name).task)
-    return parameters if isinstance(parameters, Mapping) else {}
+    memories: dict[str, dict[int, str]] = {}  # by data set of the questions
+    datasets: dict[str, str] = {}  # by configuration with documents
+    for name, predictions in answers.items():
+        parameters = release.manifest["tasks"][release.parse(name).task]
+        dataset = str(parameters.get("dataset"))
+        if not parameters.get("no_documents"):
+            datasets[name] = dataset
+            continue
+        memories[dataset] = {}
+        for index, answer in predictions.items():
+            if not answer.failed:
+                memories[dataset][index] = split_reasoning(answer.text).answer
+    return {name: memories.get(dataset, {}) for name, dataset in datasets.items()}
 
 
 # ---- The wrong rows of a run -----------------------------------------------------------------
@@ -397,7 +374,7 @@ def collect(
     errors = []
     for name in names:
         config = joined[name]
-        memory = memory_of(name, release, memories) if release else {}
+        memory = memories.get(name, {})
         for joined_row in config.rows(COLUMNS) if release else _rows_of_prompts(config):
             row, answer = joined_row.row, joined_row.prediction
             row["memory"] = memory.get(int(row["index"]))

@@ -85,8 +85,8 @@ def newest_tables(
     """
     newest: dict[tuple[str, str], PublishedTable] = {}
     for table in sorted(published_tables(), key=lambda table: table.date):
-        found_kind = table.dataset, table.models_are, table.is_task
-        if found_kind == (dataset, models_are, of_tasks):
+        kind = table.dataset, table.models_are, table.is_task
+        if kind == (dataset, models_are, of_tasks):
             newest[table.group, table.languages] = table
     return list(newest.values())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import COLUMNS, line_of, sentences, table, width
-from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.table_parts import number, picked, titled
+
+if TYPE_CHECKING:
+    from ruler_eval.analysis.complexity import Panel
 
 _CAUTION = 0.6  # a correlation by chance that a reader is warned of
 _MAX_EXAMPLE = 60  # characters of a reference or an answer in an example

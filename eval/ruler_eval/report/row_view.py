@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
+from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import join_predictions, join_row
@@ -184,8 +184,8 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     predictions, _ = open_predictions(options)
     rules = rules_of_run([run])
     joined = join_predictions(predictions, release, rules)
-    memory = answers_from_memory({name: c.answers for name, c in joined.items()}, release)
-    row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
+    memories = answers_from_memory({name: c.answers for name, c in joined.items()}, release)
+    row = {**row, "memory": memories.get(config, {}).get(int(row["index"]))}
     if config in joined:
         joined_row = joined[config].join(row)
     else:

@@ -295,8 +295,9 @@ def _task_rows(
         if mean["tokens"]:
             values.append(score)
     if has_average:
-        known = [value for value in values if value is not None]
-        scores.append(number(sum(known) / len(known) if known == values else None))
+        known_scores = [value for value in values if value is not None]
+        average = sum(known_scores) / len(known_scores) if known_scores == values else None
+        scores.append(number(average))
     rows = [scores]
     if all_tables:
         rows += _known([low, high])

@@ -10,6 +10,7 @@ A line, written and flushed the moment its row is answered:
      "usage": {"prompt_tokens": 3902, "completion_tokens": 21, "thinking_tokens": 0,
                "cached_tokens": 3328}, "error": null, "thinking_ended": null}
 
+A server's lines have `in_flight`, `tries` and `seconds` too (see Record).
 `finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that a crash left
 half-written is dropped when the run resumes. A file that holds anything else is not touched.
 """
@@ -68,6 +69,8 @@ class Record(TypedDict):
     """Requests in flight with it, itself included; from a server."""
     tries: NotRequired[int]
     """How often it was sent; from a server."""
+    seconds: NotRequired[float]
+    """From sending it last to the end of its reply; of an answered row, from a server."""
 
 
 class Session(TypedDict):

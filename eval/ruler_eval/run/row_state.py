@@ -70,6 +70,8 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
         record = _record(prompt, state, answer, before, usage, thinking_ended=ended)
     if completion.in_flight is not None and completion.tries is not None:
         record["in_flight"], record["tries"] = completion.in_flight, completion.tries
+    if completion.seconds is not None:
+        record["seconds"] = round(completion.seconds, 3)
     return record
 
 

@@ -163,8 +163,8 @@ def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | 
 
 def _task_in(part: str, names: Names) -> str | None:
     """Return the longest task name that a part of a path has as whole words."""
-    known = sorted((*names.tasks, ABLATION), key=len, reverse=True)
-    return next((t for t in known if re.search(rf"(?<![a-z]){t}(?![a-z_]*[a-z])", part)), None)
+    tasks = sorted((*names.tasks, ABLATION), key=len, reverse=True)
+    return next((t for t in tasks if re.search(rf"(?<![a-z]){t}(?![a-z_]*[a-z])", part)), None)
 
 
 def _tokens(word: str, dataset: str) -> int | None:

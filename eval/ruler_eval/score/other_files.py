@@ -156,12 +156,12 @@ def reader(paths: str | Sequence[str], pattern: str | None = None) -> Read:
     def read(record: Any) -> Any:
         value: Any = MISSING
         for steps in places:
-            found = _walk(record, steps)
-            if found is MISSING:
+            at_place = _walk(record, steps)
+            if at_place is MISSING:
                 continue
-            value = found
-            if pattern is not None and found is not None:
-                match = re.search(pattern, str(found))
+            value = at_place
+            if pattern is not None and value is not None:
+                match = re.search(pattern, str(value))
                 value = match[1] if match else None
             if value is not None and value != []:
                 return value
@@ -188,8 +188,8 @@ def _walk(record: Any, steps: Sequence[str]) -> Any:
 def columns_below(paths: str | Sequence[str], names: Collection[str]) -> list[str]:
     """Return a Parquet file's columns at a place, the first of several that it has."""
     for path in [paths] if isinstance(paths, str) else paths:
-        if found := [name for name in names if f"{name}.".startswith(f"{path}.")]:
-            return found
+        if columns := [name for name in names if f"{name}.".startswith(f"{path}.")]:
+            return columns
     return []
 
 
@@ -263,12 +263,12 @@ def _facts_beside(form: Form, file: Path, again: str = "") -> dict[str, Any]:
         return {}
     text = read_bytes(path).decode("utf-8-sig", errors="replace")
     try:
-        held = json_value(text) if path.suffix == ".json" else parse_yaml(text)
-        found = {fact: held.get(key) for fact, key in form.beside.items() if fact != "file"}
+        table = json_value(text) if path.suffix == ".json" else parse_yaml(text)
+        facts = {fact: table.get(key) for fact, key in form.beside.items() if fact != "file"}
     except (ValueError, AttributeError) as error:
         why = one_line(error)
         raise RulerError(f"'{path}' is damaged: {why}. Get it again, or move it away.") from error
-    return {fact: value for fact, value in found.items() if value is not None}
+    return {fact: value for fact, value in facts.items() if value is not None}
 
 
 # ---- Records ---------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def read_other_file(
     for where, record in records:
         if reader is None:
             if form is None:
-                fitting = [known for known in forms() if known.fits(record)]
+                fitting = [candidate for candidate in forms() if candidate.fits(record)]
                 form = _first_form(file, fitting, record if isinstance(record, Mapping) else ())
             naming = Naming(
                 names=names,
@@ -552,7 +552,7 @@ def _parquet(file: Path, form: Form | None) -> Iterator[tuple[str, Any]]:
     names = leaf_columns(file)
     _refuse_twins(file, names)
     if form is None:
-        fitting = [known for known in forms() if known.fits_columns(names)]
+        fitting = [candidate for candidate in forms() if candidate.fits_columns(names)]
         form = _first_form(file, fitting, {name.partition(".")[0] for name in names})
     columns: set[str] = set()
     for path in form.paths.values():
@@ -563,10 +563,10 @@ def _parquet(file: Path, form: Form | None) -> Iterator[tuple[str, Any]]:
 
 def _document(file: Path) -> Iterator[tuple[str, Any]]:
     try:
-        found = json_value(read_bytes(file))
+        document = json_value(read_bytes(file))
     except ValueError as error:
         raise RulerError(f"'{file}' is not a JSON document: {one_line(error)}.") from error
-    for number, record in enumerate(_records_in(found), 1):
+    for number, record in enumerate(_records_in(document), 1):
         yield f"{file}:{number}", record
 
 

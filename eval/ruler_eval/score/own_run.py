@@ -49,6 +49,7 @@ class OwnLine(TypedDict, total=False):
     thinking_ended: bool | None
     usage: OwnUsage | None
     error: str | None
+    seconds: float | None
     outputs: Any  # checked by `read_references`
 
 
@@ -157,6 +158,7 @@ def own_predictions(file: Path, damaged: list[str]) -> Iterator[Prediction]:
             thinking_tokens=usage.get("thinking_tokens"),
             prompt_tokens=usage.get("prompt_tokens"),
             error=line.get("error"),
+            seconds=line.get("seconds"),
             outputs=outputs,
             where=where,
             sample=line.get("sample") or 0,

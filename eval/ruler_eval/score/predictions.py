@@ -151,15 +151,6 @@ def find_files(path: Path) -> RunFiles:
     return RunFiles(path, files, [] if facts is None else [facts])
 
 
-def results_place(places: Iterable[Path]) -> Path | None:
-    """Return where the results of files go: into the RUN folder among them; None without one."""
-    place = None
-    for path in places:
-        if (path / RUN_FILE).is_file():
-            place = path / "results.json"
-    return place
-
-
 def _direct_files(folder: Path, suffix: str) -> list[Path]:
     """Return the files of a folder with a suffix, without those that a run is still writing."""
     return sorted(file for file in folder.glob(f"*{suffix}") if not file.name.startswith("tmp_"))

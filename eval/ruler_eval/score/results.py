@@ -20,6 +20,7 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
                               with otherwise than the frozen rows, null without a release
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
+    latency                   seconds of a request to a server: median, p95; null if not recorded
     configurations            {name: cell}
       task, length, max_length, tokenizer, language, instruction_language
       score, strict, n        the benchmark's rule, the strict variant, rows counted
@@ -172,16 +173,17 @@ class Cell(TypedDict):
 
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
-    data, asked, available = results["dataset"], 0, 0
+    data = results["dataset"]
+    answered = asked = available = 0
     digests = {}
     for name, cell in results["configurations"].items():
         digests[name] = data["rows"].get(name, "")
+        answered += cell["rows_asked"] - cell["missing"]
         asked += cell["rows_asked"]
         available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
     if asked < available:
         label += f", {limit_of(results)}"
-    answered, _ = answered_rows(results)
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
@@ -357,6 +359,13 @@ class ScoredDataset(TypedDict):
     own_because: str | None
 
 
+class Latency(TypedDict):
+    """The median and the 95th percentile of how long a server took for an answer, in seconds."""
+
+    median: float
+    p95: float
+
+
 class Results(TypedDict):
     """The whole of a results.json; see the module's docstring."""
 
@@ -370,6 +379,7 @@ class Results(TypedDict):
     mode: str | None
     run: RunFacts
     predictions: dict[str, str]
+    latency: NotRequired[Latency | None]  # none in a file of an older version
     configurations: dict[str, Cell]
     rows: RowTable
     summary: Summary

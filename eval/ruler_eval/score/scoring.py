@@ -49,6 +49,7 @@ from ruler_eval.score.results import (
     FORMAT,
     Cell,
     DepthBin,
+    Latency,
     Mean,
     Results,
     RowsByConfig,
@@ -117,9 +118,9 @@ def score(
             if config.length == EVIDENCE_ALONE:
                 controls[place] = cells[name]["score"]
             notes += _notes(joined[name], every)
-    standard = has_threshold(release.manifest) if release else None
+    dataset = _dataset(release, names, run, cells)
     options = SummaryOptions(
-        standard=standard is not False,
+        standard=dataset["standard"] is not False,
         baseline=baseline,
         claimed=claimed,
         intervals=stopped is None,
@@ -130,11 +131,12 @@ def score(
         "partial": rules.partial,
         "rules": {"compat": rules.compat, "cut": rules.cut},
         "options": {"partial": asked_partial, "threshold": baseline, "claimed": claimed},
-        "dataset": _dataset(release, names, run, cells),
+        "dataset": dataset,
         "model": run.get("model"),
         "mode": run.get("mode"),
         "run": run,
         "predictions": predictions.files,
+        "latency": _latency(predictions),
         "configurations": cells,
         "rows": table,
         "summary": summary(cells, by_config, names, options),
@@ -142,13 +144,25 @@ def score(
     }
 
 
+def _latency(predictions: Predictions) -> Latency | None:
+    """Return how long the server took for an answer; None if the run did not record it."""
+    seconds = []
+    for row in predictions.rows:
+        if row.seconds is not None:
+            seconds.append(row.seconds)
+    if not seconds:
+        return None
+    median, p95 = np.percentile(seconds, (50, 95))
+    return {"median": float(median), "p95": float(p95)}
+
+
 def _stopped(predictions: Predictions) -> StoppedAt | None:
     """Return where its own scores stopped the run, if it did not go on to its last row."""
-    found = stopped_at(predictions.run)
-    if found is None:
+    stop = stopped_at(predictions.run)
+    if stop is None:
         return None
     answered = Counter(config for config, _ in {(p.config, p.index) for p in predictions.rows})
-    return found if min(answered.values(), default=0) < found["of"] else None
+    return stop if min(answered.values(), default=0) < stop["of"] else None
 
 
 def _dataset(
@@ -166,7 +180,7 @@ def _dataset(
             "own_because": None,
         }
     manifest = release.manifest
-    found: ScoredDataset = {
+    dataset: ScoredDataset = {
         "name": release.dataset,
         "source": place_of(release.source),
         "data_version": manifest["data_version"],
@@ -180,8 +194,9 @@ def _dataset(
         "own_because": why_custom(manifest, configs),
     }
     if release.languages.custom:
-        found["languages"] = {code: dict(own) for code, own in release.languages.custom.items()}
-    return found
+        custom = release.languages.custom
+        dataset["languages"] = {code: dict(table) for code, table in custom.items()}
+    return dataset
 
 
 # ---- The rows of a configuration -------------------------------------------------------------
@@ -410,8 +425,9 @@ def _hits(scored: ScoredRow) -> list[float]:
     hits = [0.0] * len(row["outputs"])
     for sample, result in zip(samples, results, strict=False):  # a missing row has one result
         if result.counts:
-            each = metric.references_found(sample.text, row["outputs"], task, spoken)
-            hits = [hit + found / scored.samples for hit, found in zip(hits, each, strict=True)]
+            in_answer = metric.references_found(sample.text, row["outputs"], task, spoken)
+            for number, is_in_answer in enumerate(in_answer):
+                hits[number] += is_in_answer / scored.samples
     return hits
 
 
@@ -436,15 +452,15 @@ def marks(row: Mapping[str, Any], alternatives: bool) -> list[Mark]:
     if not is_spread(row, alternatives):
         return whole_row
     remaining = list(range(len(gold)))
-    found = []
+    places = []
     for span in gold:
         text = row["input"][span["start"] : span["end"]].casefold()
         inside = [number for number in remaining if row["outputs"][number].casefold() in text]
         if not inside:
             return whole_row
         remaining.remove(inside[0])
-        found.append(Mark(span["depth"], inside[0]))
-    return found
+        places.append(Mark(span["depth"], inside[0]))
+    return places
 
 
 def by_depth(credits: Sequence[tuple[float, float]]) -> list[DepthBin] | None:
@@ -500,12 +516,12 @@ def _shared_documents(
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
     """Return the documents by row, of the first configuration that has any: 0k may have none."""
     for name in names:
-        found = {}
+        documents = {}
         for row in release.rows(name, ("index", "input", "evidence")):
             texts = sorted(row["input"][span["start"] : span["end"]] for span in row["evidence"])
             if not texts:
                 break
-            found[int(row["index"])] = digest("\n".join(texts))
+            documents[int(row["index"])] = digest("\n".join(texts))
         else:
-            return found
+            return documents
     return {}

@@ -318,7 +318,7 @@ CELL = {
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "options", "dataset", "model", "mode", "run"),
-    *("predictions", "configurations", "rows", "summary", "notes"),
+    *("predictions", "latency", "configurations", "rows", "summary", "notes"),
 }
 
 

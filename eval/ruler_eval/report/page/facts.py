@@ -9,7 +9,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES, rule_options
-from ruler_eval.score.results import rows_of, warnings_of
+from ruler_eval.score.results import Results, rows_of, warnings_of
 
 DATASET_TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 ENGINE_SETTINGS = (
@@ -86,6 +86,7 @@ def run_facts(run: ReportedRun) -> RunFacts:
         "Engine": " ".join(_text(part) for part in engine if part) or NOT_RECORDED,
         "Engine settings": _settings_text(engine_settings),
         "Speed": _speed(settings),
+        "Latency": _latency(results),
         "Price": _price(settings),
         "Score version": results["score_version"],
         "Rows scored": f"{rows:,}",
@@ -153,6 +154,18 @@ def _speed(settings: Mapping[str, Any]) -> str:
     if not tokens or not seconds:
         return NOT_RECORDED
     return f"{tokens / seconds:,.0f} tokens/s, prompts and answers, in {seconds:,.0f} s"
+
+
+def _latency(results: Results) -> str:
+    """Return how long requests to a server took: `median 1.20 s, … (at concurrency 32)`."""
+    latency = results.get("latency")
+    if latency is None:
+        return NOT_RECORDED
+    text = f"median {latency['median']:,.2f} s, 95th percentile {latency['p95']:,.2f} s"
+    settings: Mapping[str, Any] = results["run"]
+    limits = {session.get("concurrency") for session in settings.get("sessions", [])}
+    numbers = " and ".join(str(limit) for limit in sorted(limits - {None}))
+    return f"{text} (at concurrency {numbers})" if numbers else text
 
 
 def _price(settings: Mapping[str, Any]) -> str:

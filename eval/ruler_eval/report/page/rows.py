@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import answers_from_memory, error_of, memory_of
+from ruler_eval.analysis.errors import answers_from_memory, error_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.runs import PageInput, ReportedRun
@@ -142,7 +142,7 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
     scores, states = run.rows.scores, row_values(results, "state")
     references = row_values(results, "references")
     answers = {name: joined.answers for name, joined in run.joined.items()}
-    all_memory = {} if release is None else answers_from_memory(answers, release)
+    memories = {} if release is None else answers_from_memory(answers, release)
     rows_by_config = {}
     for name, joined in run.joined.items():
         if name not in results["configurations"]:
@@ -154,7 +154,7 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
             scores=scores[name],
             states=states[name],
             references=references[name],
-            memory={} if release is None else memory_of(name, release, all_memory),
+            memory=memories.get(name, {}),
             wrong=[index for index, score in scores[name].items() if score < 1],
         )
         for index in rows.wrong:  # the kinds of failed rows do not depend on their texts

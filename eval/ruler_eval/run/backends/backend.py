@@ -41,7 +41,7 @@ class Completion:
     an error. Token counts are None if the backend does not know them. `reasoning` is set only if a
     server's parser took the reasoning out of the text. `in_flight` are the requests in flight when
     this one was sent or answered, whichever are more, itself included; `tries` how often it was
-    sent: both only from a server.
+    sent; `seconds` the time from sending it last to the end of its reply: all only from a server.
     """
 
     prompt: Prompt
@@ -56,6 +56,7 @@ class Completion:
     error: str | None = None
     in_flight: int | None = None
     tries: int | None = None
+    seconds: float | None = None
 
 
 class Backend(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,26 @@ def test_the_page_says_when_and_how_a_run_was_made(write_run, tmp_path: Path) ->
     html = page(write_run(right, "good"), tmp_path)
     for name in ("Date", "Sampling", "Engine settings", "Speed", "Price"):
         assert f'<th scope="row">{name}</th>' in html
+
+
+def test_the_latency_of_a_server_is_shown_with_its_concurrency(write_run, tmp_path: Path) -> None:
+    def answer(config: str, row: Mapping[str, Any]) -> dict[str, object]:
+        return {"prediction": right(config, row), "seconds": 3 if row["index"] == 4 else 1.25}
+
+    run = write_run(answer, "served", configs=["vt_4k"])
+    file = run / "run.json"
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["sessions"][0]["concurrency"] = 32
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    html = page(run, tmp_path)
+    shown = "median 1.25 s, 95th percentile 2.65 s (at concurrency 32)"
+    assert f'<th scope="row">Latency</th><td>{shown}</td>' in html
+
+
+def test_a_run_that_recorded_no_seconds_has_no_latency(write_run, tmp_path: Path) -> None:
+    html = page(write_run(right, "good", configs=["vt_4k"]), tmp_path)
+    assert '<th scope="row">Latency</th><td>not recorded</td>' in html
+    assert "95th percentile" not in html
 
 
 def test_the_title_can_be_chosen_and_is_escaped(write_run, tmp_path: Path) -> None:

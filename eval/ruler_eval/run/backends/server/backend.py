@@ -365,16 +365,17 @@ class OpenAIServer(Backend):
         """
         client = self._client
         path, content = f"/{self.endpoint}", json_bytes(self.request(prompt))
-        tries = in_flight = 0
+        tries, in_flight, seconds = 0, 0, 0.0
 
         async def send() -> Completion:
-            nonlocal tries, in_flight
+            nonlocal tries, in_flight, seconds
             tries += 1
             request = object()
-            client.open_since[request] = time.monotonic()
+            client.open_since[request] = sent = time.monotonic()
             in_flight = len(client.open_since)
             try:
                 reply = await client.complete(path, content, self.options.stream)
+                seconds = time.monotonic() - sent
             finally:
                 in_flight = max(in_flight, len(client.open_since))
                 del client.open_since[request]
@@ -395,7 +396,7 @@ class OpenAIServer(Backend):
         text = completion.text
         if self.provider.repeats and self._mode == "prefill":
             text = without_prefix(prompt, text)
-        return replace(completion, text=text, tries=tries, in_flight=in_flight)
+        return replace(completion, text=text, tries=tries, in_flight=in_flight, seconds=seconds)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of the request for a prompt."""

@@ -349,6 +349,27 @@ def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOpti
         assert server.max_in_flight == 4
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answered_row_records_the_seconds_of_its_last_request(
+    order: RunOptions, stream: bool
+) -> None:
+    def reply(request: Request) -> Reply:
+        if request.row == 0:
+            return Reply(400)
+        time.sleep(1.0 if request.tries == 1 else 0.2)
+        if request.tries == 1:
+            return Reply(500)
+        return answer()
+
+    with model_server(reply) as server:
+        run(at(order, server, concurrency=36, stream=stream))
+    seconds = [r["seconds"] for r in records(order) if "seconds" in r]
+    assert [r["finish_reason"] for r in records(order) if "seconds" not in r] == ["error"]
+    assert len(seconds) == 35
+    assert 0.2 <= min(seconds) <= max(seconds) < 1.0
+    assert seconds == [round(number, 3) for number in seconds]
+
+
 def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
     began = threading.Event()
 
