@@ -73,8 +73,7 @@ class Section:
     figures: Sequence[Figure] = ()
     # A caption, a header, and rows.
     table: Sequence[Any] = ()
-    # What is shown before the figures, and the data that it takes.
-    template: str = ""
+    # What templates/sections.html.j2 shows before the figures of this section.
     more: Any = None
 
 
@@ -126,7 +125,6 @@ def build_sections(
             id="scores",
             title="Scores",
             figures=[score_section.losses(page)],
-            template="scores.html.j2",
             more=score_section.score_tables(page),
         ),
         Section(id="curves", title=by_category, figures=score_section.curves(page)),
@@ -138,7 +136,6 @@ def build_sections(
                 title="By depth of the evidence",
                 link="Depth",
                 figures=needles,
-                template="depth.html.j2",
                 more=depths,
             )
         )
@@ -180,7 +177,6 @@ def build_sections(
                 link="Errors",
                 note=errors.error_note(page, task_errors),
                 figures=errors.error_figures(page, task_errors, kinds),
-                template="errors.html.j2",
                 more=kinds,
             )
         )
@@ -205,7 +201,7 @@ def build_sections(
     if doctor is not None:
         headline, table = engine_verdict(doctor)
         sections.append(Section(id="engine", title="Engine", sentences=[headline], table=table))
-    sections.append(Section(id="runs", title="What was run", template="runs.html.j2", more=facts))
+    sections.append(Section(id="runs", title="What was run", more=facts))
     return sections
 
 

@@ -106,7 +106,13 @@ class PageInput:
     lengths: Sequence[Length]  # shortest first
     tasks: Sequence[str]  # those scored, in the order of the papers' tables
 
-    @property
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups of tasks that any series has, all tasks first."""
+        names = dict.fromkeys(name for series in self.series for name in series.groups)
+        return sorted(names, key=lambda name: name != "all")
+
+    @cached_property
     def has_one_length(self) -> bool:
         """Whether there is a single length besides the control `0k`."""
         return sum(length.tokens > 0 for length in self.lengths) <= 1
@@ -154,10 +160,10 @@ def open_runs(
     tasks: dict[str, None] = {}
     for label, results, path in zip(labels, all_results, paths, strict=True):
         run = _with_answers(label, results, path, dataset, revision, references)
+        task_names = _names(run)
         for tokenizer, by_language in results["summary"].items():
             languages = for_all(by_language)
             cells = chosen(results, tokenizer, languages)
-            task_names = _names(run)
             series.append(
                 Series(
                     id=len(series),

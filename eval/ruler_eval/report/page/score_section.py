@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
+from ruler_common.terminal import bounds
 from ruler_eval.published.published_tables import PublishedModel, newest_tables
 from ruler_eval.report.page.figure import (
     GREY,
@@ -28,7 +29,6 @@ from ruler_eval.report.page.figure import (
     spec_of,
 )
 from ruler_eval.report.page.runs import PageInput, Series
-from ruler_eval.report.table_parts import bounds
 from ruler_eval.report.terminal import effective_between, relative_name
 from ruler_eval.score.results import GroupSummary, Interval
 
@@ -67,12 +67,6 @@ class ScoreTable:
     sources: Sequence[str]  # of the published models
 
 
-def group_names(page: PageInput) -> list[str]:
-    """Return the groups of tasks that any series has, all tasks first."""
-    names = dict.fromkeys(name for series in page.series for name in series.groups)
-    return sorted(names, key=lambda name: name != "all")
-
-
 def score_tables(page: PageInput) -> list[ScoreTable]:
     """Return a table for all tasks, then one for each category."""
     has_threshold = any(
@@ -91,7 +85,7 @@ def score_tables(page: PageInput) -> list[ScoreTable]:
             ("relative", "The longest length with 85 % of the score at the shortest"),
         ]
     tables = []
-    for name in group_names(page):
+    for name in page.groups:
         groups = [(series, series.groups[name]) for series in page.series if name in series.groups]
         groups.sort(key=_rank)
         published, sources = _published(page, name)
@@ -194,7 +188,7 @@ def _published_row(page: PageInput, model: PublishedModel, has_threshold: bool) 
 def losses(page: PageInput) -> Figure:
     """Return the table of the change of each group from its shortest length to each longer one."""
     records: list[Record] = []
-    for name in group_names(page):
+    for name in page.groups:
         for series in page.series:
             for loss in series.groups[name]["losses"] if name in series.groups else ():
                 records.append(
@@ -235,7 +229,7 @@ def curves(page: PageInput) -> list[Figure]:
         Column("95 % interval", "interval"),
         Column("tasks", "tasks"),
     ]
-    by_group = {name: _mean_records(page, name) for name in group_names(page)}
+    by_group = {name: _mean_records(page, name) for name in page.groups}
     if page.has_one_length:
         records = [record for group in by_group.values() for record in group]
         if not records:

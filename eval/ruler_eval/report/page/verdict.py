@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ruler_common.terminal import bounds, number
 from ruler_common.text import number_of, shortened
 from ruler_eval.analysis.compare import CellDifference, Comparison, Side
 from ruler_eval.report.page.difference_section import Pair
 from ruler_eval.report.page.runs import PageInput, Series
-from ruler_eval.report.table_parts import bounds, number
 from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between, relative_name
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import GroupSummary, Interval
@@ -69,10 +69,11 @@ def _scores(page: PageInput, series: Series) -> list[str]:
 
 @dataclass(frozen=True)
 class Lead:
-    """How the first of two series compares with the second; `sign` is −1 if it is B of its pair."""
+    """How the first of two series compares with the second."""
 
     comparison: Comparison
-    sign: int
+    side: Side  # of the first in the comparison
+    sign: int  # of its lead in the comparison's differences, 1 or -1
 
     def difference(self) -> tuple[float, Interval, bool | None]:
         """Return the difference over all, its interval, and whether the first one is better.
@@ -83,7 +84,7 @@ class Lead:
         low, high = over_all["interval"]
         if self.sign < 0:
             low, high = -high, -low
-        is_better = None if over_all["better"] is None else over_all["better"] == self._first()
+        is_better = None if over_all["better"] is None else over_all["better"] == self.side
         return self.sign * over_all["difference"], [low, high], is_better
 
     def worst(self) -> tuple[str, float] | None:
@@ -91,22 +92,19 @@ class Lead:
         cells = self.comparison["configurations"]
         losses = {}
         for name, cell in cells.items():
-            if cell["better"] == self._first() and _is_sure(cell, len(cells)):
+            if cell["better"] == self.side and _is_sure(cell, len(cells)):
                 losses[name] = self.sign * cell["difference"]
         return max(losses.items(), key=lambda loss: loss[1], default=None)
-
-    def _first(self) -> Side:
-        return "a" if self.sign > 0 else "b"
 
 
 def _lead(pairs: Sequence[Pair], first: Series, second: Series) -> Lead | None:
     """Return how two series compare; None if their runs are not paired."""
     for pair in pairs:
-        if pair.comparison is not None and {pair.a, pair.b} == {
-            first.run_number,
-            second.run_number,
-        }:
-            return Lead(pair.comparison, 1 if pair.a == first.run_number else -1)
+        if pair.comparison is not None:
+            if (pair.a, pair.b) == (first.run_number, second.run_number):
+                return Lead(pair.comparison, "a", 1)
+            if (pair.b, pair.a) == (first.run_number, second.run_number):
+                return Lead(pair.comparison, "b", -1)
     return None
 
 

@@ -12,7 +12,6 @@ from ruler_eval.report.page.facts import run_facts
 from ruler_eval.report.page.language_section import languages
 from ruler_eval.report.page.rows import read_rows
 from ruler_eval.report.page.runs import PageInput, open_runs
-from ruler_eval.report.page.score_section import group_names
 from ruler_eval.report.page.task_section import heat_maps
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
@@ -57,7 +56,7 @@ def test_languages_by_lengths_and_their_mean_by_task(page):
 
 def test_the_first_table_is_of_all_tasks_and_each_is_named_as_its_group(page, languages_file):
     html = languages_file.read_text(encoding="utf-8")
-    for place, name in enumerate(group_names(page)):
+    for place, name in enumerate(page.groups):
         tasks = page.series[0].groups[name]["tasks"]
         title = "All tasks" if place == 0 else name
         table = html.split(f'<div class="group" data-group="{place}">')[1]
