@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -80,6 +80,22 @@ def check_writable(path: Path) -> None:
         raise RulerError(f"'{existing}' cannot be written: choose another folder.")
 
 
+def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
+    """Raise RulerError if a command cannot write its file, before any work.
+
+    Args:
+        path: The file, if the command writes one.
+        name: An example of a name, for a path that is a folder.
+        flag: The flag that names the file.
+    """
+    if path is None:
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
+    check_writable(path)
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield each line of a file, with its line feed, and its number from 1."""
     if path.is_dir():
@@ -117,6 +133,12 @@ def write_whole(path: Path, text: str) -> None:
 
 
 # ---- JSON, TOML and YAML -------------------------------------------------------------------------
+
+
+def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
+    """Write the value of a command to its file, if it writes one; see `write_whole`."""
+    if path is not None:
+        write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def json_value(text: str | bytes) -> Any:

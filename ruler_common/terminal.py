@@ -1,17 +1,18 @@
-"""Print to the terminal: text, progress bars, tables.
+"""Print to the terminal: text, progress bars, tables and the numbers in them.
 
     show("[red]text[/red]")                 # as it is: control characters are written out
     for config in steps(configs, "Exporting"):
         ...
-    print(table(["task", "4K"], [["vt", "98.0"]], markdown=True))
+    print(table(["task", "4K"], [["vt", number(98.04)]], markdown=True))     # 98.0
 
 Bars are tqdm's, on stderr if that is a terminal. tqdm and rich are imported when first used.
+Scores are rounded here and nowhere else.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -211,6 +212,33 @@ def table(
     return "\n".join(drawn[:-1])
 
 
+def titled(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+) -> str:
+    """Return a table under its title; an empty text without rows."""
+    if not rows:
+        return ""
+    return f"{sentences(title, markdown)}\n\n{table(header, rows, markdown, left)}"
+
+
+def picked(
+    rows: Sequence[Mapping[str, str]],
+    columns: Sequence[str],
+    *kept: str,
+    empty: Collection[str] = ("", "-", "0", "0.0"),
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns that are not empty in every row, the first one, and those `kept`."""
+    header = []
+    for column in columns:
+        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows):
+            header.append(column)
+    return header, [[row[column] for column in header] for row in rows]
+
+
 def _markdown_table(
     lines: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int]
 ) -> str:
@@ -275,3 +303,23 @@ def print_table(
     if title:
         show(title)
     show(table(columns, cells, left=left, below=below))
+
+
+# ---- Numbers -------------------------------------------------------------------------------------
+
+
+def number(value: float | None) -> str:
+    """Return a score with one decimal, as the papers print it."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def bounds(interval: Sequence[float] | None) -> str:
+    """Return an interval with one decimal."""
+    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p with three decimals, and never 0.000."""
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

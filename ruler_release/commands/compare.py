@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of
+from ruler_common.files import check_file, json_value, lines_of, write_json
 from ruler_common.options import Option, check_options, names_in
 from ruler_common.terminal import announce, line_of, show
 from ruler_common.text import number_of
 from ruler_release import api
-from ruler_release.commands.common import check_file, write_json
 
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.errors import RulerError
+from ruler_common.files import check_file, write_json
 from ruler_common.options import Option
 from ruler_common.terminal import sentences
 from ruler_common.text import plain
 from ruler_eval.doctor.options import WHAT, DoctorOptions
-from ruler_release.commands.common import check_file, write_json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ruler_common.files import write_whole
+from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option
 from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_eval.report.options import ReportOptions
-from ruler_release.commands.common import check_file
 
 
 def report(options: ReportOptions) -> None:

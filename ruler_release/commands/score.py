@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from ruler_common.files import write_whole
+from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option, paths
 from ruler_common.terminal import announce
 from ruler_common.text import plain
 from ruler_eval.score.options import CUTS, PredictionOptions, ScoreOptions
-from ruler_release.commands.common import check_file
 
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results

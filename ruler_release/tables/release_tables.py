@@ -24,10 +24,10 @@ _WORTH_A_WORD = 1000  # rows
 
 def show_files(manifest: Manifest) -> None:
     """Print the files of a release by tokenizer, from the shortest rows to the longest."""
-    rows = [
-        (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
-        for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"]))
-    ]
+    rows = []
+    for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"])):
+        mean, fill = round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %"
+        rows.append((e["config"], e["rows"], mean, fill, e["bytes"]))
     title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
     print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
 
@@ -72,9 +72,12 @@ def show_built(root: Path, built: Built) -> None:
     files = {path: built.manifest["files"][path] for path in built.new}
     show_table = _show_lengths if len(files) > MANY else show_files
     show_table({**built.manifest, "files": files})
-    own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
-    if own:
-        show(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
+    embedded = []
+    for name, source in built.manifest["sources"].items():
+        if source["variant"] == "embedded":
+            embedded.append(name)
+    if embedded:
+        show(f"Made from the project's own texts: {', '.join(embedded)}. The card says so.")
     show(sentences(frozen_sentence(built.manifest)))
     made = f"{number_of(len(built.new), 'file')} made in '{root}'"
     show(f"{made}. Next: {command_line('ruler', 'verify', root)}")

@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,6 @@ from typing import Any, NamedTuple
 import jinja2
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.project_files import project_file
 from ruler_builder.release.card_tables import figures, markdown_table
 from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import sources_of, usual_of
@@ -46,6 +46,10 @@ from ruler_common.names import (
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
+DISTRIBUTION = "ruler-release"
+_SHARE = f"share/{DISTRIBUTION}"
+# In a checkout its builder/, else what holds the installed packages.
+_ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("niah", "cwe", "book", "words")
 """The kinds of source that a language of ONERULER has: two prompts, a book, a dictionary."""
 # The example row shows a text of more than _LONG characters shortened: its first _HEAD characters,
@@ -397,6 +401,38 @@ def changelog() -> dict[str, list[str]]:
             if entry.startswith(("Data", "Score")):
                 versions[heading].append(" ".join(entry.partition("\n\n")[0].split()))
     return versions
+
+
+# ---- The project's files -------------------------------------------------------------------------
+
+# In a checkout they are at its top; a wheel installs them under share/ruler-release.
+
+
+def project_file(name: str) -> Path:
+    """Return the path of a file or folder, named as in a checkout.
+
+    RulerError if it is not installed.
+    """
+    if (_ROOT.parent / "pyproject.toml").is_file() and _ROOT.name == "builder":
+        return _ROOT.parent / name
+    for share in _shares():
+        if (share / name).exists():
+            return share / name
+    raise RulerError(
+        f"The installed {DISTRIBUTION} has no {name}: install it again, as you installed it, with "
+        "`pip install --force-reinstall`."
+    )
+
+
+def _shares() -> list[Path]:
+    """Where an installer may have put the folder: as it recorded, or beside the packages."""
+    try:
+        recorded = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        recorded = []
+    changelogs = (path for path in recorded if path.as_posix().endswith(f"{_SHARE}/CHANGELOG.md"))
+    folders = [Path(str(path.locate())).parent for path in changelogs]
+    return [*folders, _ROOT / _SHARE]  # `pip install --target` moves the folder and records no move
 
 
 # ---- Templates -----------------------------------------------------------------------------------

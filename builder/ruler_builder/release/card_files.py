@@ -17,10 +17,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.project_files import project_file
 from ruler_builder.release.card import (
     ReleaseFacts,
     descriptions,
+    project_file,
     render,
 )
 from ruler_common.errors import RulerError

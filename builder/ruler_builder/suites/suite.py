@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +88,6 @@ class _SuiteFile(TypedDict, total=False):
     tasks: dict[str, dict[str, Any]]
 
 
-@cache
-def _read_project_suite(name: str) -> Suite:
-    return _read_suite(name, FOLDER / f"{name}.toml")
-
-
 def read_suite(path: str | Path = "ruler") -> Suite:
     """Return one of the project's suites by its name, or that of a TOML file, given by its path.
 
@@ -100,13 +95,14 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.
     """
     if path in suite_names():
-        return _read_project_suite(str(path))
+        return _read_suite(str(path), FOLDER / f"{path}.toml")
     if isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
     return _read_suite(OWN_SUITE, Path(path))
 
 
-def _read_suite(name: str, path: Any) -> Suite:
+def _read_suite(name: str, path: Path) -> Suite:
+    """Return the suite of a file, checked."""
     table = read_toml(path)
     for key in table:
         check_name("suite key", key, _SuiteFile.__annotations__, str(path))
@@ -118,9 +114,26 @@ def _read_suite(name: str, path: Any) -> Suite:
         tasks = {**read_toml(FOLDER / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
-    groups = {name: group for name, group in GROUPS[dataset].items() if {*group} <= {*tasks}}
+    groups = _read_groups(table, path, dataset, tasks)
+    lengths = []
+    for length in table.get("lengths", LENGTHS[dataset]):
+        lengths.append(length_name(parse_length(str(length), dataset), dataset))
+    if not lengths:
+        raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
+    return _make_suite(name, dataset, tasks, groups, table.get("families", {}), tuple(lengths))
+
+
+def _read_groups(
+    table: Mapping[str, Any], path: Path, dataset: str, tasks: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    """Return the groups of a suite's file: the data set's, all tasks, and those that it names."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for group, members in GROUPS[dataset].items():
+        if tasks.keys() >= {*members}:
+            groups[group] = members
     groups["all"] = tuple(tasks)
-    groups |= {name: tuple(group) for name, group in table.get("groups", {}).items()}
+    for group, listed in table.get("groups", {}).items():
+        groups[group] = tuple(listed)
     for group, members in groups.items():
         for member in members:
             check_name(f"task in group '{group}'", member, tasks, str(path))
@@ -129,11 +142,7 @@ def _read_suite(name: str, path: Any) -> Suite:
     for each in (*tasks, *groups):
         if not _NAME.fullmatch(each):
             raise RulerError(f"'{path}': '{each}' cannot name a task or group: use {_NAME_HINT}.")
-    lengths = table.get("lengths", list(LENGTHS[dataset]))
-    if not lengths:
-        raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
-    named = tuple(length_name(parse_length(str(length), dataset), dataset) for length in lengths)
-    return _make_suite(name, dataset, tasks, groups, table.get("families", {}), named)
+    return groups
 
 
 def _make_suite(

@@ -25,8 +25,7 @@ from typing import Any, cast
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.project_files import DISTRIBUTION
-from ruler_builder.release.card import collect_facts
+from ruler_builder.release.card import DISTRIBUTION, collect_facts
 from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,

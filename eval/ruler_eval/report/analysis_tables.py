@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import COLUMNS, line_of, sentences, table, width
+from ruler_common.terminal import COLUMNS, line_of, number, picked, sentences, table, titled, width
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.table_parts import number, picked, titled
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.complexity import Panel

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import sentences, table
+from ruler_common.terminal import bounds, number, p_value, picked, sentences, table
 from ruler_common.text import number_of, shortened
 from ruler_eval.analysis.compare import ComparedModel, Comparison, Decision, Side, Verdict
-from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.ranks import Ranking

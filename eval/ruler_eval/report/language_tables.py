@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import sentences
-from ruler_eval.report.table_parts import bounds, number, p_value, titled
+from ruler_common.terminal import bounds, number, p_value, sentences, titled
 
 INTERVAL = "95 % interval"
 TEXTS = "The same texts under several tokenizers: mean prompt tokens"

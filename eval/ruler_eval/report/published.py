@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruler_common.frozen import are_frozen
-from ruler_common.terminal import sentences, table
+from ruler_common.terminal import number, sentences, table
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
-from ruler_eval.report.table_parts import number
 from ruler_eval.report.terminal import chosen, mean_name
 from ruler_eval.score.aggregates import Baseline
 from ruler_eval.score.results import GroupSummary, Results, rows_of

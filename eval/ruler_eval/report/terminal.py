@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.terminal import sentences, table
+from ruler_common.terminal import number, picked, sentences, table, titled
 from ruler_common.text import number_of
-from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import (
     EVERY_LANGUAGE,
     EVERY_PAIR,

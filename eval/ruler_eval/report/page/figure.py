@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 import altair as alt
 
+from ruler_common.terminal import bounds, p_value
 from ruler_eval.report.page.runs import Length, Series
-from ruler_eval.report.table_parts import bounds, p_value
 
 Record = dict[str, Any]
 CLICKED = ("series", "configs", "label")

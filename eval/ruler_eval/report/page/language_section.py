@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from ruler_common.names import languages_of
+from ruler_common.terminal import bounds
 from ruler_eval.analysis.languages import NIAH, analyze
 from ruler_eval.report.page.figure import (
     GREY,
@@ -25,7 +26,6 @@ from ruler_eval.report.page.figure import (
 )
 from ruler_eval.report.page.runs import PageInput, Series
 from ruler_eval.report.page.task_section import heat_map
-from ruler_eval.report.table_parts import bounds
 from ruler_eval.report.terminal import chosen
 
 Model = tuple[Series, Mapping[str, Any]]

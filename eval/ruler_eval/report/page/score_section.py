@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
+from ruler_common.terminal import bounds
 from ruler_eval.published.published_tables import PublishedModel, newest_tables
 from ruler_eval.report.page.figure import (
     GREY,
@@ -28,7 +29,6 @@ from ruler_eval.report.page.figure import (
     spec_of,
 )
 from ruler_eval.report.page.runs import PageInput, Series
-from ruler_eval.report.table_parts import bounds
 from ruler_eval.report.terminal import effective_between, relative_name
 from ruler_eval.score.results import GroupSummary, Interval
 

@@ -8,6 +8,7 @@ from itertools import cycle, islice
 import altair as alt
 
 from ruler_common.errors import RulerError
+from ruler_common.terminal import bounds
 from ruler_eval.analysis.complexity import Panel, correlate, panels
 from ruler_eval.report.page.figure import (
     INK,
@@ -19,7 +20,6 @@ from ruler_eval.report.page.figure import (
     spec_of,
 )
 from ruler_eval.report.page.runs import COLOURS, SHAPES, Length, PageInput, Series
-from ruler_eval.report.table_parts import bounds
 from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, combine
 from ruler_eval.score.results import Cell

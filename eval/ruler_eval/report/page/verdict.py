@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ruler_common.terminal import bounds, number
 from ruler_common.text import number_of, shortened
 from ruler_eval.analysis.compare import CellDifference, Comparison, Side
 from ruler_eval.report.page.difference_section import Pair
 from ruler_eval.report.page.runs import PageInput, Series
-from ruler_eval.report.table_parts import bounds, number
 from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between, relative_name
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import GroupSummary, Interval
