@@ -9,7 +9,7 @@ as token ids; `stream` sends text and takes an answer of 128 tokens in as many p
 `tokenizer` is the time of that library: exact ids cannot take less. With --lm-eval,
 lm-evaluation-harness' local-completions answers as many requests of the same prompts, also as token
 ids; its reading of rows is not counted. The last columns: the CPU per row as a share of that of
-`ids`, and the rows a second of CORES cores by extrapolation: as many seconds of CPU in each second.
+`ids`, and the rows per second of CORES cores by extrapolation, as many seconds of CPU per second.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def main() -> None:
             first = first or row
             print(
                 f"{way:12} {row:7.4f} s of CPU a row, {megabytes:5.0f} MB, {row / first:6.2f} of "
-                f"ids; {CORES} cores: {CORES / row:7.1f} rows a second",
+                f"ids; {CORES} cores: {CORES / row:7.1f} rows per second",
                 flush=True,
             )
 

@@ -1,4 +1,4 @@
-"""What the runner itself costs: rows a second, tokens a second of rendering, memory.
+"""What the runner itself costs: rows per second, tokens per second of rendering, memory.
 
 The ratios are to a floor measured in the same run: reading the rows for the oracle, and the time
 that the server itself waits for 200 requests at once. What a row costs in CPU: client.py.

@@ -1,6 +1,6 @@
 """What `ruler verify` costs beside `ruler build`: `python -m bench.verify [ROWS]`.
 
-Builds RULER's default release with ROWS rows a file (500) and seed 7, which no lock has, and
+Builds RULER's default release with ROWS rows per file (500) and seed 7, which no lock has, and
 verifies it by building it again, without the audit and with it. Prints seconds of the processor, as
 a share of the build's in the same run, and the most memory that all processes of a command had
 together.

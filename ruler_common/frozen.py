@@ -118,7 +118,7 @@ def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str
         reasons.append(f"reserve {manifest['reserve']}, not {lock.reserve}")
     samples = lock.samples[manifest["dataset"]]
     if entry["rows"] != min(samples, entry["most_rows"] or samples):
-        reasons.append(f"{number_of(entry['rows'], 'row')} a file, not {samples}")
+        reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {samples}")
     return reasons
 
 

@@ -154,7 +154,7 @@ class FilesBar:
 
 @contextmanager
 def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
-    """Give a progress bar over files, with tokens a second and the time left."""
+    """Give a progress bar over files, with tokens per second and the time left."""
     with progress_bar(
         "Checking", None, not shown, ", {rate_fmt}", unit=" tokens", unit_scale=True
     ) as bar:

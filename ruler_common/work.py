@@ -17,7 +17,7 @@ _MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its s
 
 
 def processes_for(tokens: int) -> int:
-    """Return how many processes to use for rows of this many tokens in all: at most one a core."""
+    """Return how many processes to use for rows of this many tokens: at most one per core."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, min(cores, tokens // _MIN_TOKENS))

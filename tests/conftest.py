@@ -221,7 +221,7 @@ words = 5
 
 @pytest.fixture(scope="session")
 def suite_release(once: Once) -> Callable[[str], Path]:
-    """A release of another suite of the project's, by name: 2 rows a file, from embedded texts.
+    """A release of another suite of the project's, by name: 2 rows per file, from embedded texts.
 
     `optional` is that of OPTIONAL. Not to be changed.
     """
@@ -242,7 +242,7 @@ def suite_release(once: Once) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def oneruler(once: Once) -> Path:
-    """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows a file.
+    """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows per file.
 
     Not to be changed.
     """

@@ -105,7 +105,7 @@ class BuildOptions:
     workers: Annotated[
         int | None,
         Option(
-            "Processes that work at a time. Default: one a core, if the rows repay it.",
+            "Processes that work at a time. Default: one per core, if the rows repay it.",
             panel=HOW,
             min=1,
         ),
@@ -151,7 +151,9 @@ class VerifyOptions:
     audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
     workers: Annotated[
         int | None,
-        Option("Processes that work at a time. Default: one a core, if the rows repay it.", min=1),
+        Option(
+            "Processes that work at a time. Default: one per core, if the rows repay it.", min=1
+        ),
     ] = None
     mirror: Annotated[
         Path | str | None,

@@ -47,7 +47,7 @@ def quickstart(options: QuickstartCommand) -> None:
     page = api.report(run, out=run.with_name(f"{run.name}.html"))
     print(f"\nThe page of these scores: {page.resolve()}")
     print(
-        f"\n'{plain(root)}' holds {ROWS} rows a task. Next, the benchmark itself, from its "
+        f"\n'{plain(root)}' holds {ROWS} rows per task. Next, the benchmark itself, from its "
         "published sources:\n"
         "  ruler sources fetch ruler\n"
         f"  ruler build ruler --lengths {LENGTH}\n"

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, cache: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def every_language(mirror: Path, once: Once) -> Path:
-    """ONERULER from the published files: 26 languages and four pairs, 2 rows a file at 8k.
+    """ONERULER from the published files: 26 languages and four pairs, 2 rows per file at 8k.
 
     Of the tasks by turns one of each kind. Not to be changed.
     """

@@ -26,7 +26,7 @@ Edit = Callable[[Manifest], object]
 
 @pytest.fixture
 def whole(release: Path, tmp_path: Path) -> Callable[..., Path]:
-    """A manifest as of a release that may be frozen: canonical sources and 500 rows a file."""
+    """A manifest as of a release that may be frozen: canonical sources and 500 rows per file."""
 
     def make(name: str = "ruler", edit: Edit = lambda manifest: None) -> Path:
         manifest = read_manifest(release)
@@ -130,7 +130,7 @@ def test_a_release_is_compared_configuration_by_configuration(
     manifest["sources"]["essays"]["sha256"] = "1" * 64
     assert frozen_sentence(manifest, frozen) == (
         f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
-        "20 rows a file, not 500."
+        "20 rows per file, not 500."
     )
     assert frozen_sentence(read_manifest(whole("cwe", only("cwe"))), frozen) == (
         "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."

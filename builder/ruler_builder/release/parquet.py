@@ -64,7 +64,7 @@ def rows_in_group(max_length: int) -> int:
 
 
 def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
-    """Write rows into a Parquet file of `group` rows a row group, and return their digest.
+    """Write rows into a Parquet file of `group` rows per row group, and return their digest.
 
     The file has a temporary name until all rows are written; after an error nothing stays.
 

@@ -61,8 +61,8 @@ def list_frame(template: str) -> Frame:
 
 # ---- Wording -----------------------------------------------------------------------------------
 
-# The prompts are published files, one a language. Ten words in Tamil, which needs the most tokens,
-# take about 190 tokens of cl100k_base; the limit leaves space for a sentence around them.
+# The prompts are published files, one per language. Ten words in Tamil, which needs the most
+# tokens, take about 190 tokens of cl100k_base; the limit leaves space for a sentence around them.
 TEMPLATES: dict[str, Any] = {
     "max_new_tokens": 512,
 }

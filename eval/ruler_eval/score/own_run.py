@@ -105,7 +105,7 @@ class RunFacts(TypedDict, total=False):
     direct: bool
     chat_template: TemplateFacts | None  # of a file used instead of the tokenizer's own
     thinking: Thinking | None
-    repeats: int  # samples a row; absent: one
+    repeats: int  # samples per row; absent: one
     dataset: str
     data_version: str | None
     data_revision: str | None

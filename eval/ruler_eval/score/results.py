@@ -40,7 +40,7 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null wh
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, if it was scored
-      repeats, pass_at        of a run with several samples a row, whose mean is the row's score:
+      repeats, pass_at        of a run with several samples per row, whose mean is the row's score:
                               how many, and {"k": {score, interval}}: the share of rows that at
                               least one of k samples gets right (unbiased; intervals by row)
       documents               how many documents the rows ask about, if several ask about one;
@@ -201,7 +201,7 @@ def warnings_of(results: Results) -> list[str]:
 
 
 def limit_of(results: Results) -> str | None:
-    """Describe how few rows a run was asked for: `5 of 500 rows a task`; None for all of them."""
+    """Describe how few rows a run was asked for: `5 of 500 rows per task`; None for all of them."""
     cells = results["configurations"].values()
     if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
         return None
@@ -209,7 +209,7 @@ def limit_of(results: Results) -> str | None:
         asked, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
         return f"asked for {asked:,} of {available:,} rows"
     cell = next(iter(cells))
-    return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows a task"
+    return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows per task"
 
 
 def answered_rows(results: Results) -> tuple[int, int]:

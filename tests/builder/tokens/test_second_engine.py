@@ -173,7 +173,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
     assert rows_and_engines(tmp_path / "wrong") == right
     assert [digest for digest, _ in rows_and_engines(tmp_path / "fast")] == [d for d, _ in right]
     assert {engine for _, engine in rows_and_engines(tmp_path / "fast")} == {GIGATOKEN}
-    assert len(caplog.messages) == 2  # one a file
+    assert len(caplog.messages) == 2  # one per file
     assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)
 
 

@@ -18,7 +18,7 @@ LENGTHS = {"4k": 4096, "8k": 8192}
 
 
 def model(name, **wrong):
-    """A result of 100 rows a configuration, with a number of them wrong: `model("a", vt_4k=3)`."""
+    """A result of 100 rows per configuration, some of them wrong: `model("a", vt_4k=3)`."""
     cells = {c: [0.0] * n + [1.0] * (100 - n) for c, n in wrong.items()}
     found = results(name, **cells)
     for cell in found["configurations"].values():

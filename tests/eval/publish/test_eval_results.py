@@ -53,7 +53,7 @@ def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp
         date="2026-11-01",
         notes="mode prefill, thinking off, tokenizer tekken, backend test, n 5, missing 0, "
         f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0, custom rows: embedded texts "
-        "(essays, hotpotqa, squad), 5 rows a file, not 500",
+        "(essays, hotpotqa, squad), 5 rows per file, not 500",
     )
 
 
@@ -221,9 +221,9 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
-    assert "The run is of 2 of 5 rows a task (--limit): finish it" in error
+    assert "The run is of 2 of 5 rows per task (--limit): finish it" in error
     _, found = publish(folder, tmp_path, "--allow-missing")
-    assert all("only 2 of 5 rows a task" in entry.notes for entry in found)
+    assert all("only 2 of 5 rows per task" in entry.notes for entry in found)
 
 
 def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):

@@ -144,7 +144,7 @@ def limited(built, tmp_path):
 def test_a_run_with_a_limit_is_scored_on_the_rows_that_it_was_asked_for(limited):
     stdout, _, code = ruler("score", limited)
     assert code == 0
-    assert "2 of 5 rows a task" in " ".join(stdout.split())
+    assert "2 of 5 rows per task" in " ".join(stdout.split())
     assert "missing" not in stdout
     results = load(limited)
     cell = results["configurations"]["vt_4k"]
@@ -158,7 +158,7 @@ def test_of_a_run_with_a_limit_rows_that_were_asked_for_and_lack_are_wrong(limit
     first, second = path.read_text().splitlines(keepends=True)
     path.write_text(first)
     shown = " ".join(ruler("score", limited)[0].split())
-    assert "2 of 5 rows a task, 3 of 4 rows" in shown
+    assert "2 of 5 rows per task, 3 of 4 rows" in shown
     cell = load(limited)["configurations"]["vt_4k"]
     assert (cell["score"], cell["n"], cell["missing"]) == (50, 2, 1)
     path.write_text(first + second.replace('"finish_reason": "stop"', '"finish_reason": "error"'))
@@ -181,7 +181,7 @@ def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, writ
         ruler("score", run)
     stdout, error, code = ruler("compare", limited, whole)
     assert code == 0, error
-    assert "2 of 5 rows a task" in " ".join(stdout.split())
+    assert "2 of 5 rows per task" in " ".join(stdout.split())
     found = api.compare(limited, whole)
     assert found["configurations"]["vt_4k"]["n"] == 2
     assert found["all"]["difference"] == 0
@@ -265,7 +265,7 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
         assert code == 0, error
     stdout, error, code = ruler("compare", a, b)
     assert (code, error) == (0, "")
-    said = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, "
+    said = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, "
     assert said in " ".join(stdout.split())
     _, error, code = ruler("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
     assert code == 0, error
@@ -273,7 +273,7 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
 
 def test_rows_are_frozen_by_the_lock_alone(write_run, frozen, lock):
     run = write_run(lambda _, row: right(_, row) if row["index"] < 2 else None, configs=["vt_4k"])
-    custom = "custom rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, not 500"
+    custom = "custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, not 500"
     assert headline(scored(run, frozen)).startswith(f"run · ruler · {custom}, 2 of 5 rows · ")
     changed = release_with(frozen, sources={}, seed=7)
     lock({"vt_4k": frozen.rows_sha256("vt_4k")})

@@ -144,7 +144,7 @@ def _date(settings: Mapping[str, Any]) -> str:
 
 
 def _speed(settings: Mapping[str, Any]) -> str:
-    """Return tokens and rows a second, over the sessions that recorded their time and tokens."""
+    """Return tokens and rows per second, over the sessions that recorded their time and tokens."""
     tokens = seconds = 0.0
     for session in settings.get("sessions", []):
         counts = session.get("tokens")

@@ -73,7 +73,7 @@ def languages_file(once: Once, language_runs: list[Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def two_runs(once: Once) -> list[Path]:
-    """Two runs on 120 rows a configuration, three row groups; half are wrong, and a third."""
+    """Two runs on 120 rows per configuration, three row groups; half are wrong, and a third."""
 
     def make(root: Path) -> None:
         release = write_oneruler(root / "oneruler", ("pl",), rows=120)
@@ -86,7 +86,7 @@ def two_runs(once: Once) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def large_page(once: Once, two_runs: list[Path]) -> Path:
-    """A page of 120 rows a configuration."""
+    """A page of 120 rows per configuration."""
     return once("page/large.html", partial(write_page, two_runs))
 
 
