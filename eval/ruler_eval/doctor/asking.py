@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_eval.doctor.condition import Side
 from ruler_eval.doctor.conditions import (
     CONDITIONS,
     LOAD,
@@ -21,7 +22,6 @@ from ruler_eval.doctor.conditions import (
     TEXT,
     TOGETHER,
     TOKENS,
-    Side,
     next_border,
 )
 from ruler_eval.doctor.options import DoctorOptions
