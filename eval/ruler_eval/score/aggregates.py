@@ -268,9 +268,7 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
     reported = [
         Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)
     ]
-    if "all" not in {
-        category.name for category in reported
-    }:  # an ablation by itself is in no group
+    if all(category.name != "all" for category in reported):  # an ablation by itself
         reported.insert(0, Category("all", tuple(sorted(scored))))
     return reported
 

@@ -307,7 +307,8 @@ def _proof(
     if release is not None and name in run.get("rows", {}):
         return "rows"  # _check_data compared the digests
     are_by_line, are_asked, are_compared = False, True, True
-    for answer, *_ in samples.values():
+    for answers in samples.values():
+        answer = answers[0]
         are_by_line = are_by_line or answer.by_line
         are_asked = are_asked and answer.asked_row
         are_compared = are_compared and bool(answer.outputs or answer.question)

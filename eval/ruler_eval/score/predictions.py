@@ -264,25 +264,9 @@ def _read(
     for source in sources:
         models: dict[str, None] = {}
         for file in source.files:
-            if file.suffix == INSPECT_LOG:
-                from ruler_eval.score import inspect_log
-
-                rows, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
-            elif form is None and is_own_file(file):
-                rows, run = list(own_predictions(file, predictions.damaged)), str(file.parent)
-            else:
-                from ruler_eval.score.other_files import read_other_file
-
-                rows, run, model = read_other_file(
-                    file,
-                    options,
-                    form,
-                    predictions.names,
-                    release,
-                    keep_prompts,
-                    predictions.damaged,
-                )
-                models.update({model: None} if model else {})
+            rows, run, model = _read_file(file, predictions, options, form, release, keep_prompts)
+            if model:
+                models[model] = None
             predictions.rows += rows
             predictions.files[str(file)] = sha256_of(file)
             if not rows:
@@ -302,6 +286,31 @@ def _read(
         raise RulerError(
             f"There are no predictions in what was given{why}: name a RUN folder or files."
         )
+
+
+def _read_file(
+    file: Path,
+    predictions: Predictions,
+    options: PredictionOptions,
+    form: Form | None,
+    release: Release | None,
+    keep_prompts: bool,
+) -> tuple[list[Prediction], str, str | None]:
+    """Return a file's answers, what the files of its run have in common, and the model if it says.
+
+    Notes on its lines are added to `predictions.damaged`.
+    """
+    if file.suffix == INSPECT_LOG:
+        from ruler_eval.score import inspect_log
+
+        return list(inspect_log.predictions(file, keep_prompts)), str(file), None
+    if form is None and is_own_file(file):
+        return list(own_predictions(file, predictions.damaged)), str(file.parent), None
+    from ruler_eval.score.other_files import read_other_file
+
+    return read_other_file(
+        file, options, form, predictions.names, release, keep_prompts, predictions.damaged
+    )
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
