@@ -223,7 +223,7 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
 
 
 def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
-    """Return the conditions that are tested, and why the other ones are not.
+    """Return the conditions that are tested, and why the others are not.
 
     `tokens` is in neither: it is not a test, and is always judged.
     """

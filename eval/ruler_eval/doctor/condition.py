@@ -54,7 +54,7 @@ COLD = Side(name="cold", words="cold")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found under one condition; losses are in points."""
+    """The result of one condition; losses are in points."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class Finding:
     fault: str = ""
     """The sentence, without its full stop, if p is small enough over all conditions."""
     note: str = ""
-    """What else has to be said: rows that were left out."""
+    """A sentence about rows that were left out."""
 
     @property
     def docs(self) -> str:
@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Condition(ABC):
-    """What must not change an answer: how it is asked and judged, and what to do if it does."""
+    """Something that must not change an answer: how to ask, how to judge, what to do about it."""
 
     name: str
     """Also the anchor in docs/doctor.md."""

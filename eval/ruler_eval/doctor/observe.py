@@ -1,11 +1,11 @@
-"""What a finished run shows of its engine without a request: patterns, and scores by circumstance.
+"""Look at a finished run, without a request: patterns, and scores by circumstance.
 
     observation = observe(Path("runs/mine"))
     observation.patterns, observation.circumstances
 
-A pattern is named only if it has one explanation. The scores by circumstance are observations and
-prove nothing: rows that hit the cache, for one, are other rows than those that did not. Scores are
-differences from the mean of the row's own configuration, so that tasks and lengths do not mix.
+A pattern is named only if it has one explanation. Scores by circumstance are observations and prove
+nothing: rows that hit the cache, for example, are not the rows that did not. Scores are differences
+from the mean of the row's configuration, so tasks and lengths do not mix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Z = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """What has one explanation, and what to change."""
+    """A pattern with one explanation, and what to change."""
 
     name: str
     """Also the anchor in docs/doctor.md."""
@@ -76,14 +76,14 @@ class Circumstance:
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """All that was seen of a run."""
+    """Everything seen in a run."""
 
     rows: int
     patterns: tuple[Pattern, ...]
     circumstances: tuple[Circumstance, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the observation for --json."""
         patterns = [{**asdict(pattern), "docs": pattern.docs} for pattern in self.patterns]
         return {
             "rows": self.rows,
@@ -110,7 +110,7 @@ class RunJson(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedRow:
-    """A row of the run: what came back, and its score."""
+    """A row of the run with its answer and score."""
 
     record: Record
     answer: Answer
