@@ -3,11 +3,12 @@
     pair_p([1.0] * 12 + [-1.0], complete=True)       # before Holm's adjustment
 
 A pair counts if its two scores differ. If a condition changes nothing, A is better as often as B,
-whatever the rows are and however noisy the engine is: McNemar's exact test. Both directions are tested, "B is worse" with B_WORSE of
-the error and "A is worse" with A_WORSE. After every wave of rows a bet that is valid however often
-one looks (ruler_eval/gate/betting.py) may end the examination before the last row: a condition's p
-is the smaller of the bet's p / EARLY and, after the last row, the exact p / LAST. Both pairs of
-shares add up to 1, so the chance that p <= x is at most x.
+whatever the rows are and however noisy the engine is: McNemar's exact test. Both directions are
+tested, "B is worse" with B_WORSE of the error and "A is worse" with A_WORSE. After every wave of
+rows a bet that is valid however often one looks (ruler_eval/gate/betting.py) may end the
+examination before the last row: a condition's p is the smaller of the bet's p / EARLY and, after
+the last row, the exact p / LAST. Both pairs of shares add up to 1, so the chance that p <= x is at
+most x.
 """
 
 from __future__ import annotations
