@@ -122,7 +122,7 @@ def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> No
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     assert "\n## Rights\n" not in text
     assert section(text, "Faults of the published files").startswith("\nNone here")
-    assert "not by native speakers" in section(text, "Known limits")
+    assert "not written by native speakers" in section(text, "Known limits")
 
 
 @pytest.mark.nightly

@@ -34,7 +34,7 @@ def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
         "mean length": f"{tokens:,.1f}",
         "least fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
         "mean fill": f"{100 * mean:.2f} %",
-        "rows that hold all there is": str(sum(entry["exhausted"] for entry in entries)),
+        "rows that use up a text or list": str(sum(entry["exhausted"] for entry in entries)),
     }
 
 
