@@ -168,8 +168,14 @@ def _revisions(repo: str) -> str:
 # ---- Tokenizers ----------------------------------------------------------------------------------
 
 TOKENIZER_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
 )
 """The files that make a tokenizer, in its folder."""
 

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -367,9 +366,10 @@ def versions(manifest: Manifest) -> dict[str, Any]:
         if lock and configs:
             frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
         changed = []
-        for entry in chain.from_iterable(changes.values()):
-            if entry.startswith(f"Data {name}: "):
-                changed.append(entry.removeprefix(f"Data {name}: "))
+        for entries in changes.values():
+            for entry in entries:
+                if entry.startswith(f"Data {name}: "):
+                    changed.append(entry.removeprefix(f"Data {name}: "))
         if not changed and name == ordered[0]:
             changed = ["the first version"]
         data_versions.append(

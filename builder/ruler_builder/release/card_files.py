@@ -180,7 +180,7 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
         "version": manifest["data_version"],
         "datePublished": str(facts.citation_file["date-released"]),
         "creator": creators,
-        "license": list(map(_licence, facts.licences)),
+        "license": [_licence(name) for name in facts.licences],
         "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
         "citeAs": facts.citations,
         "inLanguage": facts.languages,

@@ -26,11 +26,17 @@ from ruler_common.rows import canary_of
 _EQUAL = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
 # Settings that files may add to, but not change.
 _EXTENDED = ("tasks", "sources", "tokenizers", "words", "languages")
-# Parts of an entry that describe a source or tokenizer and do not identify it.
-_DESCRIPTION = (
-    *("version", "backend_version", "spec", "urls"),  # of a tokenizer
-    *("title", "licence", "citation", "book"),
-)
+# Parts of the entry of a tokenizer or a source that describe it and do not identify it.
+_DESCRIPTION = {
+    "version",
+    "backend_version",
+    "spec",
+    "title",
+    "licence",
+    "citation",
+    "urls",
+    "book",
+}
 
 
 def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
@@ -105,5 +111,7 @@ def _identity(value: Any) -> Any:
     """Return the parts of a manifest entry that identify it: digests and settings, not titles."""
     if not isinstance(value, dict):
         return value
-    described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION
+    described = set(_DESCRIPTION)
+    if value.get("sha256"):
+        described.add("backend_sha256")
     return {key: part for key, part in value.items() if key not in described}

@@ -127,7 +127,9 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
                 pairs += [Pair(*crossed) for crossed in permutations(CROSSED, 2)]
         return pairs
     codes = name.split("-")
-    names = (*LANGUAGES, *custom, *(("all", "default") if len(codes) == 1 else ()))
+    names = [*LANGUAGES, *custom]
+    if len(codes) == 1:
+        names += ["all", "default"]
     for code in codes:
         check_name("language", code, names, "ruler build --help")
     if len(codes) > 2 or (len(codes) == 2 and instruction):
@@ -135,7 +137,9 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
             f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "
             "in Korean (then without --instruction-language)."
         )
-    return [Pair(codes[0], codes[-1] if len(codes) == 2 else instruction or codes[0])]
+    if len(codes) == 2:
+        return [Pair(*codes)]
+    return [Pair(name, instruction or name)]
 
 
 # ---- The folder of a custom language -------------------------------------------------------------

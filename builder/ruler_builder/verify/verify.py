@@ -108,9 +108,12 @@ class VerifyReport:
         """A sentence that says how many files were checked in which way."""
         frozen = rebuilt = not_checked = 0
         for file in self.files.values():
-            frozen += file.proved_by == "frozen"
-            rebuilt += file.proved_by == "rebuilt"
-            not_checked += bool(file.not_checked)
+            if file.proved_by == "frozen":
+                frozen += 1
+            elif file.proved_by == "rebuilt":
+                rebuilt += 1
+            if file.not_checked:
+                not_checked += 1
         parts = []
         if frozen:
             parts.append(f"{frozen} with frozen rows")
