@@ -1,6 +1,6 @@
-/* What moves on the page: charts, sorting, which models are shown, and the rows behind a cell.
+/* The interactive parts of the page: charts, sorting, the choice of models, the rows behind a cell.
    A figure's records have the series and configurations that a click opens (figure.py).
-   Text of runs is put in by textContent only. */
+   Text from runs is inserted by textContent only. */
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
@@ -11,14 +11,14 @@
   const chosenPublished = new Set();
   let printing = false;
 
-  /* An element with a class and text. */
+  /* Make an element with a class and text. */
   function element(tag, name = "", text = null) {
     const node = document.createElement(tag);
     if (name) node.className = name;
     if (text !== null) node.textContent = text;
     return node;
   }
-  /* The compressed content of a script element. */
+  /* Decompress the content of a script element. */
   async function unpack(id) {
     const bytes = Uint8Array.from(atob(get(id).textContent), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
@@ -66,11 +66,12 @@
     menu.append(summary, place.querySelector(".vega-actions"));
     place.append(menu);
     place.result.view.addEventListener("click", (event, item) => {
-      const record = item && item.datum;
+      if (!item || ["line", "area"].includes(item.mark.marktype)) return;  // these are many records
+      const record = item.datum;
       if (record && record.configs && record.configs.length) open(figure, record);
     });
   }
-  /* Vega's runtime; the page's policy lets this text run and no other. */
+  /* Vega's runtime; the page's policy allows exactly this text to run. */
   let runtime = null;
   async function load() {
     const script = document.createElement("script");
@@ -120,7 +121,7 @@
   for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset.group));
   if (tabs.length) choose("0");
 
-  /* Tables as CSV files; of a score with its interval, the score. */
+  /* Tables as CSV files; of a score with its interval only the score. */
   function csv(table) {
     const text = (cell) => (cell.querySelector("b, bdi, button") || cell).textContent.trim();
     const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
@@ -146,7 +147,7 @@
     order(header);
     get("status").textContent = `Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`;
   }
-  /* The rows of a table in the order that its header says. */
+  /* Put the rows of a table in the order that its header names. */
   function order(header) {
     const column = header.cellIndex, sign = header.getAttribute("aria-sort") === "descending" ? -1 : 1;
     const value = (row) => row.cells[column].dataset.value;
@@ -272,7 +273,7 @@
     get("rows-about").textContent = !n
       ? "The rows behind this number are not in the page: the files of the answers were not found."
       : `${number(n)} rows, ${number(wrong)} without the full score; ${number(passed.length)} of them below`
-        + `${other ? ", first those that one of the two models got right." : ", wrong ones first."}`;
+        + `${other ? ", first those that only one of the two models got right." : ", wrong ones first."}`;
     const rest = passed.slice(most), drawn = (some) => some.map((row) => article(row, other));
     list.replaceChildren(...drawn(passed.slice(0, most)));
     list.scrollTop = 0;
@@ -373,7 +374,7 @@
     description.append(content);
     details.append(element("dt", "", term), description);
   }
-  /* The answer's text with every reference in it marked. */
+  /* The answer's text with every reference marked. */
   function marked(text, references) {
     const low = text.toLowerCase(), inReference = new Uint8Array(text.length);
     if (low.length === text.length) {

@@ -115,6 +115,9 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert page.text_content("#rows-title").startswith("Worse-8B: niah_single_1")
     assert page.input_value("#by-kind") in KINDS
     page.keyboard.press("Escape")
+    line = page.locator('[data-chart="average"] path[aria-roledescription="line mark"]').first
+    line.dispatch_event("click")  # many cells share a line
+    assert page.query_selector("dialog[open]") is None
     cell = page.locator('#depth figure[data-series="1"] .needles button').first
     needles, shown = cell.get_attribute("title"), cell.inner_text().split()
     assert f": {shown[0]} of {shown[1]}" in needles
