@@ -30,13 +30,13 @@ _MAX_NOTES = 40
 
 
 class RunFacts(NamedTuple):
-    """The facts of a run by name, what its rows lack by configuration, and notes."""
+    """The facts of a run by name, counts of troubled rows by configuration, and notes."""
 
     label: str
     data: str
     score_version: str
     rows: int
-    # Whether the rows are frozen or custom, and why; empty if they are frozen.
+    # Why the rows are custom; empty if they are frozen.
     custom_rows: str
     # Shown above the numbers.
     warnings: list[str]
@@ -49,7 +49,7 @@ class RunFacts(NamedTuple):
 
 
 def run_facts(run: ReportedRun) -> RunFacts:
-    """Return what the page tells about a run."""
+    """Return what the page says about a run."""
     results, settings = run.results, run.results["run"]
     dataset, cells = results["dataset"], results["configurations"]
     whose_rows = rows_of(results)
@@ -114,12 +114,12 @@ def run_facts(run: ReportedRun) -> RunFacts:
 
 
 def _text(value: object) -> str:
-    """Return a setting as a short text; empty if it is not known."""
+    """Return a setting as a short text; empty if it is unknown."""
     return "" if value in (None, "", {}) else shortened(str(value), _MAX_FACT)
 
 
 def _settings_text(settings: object) -> str:
-    """Return settings that are known: `cache.dtype fp8, temperature 0.0`."""
+    """Return the known settings: `cache.dtype fp8, temperature 0.0`."""
     texts = []
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
         for part, setting in value.items() if isinstance(value, Mapping) else [("", value)]:
@@ -144,7 +144,7 @@ def _date(settings: Mapping[str, Any]) -> str:
 
 
 def _speed(settings: Mapping[str, Any]) -> str:
-    """Return tokens and rows per second, over the sessions that recorded their time and tokens."""
+    """Return tokens per second, over the sessions that recorded their time and tokens."""
     tokens = seconds = 0.0
     for session in settings.get("sessions", []):
         counts = session.get("tokens")
@@ -153,7 +153,7 @@ def _speed(settings: Mapping[str, Any]) -> str:
             tokens += counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
     if not tokens or not seconds:
         return NOT_RECORDED
-    return f"{tokens / seconds:,.0f} tokens/s, prompts and answers, in {seconds:,.0f} s"
+    return f"{tokens / seconds:,.0f} tokens/s (prompts and answers) over {seconds:,.0f} s"
 
 
 def _latency(results: Results) -> str:
@@ -169,19 +169,21 @@ def _latency(results: Results) -> str:
 
 
 def _price(settings: Mapping[str, Any]) -> str:
-    """Return what the tokens of all sessions cost, if the run names prices.
+    """Return the cost of all sessions' tokens, if the run names prices.
 
-    `price` has the prices of a million tokens of prompts and of answers.
+    `price` has the prices of a million prompt tokens and of a million answer tokens.
     """
     cost = 0.0
     for session in settings.get("sessions", []):
         price = session.get("options", {}).get("price", settings.get("price"))
         counts = session.get("tokens")
+        if counts == {}:
+            continue  # no row was answered
         if not isinstance(price, Sequence) or isinstance(price, str) or not counts:
             return NOT_RECORDED
         cost += float(price[0]) * counts.get("prompt_tokens", 0) / 1e6
         cost += float(price[1]) * counts.get("completion_tokens", 0) / 1e6
-    return f"{cost:,.2f} by the price named" if cost else NOT_RECORDED
+    return f"{cost:,.2f} at the prices of --price" if cost else NOT_RECORDED
 
 
 def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, list[Any]]:

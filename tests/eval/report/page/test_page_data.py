@@ -125,7 +125,10 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
         "sampling": {"temperature": 0.0, "top_p": 1.0},
         "max_model_len": 8192,
         "cache": {"dtype": "fp8", "prefix_caching": False},
-        "sessions": [{**session, "options": {"price": [0.15, 0.6]}, "started": "2026-11-24T10"}],
+        "sessions": [
+            {**session, "options": {"price": [0.15, 0.6]}, "started": "2026-11-24T10"},
+            {"seconds": 0.0, "tokens": {}},  # no row was answered
+        ],
     }
     results = {**page.runs[1].results, "run": settings}
     facts = run_facts(replace(page.runs[1], results=results)).facts
@@ -134,7 +137,7 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
         "max_model_len 8192, cache.dtype fp8, cache.prefix_caching False"
     )
     assert facts["Date"] == "2026-11-24"
-    assert facts["Speed"] == "100,000 tokens/s, prompts and answers, in 10 s"
+    assert facts["Speed"] == "100,000 tokens/s (prompts and answers) over 10 s"
     assert facts["Price"].startswith("0.20 ")  # 0.9 x 0.15 + 0.1 x 0.60
 
 
