@@ -1,15 +1,16 @@
-"""A figure of the page, and what its charts share: colours, an axis of lengths, intervals.
+"""The figures of the page, and what their charts share: colours, the axis of lengths, intervals.
 
-A figure's records are the only source of its chart, its table, its CSV file and of the rows that a
+A figure's records are the only source of its chart, its table, its CSV file and the rows that a
 click opens. A record has:
 
-    series      the ids of the series (runs.py) that it is of; the rows of the first one open
+    series      the ids of its series (runs.py); a click opens the rows of the first
     configs     the configurations behind it
-    label       what it is of, in words: "vt at 4K"
+    label       its name: "vt at 4K"
+    kind        the kind of rows that a click opens, if not all; see the dialog's list of kinds
     …           the fields that the chart and the table show
 
-Scores are in cividis, made for colour blindness and for print in grey (Nuñez, Anderton and
-Renslow, 2018); the polynomials are those of d3-scale-chromatic.
+Scores are coloured in cividis, which suits colour-blind readers and grey prints (Nuñez, Anderton
+and Renslow, 2018); the polynomials are from d3-scale-chromatic.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ROW_HEIGHT = 20  # pixels of a row of a bar or a dot
 GREY = "#8a8f98"
 SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title="Score, %")
 INK = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
-"""The colour of a number on a coloured ground: the datum's, which is white or black."""
+"""The colour of a number on a coloured background: white or black, as the datum says."""
 # Red, green and blue: coefficients of the powers of the share, from the constant up.
 _POLYNOMIALS = (
     (-4.54, -35.34, 2381.73, -6402.7, 7024.72, -2710.57),
@@ -61,9 +62,9 @@ class Figure:
     spec: dict[str, Any] | None = None
     # "heat": cells by the records' `row` and `column`, in their order; "depth": ten bins a record.
     grid: Literal["heat", "depth"] | None = None
-    # The field that a heat map's rows are.
+    # What the rows of a heat map are: "task".
     rows_are: str = ""
-    # The series that are shown; the figure is hidden with any of them.
+    # The series shown; the figure is hidden if any of them is hidden.
     series: Sequence[int] = ()
     # "half": two next to each other; "own": the chart sets its width, and may be scrolled.
     width: Literal["full", "half", "own"] = "full"
@@ -115,7 +116,7 @@ def score_fields(score: float, interval: Sequence[float] | None) -> Record:
 
 
 def spec_of(chart: Any, description: str, **properties: Any) -> dict[str, Any]:
-    """Return the Vega-Lite specification of a chart, as wide as its place unless it says so."""
+    """Return the Vega-Lite specification of a chart, by default as wide as its container."""
     properties = {"width": "container", "description": description, **properties}
     spec: dict[str, Any] = chart.properties(**properties).to_dict(validate=False)
     return spec
@@ -124,7 +125,7 @@ def spec_of(chart: Any, description: str, **properties: Any) -> dict[str, Any]:
 def by_colour(series: Sequence[Series]) -> Any:
     """Return the channel that gives each model the colour of its series.
 
-    It has no legend: the models are named above the sections.
+    There is no legend: the models are named above the sections.
     """
     labels, colours = [item.label for item in series], [item.colour for item in series]
     return alt.Color("model:N", scale=alt.Scale(domain=labels, range=colours), legend=None)
@@ -137,7 +138,7 @@ def by_shape(series: Sequence[Series]) -> Any:
 
 
 def length_axis(lengths: Sequence[Length]) -> Any:
-    """Return a logarithmic axis of lengths under their names; without `0k`, which has no place."""
+    """Return a logarithmic axis of lengths, labelled by name; it has no place for `0k`."""
     names = {length.tokens: length.label for length in lengths if length.tokens}
     cases = "".join(f"datum.value == {number} ? {json.dumps(n)} : " for number, n in names.items())
     scale = alt.Scale(type="log", base=2, nice=False, domain=[min(names), max(names)], padding=12)
@@ -146,7 +147,7 @@ def length_axis(lengths: Sequence[Length]) -> Any:
         labelExpr=f"{cases}''",
         grid=False,
         labelOverlap=False,
-        tickCount=4 * len(names),  # a logarithmic axis labels no more than are counted here
+        tickCount=4 * len(names),  # a logarithmic axis has at most this number of labels
     )
     return alt.X("tokens:Q", scale=scale, axis=axis, title="Length of the prompt, tokens")
 
@@ -169,7 +170,7 @@ def dots_spec(
     series: Sequence[Series],
     domain: Sequence[float],
 ) -> dict[str, Any]:
-    """Return a chart of dots with intervals: a row for each name, and in it a place a series."""
+    """Return a chart of dots with intervals, with a row for each name and a dot for each series."""
     names = list(dict.fromkeys(record[row] for record in records))
     base = alt.Chart().encode(
         y=alt.Y(f"{row}:N", sort=names, title=None, axis=alt.Axis(labelLimit=260)),
@@ -184,7 +185,7 @@ def dots_spec(
 
 
 def difference_domain(records: Sequence[Record]) -> list[float]:
-    """Return an axis around zero that holds all intervals of differences."""
+    """Return the ends of an axis around zero that covers all intervals of differences."""
     edge = 5.0
     for record in records:
         edge = max(edge, -record["low"], record["high"])

@@ -1,6 +1,6 @@
 """The sections of scores: the table of each group of tasks, the curves by length, and the losses.
 
-Nothing is scored here: means and intervals are those of ruler_eval/score/aggregates.py.
+Means and intervals come from ruler_eval/score/aggregates.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_LABEL_WIDTH = 150  # pixels of such a name
 
 
 class ScoreCell(NamedTuple):
-    """A cell of the score table: its text, what it is sorted by, and the small text below."""
+    """A cell of the score table: its text, the value to sort by, and the small text below."""
 
     text: str
     value: float
@@ -68,7 +68,7 @@ class ScoreTable:
 
 
 def score_tables(page: PageInput) -> list[ScoreTable]:
-    """Return a table for all tasks, then one for each category."""
+    """Return a table of all tasks, then a table of each category."""
     has_threshold = any(
         group["threshold"] is not None for series in page.series for group in series.groups.values()
     )
@@ -106,7 +106,7 @@ def score_tables(page: PageInput) -> list[ScoreTable]:
 
 
 def _rank(item: tuple[Series, GroupSummary]) -> tuple[float, float]:
-    """Return the key by which rows are sorted: the highest wAvg (inc) first, none last."""
+    """Return the key that sorts the highest wAvg (inc) first and missing averages last."""
     inc, average = item[1]["weighted_inc"]["score"], item[1]["average"]["score"]
     return 1.0 if inc is None else -inc, 1.0 if average is None else -average
 
@@ -123,7 +123,7 @@ def _caption(page: PageInput, name: str, group: GroupSummary) -> str:
 
 
 def _cells(page: PageInput, group: GroupSummary, has_threshold: bool) -> list[ScoreCell]:
-    """Return the cells of a series' row behind its name."""
+    """Return the cells of a series' row, without its name."""
     cells = []
     if not page.has_one_length:
         cells.append(_score_cell(group["weighted_inc"]["score"], group["weighted_inc"]["interval"]))
@@ -186,7 +186,7 @@ def _published_row(page: PageInput, model: PublishedModel, has_threshold: bool) 
 
 
 def losses(page: PageInput) -> Figure:
-    """Return the table of the change of each group from its shortest length to each longer one."""
+    """Return the table of how each group's mean changes from its shortest to each longer length."""
     records: list[Record] = []
     for name in page.groups:
         for series in page.series:
@@ -258,7 +258,7 @@ def curves(page: PageInput) -> list[Figure]:
 def _mean_records(page: PageInput, group_name: str) -> list[Record]:
     """Return the means of a group at each length that has a window.
 
-    Means over some of the group's tasks only count if no length has all of them.
+    Means over only some of the group's tasks are left out if any length has all tasks.
     """
     complete: list[Record] = []
     partial: list[Record] = []
@@ -346,7 +346,7 @@ def _curve(
 
 
 def _line_labels(records: Sequence[Record]) -> list[Record]:
-    """Return the models' names at the ends of their lines, moved apart so as not to overlap."""
+    """Return the models' names at the ends of their lines, moved apart to avoid overlaps."""
     last = {record["model"]: record for record in records}
     labels = []
     lowest = math.inf

@@ -1,4 +1,4 @@
-"""The sections of single tasks: heat maps, depth, complexity, and which tasks go together."""
+"""The sections of single tasks: heat maps, depth, complexity, and the correlation of tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHITE_TEXT_FROM = 0.6  # the absolute correlation from which the number in a ce
 
 
 def heat_maps(page: PageInput) -> list[Figure]:
-    """Return tasks by lengths of each series; of several languages a cell is their mean."""
+    """Return a heat map of tasks by lengths for each series; a cell is the mean over languages."""
     figures = []
     for series in page.series:
         title = series.label
@@ -51,7 +51,7 @@ def heat_map(
     rows_are: str,
     configs: Mapping[str, Sequence[str]],
 ) -> Figure:
-    """Return a heat map: scores by rows and lengths; `configs` are those of each row."""
+    """Return a heat map of scores by rows and lengths; `configs` has the configurations by row."""
     cells = series.run.results["configurations"]
     records = []
     for row, names in configs.items():
@@ -101,7 +101,7 @@ def _heat_record(series: Series, row: str, length: Length, cells: Mapping[str, C
 
 
 def needle_maps(page: PageInput) -> list[Figure]:
-    """Return for each series the depths of the tasks that hide needles, taken together."""
+    """Return for each series the scores by depth of all tasks that hide needles, taken together."""
     figures = []
     for series in page.series:
         parameters = series.run.results["dataset"].get("parameters", {})
@@ -164,7 +164,7 @@ def _depth_map(
 
 
 def complexity(page: PageInput) -> list[Figure]:
-    """Return a chart for each parameter in which alone tasks of a changed suite differ."""
+    """Return a chart for each parameter that is the only difference between tasks of a suite."""
     figures = []
     for series in page.series:
         if series.run.results["dataset"]["standard"] is False:
@@ -244,7 +244,7 @@ def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Fi
 
 
 def correlation(page: PageInput) -> tuple[str, list[Figure]]:
-    """Return a note and the heat map of the correlation of the tasks; nothing of too few scores.
+    """Return a note and the heat map of the correlation of the tasks; empty if scores are too few.
 
     Similar tasks are next to each other.
     """
@@ -257,11 +257,13 @@ def correlation(page: PageInput) -> tuple[str, list[Figure]]:
     tasks, observations = correlated["tasks"], len(correlated["observations"])
     note = (
         f"Correlation of the tasks’ scores over {observations} pairs of model and length, in the "
-        "order of their clusters (average linkage of 1 − r), as Figure 5 of RULER’s paper. By "
-        f"chance alone unrelated tasks reach ±{correlated['by_chance']:.2f} in one case of twenty."
+        "order of their clusters (average linkage of 1 − r), as in Figure 5 of RULER’s paper. By "
+        f"chance alone, unrelated tasks reach ±{correlated['by_chance']:.2f} in 1 of 20 cases."
     )
     if correlated["constant"]:
-        note += f" Left out, as their scores never change: {', '.join(correlated['constant'])}."
+        note += (
+            f" Left out, because their scores never change: {', '.join(correlated['constant'])}."
+        )
     return note, [correlation_figure(tasks, correlated["correlation"], observations)]
 
 
