@@ -63,9 +63,9 @@ def errors(wrong_rows: Sequence[Error], markdown: bool = False) -> str:
 
 
 def _from_memory(by_config: Mapping[str, Mapping[str, list[Error]]], markdown: bool) -> str:
-    """Return the share of wrong answers that are the model's own without documents.
+    """Return the share of wrong answers that equal the model's answer without documents.
 
-    An empty text if no answers without documents are known.
+    The text is empty if no answers without documents are known.
     """
     rows = []
     for config, by_kind in by_config.items():
@@ -74,7 +74,7 @@ def _from_memory(by_config: Mapping[str, Mapping[str, list[Error]]], markdown: b
             same = sum(error["kind"] == "from memory" for error in compared)
             share = f"{100 * same / len(compared):.0f} %"
             rows.append([config, str(len(compared)), str(same), share])
-    title = "Wrong answers that are the model's own without documents (RULER, section 5)"
+    title = "Wrong answers equal to the answer without documents (RULER, section 5)"
     return titled(title, ["configuration", "wrong", "from memory", "share"], rows, markdown)
 
 
@@ -131,8 +131,8 @@ def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
     parts = [f"Correlation over {pairs} pairs of model and length"]
     if analysis["by_chance"] >= _CAUTION:
         caution = (
-            f"Caution: with {pairs} observations tasks that have nothing to do with each other "
-            f"reach ±{analysis['by_chance']:.2f} in one case of twenty."
+            f"Caution: with {pairs} observations, unrelated tasks "
+            f"reach ±{analysis['by_chance']:.2f} by chance in 1 of 20 cases."
         )
         parts.append(sentences(caution, markdown))
     parts.append(table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
@@ -147,11 +147,11 @@ def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
         parts.append("Clusters as they join, by their rows above (average linkage of 1 − r)")
         parts.append(table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1)))
     if analysis["constant"]:
-        constant = f"Never change, so correlate with nothing: {', '.join(analysis['constant'])}"
+        constant = f"Left out, because their scores never change: {', '.join(analysis['constant'])}"
         parts.append(sentences(constant, markdown))
     if analysis["left_out"]:
         skipped = len(analysis["left_out"])
-        parts.append(f"Left out, because tasks are missing there: {skipped} pairs")
+        parts.append(f"Left out, because tasks are missing: {skipped} pairs")
     return "\n\n".join(parts)
 
 

@@ -2,7 +2,7 @@
 
     print(comparison(compare(a, b)))
 
-Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks.
+Two runs have paired differences, two seeds unpaired differences, three or more runs their ranks.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.seeds import SeedComparison
 
 _MAX_SETTING = 40  # characters
-_TESTS = "p is of a single test; p (Holm) is adjusted for all {tests} of this table."
-_BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
-not hold 0, p (Holm) is below 0.05 if there is one, and there are 10 rows or more."""
+_TESTS = "p is for a single test; p (Holm) is adjusted for all {tests} tests of this table."
+_BETTER = """better: the model that is better on these rows: the 95 % interval (from, to) excludes
+0, p (Holm), if there is one, is below 0.05, and there are at least 10 rows."""
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
     "larger": "which is above",
     "unknown": "which does not show whether it is below",
 }
-_ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
-run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
-look again."""
+_ONE_LOOK = """Some rows have no answer. This verdict is valid for a single look, at rows chosen in
+advance: running more rows and comparing again is a second look, which its 95 % do not cover. Use
+`ruler decide` to look more than once."""
 _DETECTABLE = """detectable: a true difference of this size is found in 80 of 100 repetitions
-with as many rows; smaller ones are mostly missed."""
+with the same number of rows; most smaller differences are missed."""
 _LEAST = "least: the smallest difference that this number of right or wrong rows can show."
 
 
@@ -62,7 +62,7 @@ def comparison(result: Comparison, markdown: bool = False) -> str:
 
 
 def comparison_verdict(result: Comparison, markdown: bool = False) -> str:
-    """Return who leads over all and by how much, what `--max-drop` says, and the count of leads."""
+    """Return the overall leader and lead, the decision of `--max-drop`, and the counts of leads."""
     mean = result["all"]
     a = f"{result['a']['model'] or 'unnamed'} (A)"
     b = f"{result['b']['model'] or 'unnamed'} (B)"
@@ -152,7 +152,7 @@ def _count_tests(result: Comparison) -> int:
 
 def seeds(result: SeedComparison, markdown: bool = False) -> str:
     """Return the difference between two seeds in a sentence, and the table behind it."""
-    text = "No configuration asks something else under the other seed."
+    text = "No configuration has different questions under the two seeds."
     if mean := result["all"]:
         text = (
             f"Seed {result['seeds']['a']} minus seed {result['seeds']['b']}: "
@@ -164,7 +164,7 @@ def seeds(result: SeedComparison, markdown: bool = False) -> str:
     parts = [sentences(text, markdown), _models(result, markdown, result["seeds"])]
     parts += [table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in result["configurations"].values()):
-        parts.append("* asks the same under both seeds: in no mean, and no sign of known rows.")
+        parts.append("* same questions under both seeds: not in any mean, no sign of known rows.")
     return "\n\n".join(parts)
 
 
@@ -172,9 +172,9 @@ def seeds(result: SeedComparison, markdown: bool = False) -> str:
 
 
 def ranking(result: Ranking, markdown: bool = False) -> str:
-    """Return who is first, and the models by their average, with ranks by it and both weighted.
+    """Return the first model, and a table of all by average and by both weighted averages.
 
-    The ranks that the rows leave possible are those of 95 %.
+    Each has its rank, and the ranks that are possible at 95 %.
     """
     rows: dict[str, list[str]] = {}
     for models in (result["average"], result["weighted_inc"], result["weighted_dec"]):
@@ -192,10 +192,10 @@ def ranking(result: Ranking, markdown: bool = False) -> str:
     if rivals:
         text += f"{', '.join(rivals)} may be first too (95 %)."
     else:
-        text += "at 95 % no other can be first."
+        text += "no other model can be first (95 %)."
     weights = (
         "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
-        "95 %: the ranks that this number of rows leaves possible."
+        "95 %: the ranks that are possible with this number of rows."
     )
     whose = "\n".join(sentences(_model(model), markdown) for model in result["models"])
     parts = [sentences(text, markdown), whose, table(header, rows.values(), markdown)]
@@ -223,12 +223,12 @@ def _models(
 
 
 def _model(model: ComparedModel) -> str:
-    """Return the model, its rows, and what keeps its scores from being sure."""
+    """Return the model, its rows, and the reasons to doubt its scores."""
     return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
 
 
 def _difference_rows(result: Comparison | SeedComparison) -> list[dict[str, str]]:
-    """Return what is shown of each configuration and mean, by the names of the columns."""
+    """Return the cells of each configuration and each mean, by column."""
     differences: dict[str, Mapping[str, Any]] = {}
     for name, cell in result["configurations"].items():
         differences[f"{name} *" if cell.get("same_questions") else name] = cell

@@ -37,7 +37,7 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
             "look)."
         )
     lines.append(
-        "Another question is the drop on other rows like these: "
+        "The drop on other rows like these is a different question: "
         f"{bounds(decision['other_rows_interval'])} (95 % interval)."
     )
     if losses := worst_tasks(decision):
@@ -81,7 +81,7 @@ def _named(side: str, model: LookedAtModel) -> str:
 
 
 def _unanswered_lines(decision: SequentialDecision) -> list[str]:
-    """Return what became of rows without an answer, and the verdict without them."""
+    """Return the counts of unanswered rows, and the verdict without them."""
     sides = {"A": _counts(decision["a"]), "B": _counts(decision["b"])}
     if not any(sides.values()):
         return []
@@ -92,7 +92,7 @@ def _unanswered_lines(decision: SequentialDecision) -> list[str]:
 
 
 def _counts(model: LookedAtModel) -> str:
-    """Return the rows without a whole answer: `3 failed or missing, 1 truncated`; maybe empty."""
+    """Return the rows without a whole answer: `3 failed or missing, 1 truncated`, or nothing."""
     parts = []
     if model["unanswered"]:
         parts.append(f"{model['unanswered']:,} failed or missing")
@@ -105,7 +105,7 @@ def _answered(decision: SequentialDecision) -> str:
     answered: AnsweredDrop = decision["answered"]
     without = f"Without the {number_of(answered['unanswered'], 'row')} of either model"
     if answered["drop"] is None:
-        return f"{without}, some task has no row that both answered: there is no second verdict."
+        return f"{without}, a task has no row that both answered, so there is no second verdict."
     limit = f"{decision['max_drop']:g} points"
     verdicts = {
         "smaller": f"which is below {limit}",

@@ -1,4 +1,4 @@
-"""The tables of `ruler analyze` for ONERULER: one for each thing that the paper draws."""
+"""The tables of `ruler analyze` for ONERULER: one for each figure of the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report(analysis: Mapping[str, Any], markdown: bool = False) -> str:
     parts.append(_token_table(TEXTS, analysis["prompt_tokens"], markdown))
     parts.append(_kinds_of_errors("language", analysis["errors"], markdown))
     parts.append(_kinds_of_errors("task and length", analysis["errors_by_task"], markdown))
-    return "\n\n".join(filter(None, parts)) or "Nothing of this is in these results."
+    return "\n\n".join(filter(None, parts)) or "These results have nothing to analyze."
 
 
 def text_tokens(counts: Mapping[str, Any], markdown: bool = False) -> str:
@@ -42,8 +42,8 @@ def _model_tables(name: str, model: Mapping[str, Any], markdown: bool) -> Iterat
     """Yield the tables of one model, in the order of the paper's figures."""
     yield from _ranked_languages(name, model, markdown)
     yield _best_and_worst(
-        "The best languages ({}) and the worst ({}), chosen by these same scores: equal languages "
-        "would lie apart too",
+        "The best languages ({}) and the worst ({}), chosen by these same scores: even equal "
+        "languages would differ",
         model["best_and_worst"],
         markdown,
     )
@@ -120,7 +120,7 @@ def _ranked_languages(name: str, model: Mapping[str, Any], markdown: bool) -> It
         f"{name}: languages by their mean over the niah tasks", header, rows, markdown, left=(1,)
     )
     if unranked:
-        text = "Not ranked, scored on other tasks and lengths than most languages: "
+        text = "Not ranked, because their tasks and lengths differ from most languages': "
         yield sentences(text + ", ".join(unranked), markdown)
 
 

@@ -51,8 +51,8 @@ class ReportOptions:
     every_error: Annotated[
         bool,
         Option(
-            "Sort every wrong row into its kind of error: about a minute for 39,000 rows to 128k. "
-            "Without it an even share of a release that large is sorted."
+            "Sort every wrong row into its kind of error, which takes about a minute for 39,000 "
+            "rows to 128k. By default only a share of the rows of such a large release is sorted."
         ),
     ] = False
 

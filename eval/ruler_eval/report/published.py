@@ -58,11 +58,11 @@ def published_models(
             parts += [sentences(title + published.date, markdown), drawn]
             measured_on[published.measured_on] = None
     if not parts:
-        return f"No published results fit what was scored of {results['dataset']['name']}."
+        return f"No published results match these scores of {results['dataset']['name']}."
     if whole and not all_tables:
-        parts.append("The tables of the groups of tasks, and of single ones: --all.")
+        parts.append("The tables of groups of tasks and of single tasks: --all.")
     if not are_frozen(rows):
-        parts.append(sentences(f"Note: not comparable, for these are {rows}.", markdown))
+        parts.append(sentences(f"Note: not comparable, because these are {rows}.", markdown))
     parts += [sentences(NOTE.format(rows=text), markdown) for text in measured_on]
     return "\n\n".join(parts)
 

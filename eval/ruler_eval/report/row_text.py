@@ -6,9 +6,9 @@
       at 42 % of the context, characters 7,120 to 7,191:
       … the grass is green. ⟦One of the special magic numbers for …⟧ The sky is blue. …
 
-Nothing of a row or an answer can steer the terminal: control characters are shown as pictures. The
-page needs no network and holds no script; every text is escaped by the template and shown as text,
-and the page's policy forbids everything but its own style.
+Text from rows and answers cannot control the terminal: control characters are shown as symbols. The
+page needs no network and has no script; the template escapes every text, and the page's policy
+allows nothing but its style.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _answer_lines(view: RowView) -> list[str]:
 
 
 def _shorten_middle(text: str) -> str:
-    """Return the beginning and the end of a long text."""
+    """Return a text; of a long one only its beginning and its end."""
     if len(text) <= _MAX_PART:
         return text
     half = _MAX_PART // 2
@@ -108,13 +108,13 @@ def _shorten_middle(text: str) -> str:
 
 
 def _indented(text: str, by: str = "  ") -> str:
-    """Return a text in lines of COLUMNS columns, each indented; its own line ends stay."""
+    """Return a text wrapped to COLUMNS columns and indented, with its line breaks kept."""
     from rich.console import Console
     from rich.text import Text
 
     lines = []
     for line in visible(text).split("\n"):
-        # A character of Chinese takes two columns, an accent none.
+        # A Chinese character takes two columns, a combining accent none.
         for part in Text(line).wrap(Console(), COLUMNS - len(by)) or [Text("")]:
             lines.append((by + part.plain).rstrip())
     return "\n".join(lines).strip("\n")

@@ -1,12 +1,12 @@
-"""A row as a person reads it: its parts, the text around each piece of evidence, the answers.
+"""A row for people to read: its parts, the text around each piece of evidence, and the answers.
 
     view = row_view(Release.open("ruler"), "niah_multikey_1_4k", 3, [Path("runs/qwen")])
     view.pieces[0].text                   # "One of the special magic numbers for …"
     view.answers[0].outcome               # "distractor (…)", or "right; ended"
 
-What is shown is the row's own text (RULER, arXiv:2404.06654, Table 2): the instruction stands
-before the context, the question after it, the answer prefix begins the answer. `row_text.py` shows
-a view in the terminal and as a page, `page/rows.py` in the dialog of `ruler report`.
+The row's text is shown as it is (RULER, arXiv:2404.06654, Table 2): the instruction comes before
+the context and the question after it; the answer prefix begins the answer. `row_text.py` shows a
+view in the terminal and as a page, `page/rows.py` in the dialog of `ruler report`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ruler_eval.score.row_score import rules_of_run
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = (
-    *("input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length"),
-    *("context_start", "context_end", "question", "evidence", "none_word"),
-)
+    "input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length",
+    "context_start", "context_end", "question", "evidence", "none_word",
+)  # fmt: skip
 AROUND = 160  # characters shown before and after a piece of evidence
 MAX_REASON = 120  # characters of the error of a failed row
 
@@ -38,7 +38,7 @@ MAX_REASON = 120  # characters of the error of a failed row
 class Piece:
     """A piece of evidence: its place in `input`, in characters and as a share of the context.
 
-    `answer` is false for a distractor. The texts are empty if the row's text is not known.
+    `answer` is false for a distractor. The texts are empty if the row's text is unknown.
     """
 
     before: str
@@ -66,16 +66,16 @@ class RunAnswer:
 
     @property
     def outcome(self) -> str:
-        """What is wrong with the answer, and how it ended if that does not say so."""
+        """The verdict on the answer, and how it ended unless the verdict says that."""
         verdict = "right" if self.kind is None else f"{self.kind} ({KINDS[self.kind]})"
         return verdict if verdict.startswith(self.state) else f"{verdict}; {self.state}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowView:
-    """Everything that is shown of a row; texts are whole and as in the release.
+    """Everything that is shown of a row, with its whole texts as in the release.
 
-    `row` has the columns of the release that are known, `rows` is how many there are.
+    `row` has the known columns of the release; `rows` is the number of rows in the configuration.
     """
 
     config: str
@@ -92,7 +92,7 @@ class RowView:
 
     @property
     def context(self) -> tuple[int, int]:
-        """Where the context begins and ends in it."""
+        """The start and the end of the context in `input`."""
         return self.row["context_start"], self.row["context_end"]
 
     @property
@@ -102,13 +102,13 @@ class RowView:
 
     @property
     def after_context(self) -> str:
-        """The text after the context: the question in its words."""
+        """The text after the context, with the question."""
         return self.input[self.context[1] :]
 
     def marked(self, start: int = 0, end: int | None = None) -> list[tuple[str, Piece | None]]:
-        """Return the text of `input` from start to end in parts; evidence has its piece.
+        """Return the text of `input` from start to end in parts, each with its piece if evidence.
 
-        A piece within another is marked with it.
+        A piece inside another piece gets no separate part.
         """
         end = len(self.input) if end is None else end
         parts: list[tuple[str, Piece | None]] = []
@@ -153,13 +153,13 @@ def _check_config(release: Release, config: str) -> None:
             f"{config.replace(parsed.task, tasks[0], 1)}."
         )
     raise RulerError(
-        f"The release '{release.source}' holds no '{config}'. "
+        f"The release '{release.source}' has no configuration '{config}'. "
         f"What it holds: ruler list {release.source}"
     )
 
 
 def pieces_of(row: PartialRow, around: int) -> tuple[Piece, ...]:
-    """Return the evidence in the order of the text, with as many characters around it."""
+    """Return the evidence in text order, with `around` characters before and after each piece."""
     text = row.get("input", "")
     pieces = []
     for span in sorted(row.get("evidence") or (), key=lambda span: int(span["start"])):

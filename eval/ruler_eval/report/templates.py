@@ -1,4 +1,4 @@
-"""What pages share: their dress, and templates that escape every text and know every name."""
+"""What all pages share: their style, and templates that escape text and reject unknown names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 
 def dress() -> Markup:
-    """Return the style that all pages wear."""
+    """Return the CSS that all pages share."""
     return Markup(Path(__file__).with_name("dress.css").read_text(encoding="utf-8"))
 
 

@@ -49,10 +49,10 @@ TROUBLE_NAMES: Mapping[str, str] = {
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 MAX_NOTES = 5
 WHOLE_WORDS = (
-    "whole words: the share of answers that contain a reference as whole words; the score accepts "
-    "a reference within a longer word, too."
+    "whole words: the share of answers that contain a reference as whole words; the score also "
+    "accepts a reference within a longer word."
 )
-OTHER_TASKS = "* a mean over other tasks than the others of this row"
+OTHER_TASKS = "* a mean over different tasks than the other means of this row"
 COLUMN_NOTES = {
     "from": "from, to: 95 % interval.",
     "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
@@ -115,7 +115,7 @@ def _language_tables(
 
 
 def headline(results: Results) -> str:
-    """Return what was scored: model, data, whose rows, and what makes the scores less sure."""
+    """Return what was scored: model, data, whose rows, and the reasons to doubt the scores."""
     parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     if results["mode"]:
         parts.append(f"mode {results['mode']}")
@@ -134,7 +134,7 @@ def rule_options(results: Results) -> list[str]:
 
 
 def chosen(results: Results, tokenizer: str, languages: str | None = None) -> dict[str, Cell]:
-    """Return the configurations under a tokenizer, of all languages or of these."""
+    """Return the configurations under a tokenizer, in all languages or in these."""
     return {
         name: cell
         for name, cell in results["configurations"].items()
@@ -161,7 +161,7 @@ def overall_average(results: Results) -> float | None:
 
 
 def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
-    """Return the first notes, a line each; those about missing rows, which are counted, last."""
+    """Return the first notes, one per line; notes about counted missing rows come last."""
     counted = [note for note in notes if " missing row" in note]
     order = [note for note in notes if note not in counted] + counted
     lines = [sentences(f"Note: {note}.", markdown) for note in order[:max_notes]]
@@ -171,7 +171,7 @@ def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
 
 
 def _counts(results: Results) -> str:
-    """Return how many rows were scored, and how many of them had which trouble."""
+    """Return how many rows were scored, and how many had each kind of trouble."""
     rows = 0
     counts = dict.fromkeys(TROUBLES, 0)
     for cell in results["configurations"].values():
@@ -203,13 +203,13 @@ def _troubles(cells: Mapping[str, Cell], markdown: bool) -> str:
 
 
 def _shared_documents(cells: Mapping[str, Cell], markdown: bool) -> str:
-    """Return the configurations whose rows share documents, and what that does to intervals."""
+    """Return the configurations whose rows share documents, with their design effects."""
     rows = []
     for config, cell in cells.items():
         if "documents" in cell and "design_effect" in cell:
             effect = f"{cell['design_effect']:.2f}"
             rows.append([config, str(cell["n"]), str(cell["documents"]), effect])
-    title = "Rows that share documents, and so are known less well"
+    title = "Rows that share documents, which makes their intervals wider"
     return titled(title, ["configuration", "n", "documents", "design effect"], rows, markdown)
 
 
@@ -312,14 +312,14 @@ def _known(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _note(text: str, markdown: bool) -> str:
-    """Return a note below a table; a paragraph of its own in Markdown."""
+    """Return a note below a table; in Markdown it is a separate paragraph."""
     return "\n" + sentences(text, markdown) if markdown else sentences(text)
 
 
 def _mean(
     cells: Iterable[Cell], key: Literal["score", "whole_word", "words_right"]
 ) -> float | None:
-    """Return the mean of a value over configurations that have it, those of several languages."""
+    """Return the mean of a value over the configurations (one per language) that have it."""
     values = []
     for cell in cells:
         value = cell.get(key)
@@ -370,7 +370,7 @@ def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> 
 
 
 def _language_table(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
-    """Return a row for each language, the best first, pairs after single ones, means last."""
+    """Return a row for each language: single languages by score, then pairs, then means."""
     lengths: dict[str, None] = {}
     places = {}
     for languages, groups in by_language.items():

@@ -268,7 +268,7 @@ def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
     ]
     assert "pl" not in one["best_and_worst"]["best"] + one["best_and_worst"]["worst"]
     assert one["wikipedia"]["languages"] == 3
-    said = "Not ranked, scored on other tasks and lengths than most languages: pl ("
+    said = "Not ranked, because their tasks and lengths differ from most languages': pl ("
     assert said in report(found)
 
 

@@ -59,7 +59,7 @@ def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
     found["configurations"]["vt_4k"]["missing"] = 100
     paths[1].write_text(json.dumps(found))
     stdout, _, _ = ruler("compare", *paths, "--max-drop", "1.5")
-    assert "a second look, which its 95 % do not allow" in " ".join(stdout.split())
+    assert "a second look, which its 95 % do not cover" in " ".join(stdout.split())
 
 
 @pytest.mark.parametrize("limit", ["nan", "inf"])

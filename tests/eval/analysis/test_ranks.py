@@ -104,7 +104,7 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     stdout, error, code = ruler("compare", *runs, "--out", out)
     assert code == 0, error
     assert stdout.startswith("all has the highest average, ")
-    assert "; at 95 % no other can be first." in stdout
+    assert "; no other model can be first (95 %)." in stdout
     whose, table = stdout.split("\n\n")[1:3]
     assert whose.startswith("all, ")
     assert " ".join(whose.split()).count("custom rows") == 3

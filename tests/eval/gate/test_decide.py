@@ -153,7 +153,7 @@ def test_the_command_says_the_verdict_with_both_models(
     assert found == code, error
     said = " ".join(stdout.split())
     assert f"The drop from base (A) to b (B) {words}" in said
-    assert "Another question is the drop on other rows like these" in said
+    assert "The drop on other rows like these is a different question" in said
     written = json.loads(out.read_text())
     if written["rows"] < ROWS:
         assert f"{written['rows']} rows of each task were enough." in said

@@ -17,7 +17,7 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
     start = "Not comparable with published models"
     blocks = [" ".join(block.split("\n")) for block in stdout.split("\n\n")]
     titles = [block for block in blocks if block.startswith(start)]
-    note = "Note: not comparable, for these are custom rows: embedded texts (essays, "
+    note = "Note: not comparable, because these are custom rows: embedded texts (essays, "
     assert note in " ".join(stdout.split())
     assert [title.split("(", 1)[1].rsplit(",", 1)[0].split(",")[0] for title in titles] == [
         "all",
@@ -43,7 +43,7 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
     assert "Mixtral-base" not in stdout
     brief, _, _ = ruler(*asked)
     assert brief.count(start) == 1
-    assert "of the groups of tasks, and of single ones: --all." in brief
+    assert "of groups of tasks and of single tasks: --all." in brief
 
 
 def test_base_models_stand_beside_a_base_model(write_run):
@@ -61,7 +61,7 @@ def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
     file.write_text("\n".join(lines), encoding="utf-8")
     arguments = ("score", file, "--dataset", root, "--beside", "published")
     stdout, _, _ = ruler(*arguments)
-    assert "No published results fit what was scored of oneruler." in stdout  # its tasks are others
+    assert "No published results match these scores of oneruler." in stdout  # its tasks are others
 
     suite = suite_digest(read_manifest(root))
     monkeypatch.setitem(SUITE_DIGESTS, "oneruler", suite)

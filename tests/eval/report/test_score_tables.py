@@ -28,7 +28,7 @@ def test_columns_averaged_over_different_tasks_are_marked(write_run):
     assert rows_of(stdout)["mean of 1 to 2 of 13 tasks"][-3:] == ["100.0", "100.0*", "-"]
     averages = {name: row[-1] for name, row in rows_of(stdout).items() if name in ("vt", "cwe")}
     assert averages == {"vt": "100.0", "cwe": "-"}
-    assert "* a mean over other tasks than the others of this row" in stdout
+    assert "* a mean over different tasks than the other means of this row" in stdout
     lengths = load(run / "results.json")["summary"]["tekken"]["en"]["all"]["lengths"]
     assert "cwe" in lengths["8k"]["lacking"]
     assert "cwe" not in lengths["4k"]["lacking"]
@@ -47,7 +47,7 @@ def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run)
     lines = aggregates.splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith(names[1]))
     assert "100.0* " in "".join(lines[place : place + 2])  # a name that is too long is above
-    assert "\n* a mean over other tasks than the others of this row" in stdout
+    assert "\n* a mean over different tasks than the other means of this row" in stdout
     (whole,) = [line for line in lines if line.startswith("multi-hop")]
     assert whole.startswith("multi-hop tracing  ")
     assert "*" not in whole

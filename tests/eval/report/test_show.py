@@ -150,7 +150,7 @@ def test_what_is_not_there_is_one_sentence(built, tmp_path):
     assert "'niah_4k' is a group of 8 tasks: name one, such as niah_single_1_4k." in error(
         "niah_4k", 0
     )
-    assert "holds no 'vt_16k'" in error("vt_16k", 0)
+    assert "has no configuration 'vt_16k'" in error("vt_16k", 0)
     assert "'vt_4k' has no row 5: it has 5 rows, 0 to 4." in error("vt_4k", 5)
     assert "is not a ruler configuration" in error("nonsense", 0)
     assert "is a folder: name a file" in error("vt_4k", 0, "--html", tmp_path)
