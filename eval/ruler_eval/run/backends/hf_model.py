@@ -138,14 +138,15 @@ class Transformers(Backend):
         for name in ("seed", "presence_penalty"):  # no options of generate()
             sampling.pop(name, None)
         torch.manual_seed(self._seed(batch[0]))
-        # a new configuration: a model's own may hold penalties and samplers of its maker
+        # a new configuration: a model's own may hold penalties and samplers of its maker; without a
+        # top_k generate() would sample from the 50 likeliest tokens
         make: Any = GenerationConfig
         generation = make(
             max_new_tokens=max(prompt.max_tokens for prompt in batch),
             do_sample=not greedy,
             pad_token_id=padding,
             eos_token_id=self._end_tokens(),
-            **({} if greedy else sampling),
+            **({} if greedy else {"top_k": 0, **sampling}),
         )
         own_generation = self.model.generation_config
         self.model.generation_config = generation  # generate() would merge the two
