@@ -155,22 +155,22 @@ class Release:
         config: str,
         columns: Sequence[str],
         indices: Collection[int],
-        most_groups: int | None = None,
+        max_groups: int | None = None,
     ) -> Iterator[PartialRow]:
-        """Yield the rows with these indices, in file order.
+        """Yield the rows with these indices, in file order. Raises RulerError on a wrong digest.
 
-        Only the row groups that hold them are read.
-
-        Of no more than `most_groups` groups, if given. Raises RulerError on a wrong digest.
+        Only the row groups that hold such rows are read; with `max_groups`, the first ones of them.
         """
-        wanted, path = set(indices), self.path(config)
+        wanted, path, groups_read = set(indices), self.path(config), 0
         with open_parquet(path) as file:
             for group in range(file.num_row_groups):
+                if groups_read == max_groups:
+                    return
                 in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
                 places = [place for place, index in enumerate(in_group) if index in wanted]
-                if most_groups == 0 or not places:
+                if not places:
                     continue
-                most_groups = None if most_groups is None else most_groups - 1
+                groups_read += 1
                 table = file.read_row_group(group, columns=["index", *columns])
                 refuse_nulls(table, path)
                 for place in places:
