@@ -61,7 +61,7 @@ def run_and_show(options: RunOptions) -> RunSummary:
     from ruler_release.tables import run_tables
 
     def show(estimate: MeanEstimate) -> None:
-        from tqdm import tqdm
+        from tqdm import tqdm  # type: ignore[import-untyped]
 
         from ruler_eval.report.decision_text import estimate_line
 
