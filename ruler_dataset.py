@@ -1,4 +1,4 @@
-"""Loading a release by name, from a folder or the Hub, its digests checked.
+"""Load a release by name, from a folder or the Hub, with its digests checked.
 
 A release is a folder (or a Hub repository) of Parquet files with a card and a manifest:
 
@@ -84,7 +84,7 @@ def load(
     Args:
         root_or_repo: A release folder, or a repository of the Hub (offline: its cached copy).
         config: A configuration's name, such as `niah_mk_4k`.
-        tokenizer: The tokenizer whose rows are meant, instead of a suffix of the name.
+        tokenizer: The tokenizer that rows were fitted under, instead of a suffix of the name.
         revision: A branch, tag or commit of the repository.
         verify: Check each file's sha256 against the manifest before anything is read.
 

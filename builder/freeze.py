@@ -37,8 +37,8 @@ def freeze(
 ) -> FrozenRows:
     """Add the rows of whole releases to the frozen rows of their data version, or replace all.
 
-    `published` marks the version as published. Raises RulerError for a release that is not as the
-    published ones are, for other rows than those frozen already, and for a published version.
+    `published` marks the version as published. Raises RulerError for a release with other settings
+    than published ones, for rows that differ from frozen ones, and for a published version.
     """
     manifests = [_whole_manifest(root) for root in roots]
     versions = {manifest["data_version"] for manifest in manifests}
@@ -65,9 +65,9 @@ def freeze(
 
 
 def _whole_manifest(root: Path) -> Manifest:
-    """Return the manifest of a complete release as it is to be published.
+    """Return the manifest of a release that is complete and can be published.
 
-    RulerError for any other.
+    Raises RulerError for any other.
     """
     manifest = read_manifest(root)
     dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
@@ -95,7 +95,7 @@ def _standard_files(manifest: Manifest) -> list[FileEntry]:
 
 
 def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
-    """Return the frozen rows with those of a manifest; RulerError if the two disagree."""
+    """Return the frozen rows with those of a manifest. Raises RulerError if the two disagree."""
     added = FrozenRows(
         data_version=manifest["data_version"],
         builder_version=manifest["builder_version"],

@@ -136,7 +136,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
-    """Write the value of a command to its file, if it writes one; see `write_whole`."""
+    """Write the result of a command to its file, if it has one; see `write_whole`."""
     if path is not None:
         write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 

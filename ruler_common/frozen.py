@@ -62,7 +62,7 @@ def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | N
 
 @cache
 def _read(path: Path, changed: int) -> FrozenRows:
-    """Return a file of digests as it was at the time `changed`; its thousands of lines are slow."""
+    """Return a file of digests, as of the time `changed`; cached, since it is slow to read."""
     return FrozenRows(**read_toml(path))
 
 
@@ -92,12 +92,14 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
         return f"Custom rows, not the frozen ones of {version}: {differ}: {why}."
     if unlisted == len(manifest["files"]):
         return f"Custom rows: no configuration here is among the frozen ones of {version}."
-    rest = f", but for {unlisted} configurations that are not frozen" if unlisted else ""
-    return f"These are the frozen rows of {version}{rest}."
+    if unlisted:
+        rest = number_of(unlisted, "custom configuration")
+        return f"These are the frozen rows of {version}, except for {rest}."
+    return f"These are the frozen rows of {version}."
 
 
 def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str]:
-    """Return in what the rows of a file were made differently from the frozen ones."""
+    """Return how the settings of a file differ from those of the frozen rows."""
     reasons = []
     languages = {entry["language"], entry["instruction_language"]}.difference(LANGUAGES)
     if languages:
@@ -123,7 +125,7 @@ def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str
 
 
 def is_frozen(manifest: Manifest, lock: FrozenRows, entry: FileEntry, digest: str) -> bool:
-    """Whether rows of this digest are the frozen ones of a file, and its settings agree."""
+    """Return whether a digest is that of a file's frozen rows, and its settings agree."""
     frozen_digest = lock.rows.get(manifest["dataset"], {}).get(entry["config"])
     if digest != frozen_digest or not is_standard(manifest):
         return False
@@ -131,10 +133,10 @@ def is_frozen(manifest: Manifest, lock: FrozenRows, entry: FileEntry, digest: st
 
 
 def unexplained(manifest: Manifest, lock: FrozenRows) -> list[str]:
-    """Return the files whose rows are not the frozen ones, though by the manifest they should be.
+    """Return the files whose rows differ from the frozen ones although their settings do not.
 
-    It says of them that they were made from the same sources, with the same seed, reserve, number
-    of rows and suite. If it says otherwise, other rows are as expected.
+    The settings are the sources, the seed, the reserve, the number of rows and the suite. With
+    other settings, other rows are expected.
     """
     digests = lock.rows.get(manifest["dataset"], {})
     if not is_standard(manifest):
@@ -186,10 +188,10 @@ def rows_label(
     digests: Mapping[str, str],
     why: str | None,
 ) -> str:
-    """*Frozen rows* with their data version, or *custom rows* with the reason.
+    """Return `frozen rows` with their data version, or `custom rows` with the reason.
 
-    `digests` are the rows_sha256 of configurations, and `why` what `why_custom` returned for their
-    release, None without a release.
+    `digests` are the rows_sha256 of configurations. `why` is the result of `why_custom` for their
+    release; None without a release.
     """
     if why is None or not digests:
         return "custom rows: scored without a release"
@@ -204,11 +206,11 @@ def rows_label(
 
 
 def are_frozen(label: str) -> bool:
-    """Whether a label of `rows_label` is that of frozen rows."""
+    """Return whether a label of `rows_label` says that the rows are frozen."""
     return label.startswith("frozen")
 
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
-    """Return the reason if only the digest shows it."""
+    """Return the reason if the settings agree and only the digest differs."""
     more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
     return f"{configs[0]}{more} not among the frozen rows of {data_version}"

@@ -1,4 +1,4 @@
-"""What comes from the Hub: files and tokenizers; and its errors, as sentences with the remedy.
+"""Get files and tokenizers from the Hub; turn its errors into sentences with the remedy.
 
 path = hub_file("ORG/ruler", "manifest.json", revision=None)
 tokenizer = auto_tokenizer("Qwen/Qwen2.5-0.5B-Instruct")
@@ -23,7 +23,7 @@ _AGAIN = "What is done is kept: the same command goes on."
 
 
 def is_repository(name: str) -> bool:
-    """Whether a name can be a Hub repository's, ORG/NAME, by the Hub's own rule."""
+    """Return whether a name has the form of a Hub repository's, ORG/NAME, by the Hub's rule."""
     part = r"(?![.-])[A-Za-z0-9_.-]{1,96}(?<![.-])"
     return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
 
@@ -75,9 +75,9 @@ def hub_errors(repo: str) -> Iterator[None]:
 
 
 def _hub_error(error: Exception, repo: str) -> RulerError:
-    """Return the sentence for what the client raised.
+    """Return the sentence for an error of the client.
 
-    An upload's error is caused by the telling one.
+    An upload error has the informative one as its cause.
     """
     from huggingface_hub import errors
 
@@ -122,7 +122,7 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
 
 
 def _refusal(response: Any, message: str | None, repo: str) -> str:
-    """Return a sentence for each status with which the Hub answers."""
+    """Return the sentence for the status with which the Hub refused a request."""
     status: int = response.status_code
     why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
     wait = response.headers.get("Retry-After")
@@ -151,7 +151,7 @@ def hub_address() -> str:
 
 
 def write_token() -> str:
-    """How to get a Hub token that may write."""
+    """Return how to get a Hub token that may write."""
     return f"make one with write rights at {hub_address()}/settings/tokens (hf auth login)."
 
 
@@ -168,8 +168,14 @@ def _revisions(repo: str) -> str:
 # ---- Tokenizers ----------------------------------------------------------------------------------
 
 TOKENIZER_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
 )
 """The files that make a tokenizer, in its folder."""
 

@@ -1,4 +1,4 @@
-"""The manifest of a release: its form, and reading it with every name and type checked.
+"""The manifest of a release: its fields, and reading it with every name and type checked.
 
 manifest = read_manifest(Path("ruler"))
 manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"]
@@ -41,7 +41,7 @@ class TokenFigures(TypedDict):
 
 
 class FileEntry(TypedDict):
-    """What the manifest says of one Parquet file."""
+    """The entry of one Parquet file."""
 
     config: str
     task: str
@@ -51,13 +51,13 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # As many rows as there can be (questions of a corpus); None if there is no end
+    # The most rows that there can be (questions of a corpus); None if there is no limit
     most_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
     unit: int  # tokens of the largest haystack unit that did not fit
     exhausted: int  # rows that hold all there is of a finite haystack
-    # The most times that a haystack began again; `row_repeats` has the rows' if any did
+    # The most times that a haystack started over; if any did, `row_repeats` has each row's
     repeats: int
     row_repeats: NotRequired[list[int]]
     # What counted the tokens: the reference library, or gigatoken, checked by it; with version
@@ -86,7 +86,7 @@ class BookRights(TypedDict):
 
 
 class SourceEntry(TypedDict):
-    """What the manifest says of a source that was read."""
+    """The entry of a source that was read."""
 
     variant: Variant
     title: str
@@ -99,7 +99,7 @@ class SourceEntry(TypedDict):
 
 
 class TokenizerEntry(TypedDict):
-    """What the manifest says of a tokenizer: how to load it, its library, its files' digests."""
+    """The entry of a tokenizer: how to load it, its library, its files' digests."""
 
     spec: str
     title: str
@@ -123,7 +123,7 @@ class LanguageEntry(TypedDict):
     stop: str
     nouns: list[str]
     errata: list[str]
-    # Of a language that is none of the 26: what scoring, analysis and proof need to know of it, in
+    # Only of a custom language: what scoring, analysis and verification need to know about it, in
     # the form of ruler_common/languages/*.toml
     facts: NotRequired[dict[str, Any]]
 
@@ -157,7 +157,7 @@ SUITE_DIGESTS = {
     "oneruler": "e1ffd87e6b8b0c31",
     "ruler_2024": "f30773471de22410",
 }
-"""`suite_digest` of the benchmarks' own suites, and of that in whose layout RULER was measured."""
+"""`suite_digest` of the benchmarks' suites, and of the one with the layout of RULER's paper."""
 _TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
 """Of a task or group: a configuration's name adds the length."""
 _TOKENIZER_NAME = re.compile(
@@ -177,21 +177,21 @@ def suite_digest(manifest: Manifest) -> str:
 def is_standard(manifest: Manifest) -> bool:
     """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name.
 
-    Those of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
+    Tasks of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
     """
     return _benchmark_suite(manifest) == manifest["dataset"]
 
 
 def has_threshold(manifest: Manifest) -> bool:
-    """Whether RULER's thresholds hold for a release's tasks: they are the paper's, at its lengths.
+    """Return whether RULER's thresholds apply to a release: its tasks and lengths are the paper's.
 
-    So are those of the suite ruler_2024, in whose layout the thresholds were measured.
+    They also apply to the suite ruler_2024, in whose layout they were measured.
     """
     return _benchmark_suite(manifest) in (manifest["dataset"], "ruler_2024")
 
 
 def _benchmark_suite(manifest: Manifest) -> str | None:
-    """Return which suite of SUITE_DIGESTS a release's tasks are, at its lengths; None if none."""
+    """Return the suite of SUITE_DIGESTS whose tasks a release has, at its lengths; else None."""
     for entry in manifest.get("files", {}).values():
         if in_tokens(entry["length"]):
             return None
@@ -203,7 +203,7 @@ def _benchmark_suite(manifest: Manifest) -> str | None:
 
 
 def read_manifest(root: Path) -> Manifest:
-    """Return the manifest of a release folder. Raises RulerError for none; see parse_manifest."""
+    """Return the manifest of a release folder. Raises RulerError; see also parse_manifest."""
     path = Path(root) / MANIFEST
     if Path(root).is_file():
         raise RulerError(f"'{root}' is a file: name the folder of a release.")
@@ -213,7 +213,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def _nearest_release(root: Path) -> str:
-    """Return what to do about a missing release: take one of a similar name, or build it."""
+    """Return what to do about a missing release: use one of a similar name, or build it."""
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:
@@ -250,7 +250,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 class _WrongField(Exception):
-    """A field of a manifest that cannot be, and what is wrong with it."""
+    """A field of a manifest with an impossible value, and what is wrong with it."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"{printable(name)} {printable(what)}")

@@ -158,7 +158,7 @@ class Config:
 
     @property
     def name(self) -> str:
-        """The name `load_dataset` takes."""
+        """The name that `load_dataset` takes."""
         parts = [self.task, self.length]
         if self.dataset == "oneruler":
             parts.append(self.languages)
@@ -180,9 +180,9 @@ class Config:
 
 @dataclass(frozen=True)
 class Names:
-    """The task and group names of one dataset; a custom suite brings its own.
+    """The names of tasks, groups and languages of one dataset.
 
-    So does a release whose `languages` are more than the 26.
+    A custom suite has its own tasks and groups, and a release may have more than the 26 languages.
     """
 
     dataset: str
@@ -212,7 +212,7 @@ class Names:
     def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
         """Return the groups whose tasks are all among `configs`, each with its configurations.
 
-        One after another for every length, tokenizer and language of `configs`, in their order.
+        The groups of each length, tokenizer and language come together, in the order of `configs`.
         """
         available = dict.fromkeys(configs)
         places = dict.fromkeys(replace(config, task="") for config in available)
@@ -237,8 +237,8 @@ class Names:
     ) -> list[tuple[str, list[Config]]]:
         """Return ONERULER's `all_8k` with its configurations, if all 26 languages are complete.
 
-        A mean over fewer languages is another number, so it has no name. `groups` are those of
-        `whole_groups`.
+        A mean over fewer languages would be a different score, so it has no name. `groups` is the
+        result of `whole_groups`.
         """
         if self.dataset != "oneruler":
             return []

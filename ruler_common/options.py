@@ -31,7 +31,7 @@ Names = str | Iterable[str]
 
 @dataclass(frozen=True)
 class Option:
-    """What a flag says and accepts, beside the type and the default of its field.
+    """The help and the limits of a flag, besides the type and the default of its field.
 
     `panel` groups flags in the help; `flag` is the flag's name if it is not the field's. A number
     is from `min` to `max`; with `above` it is greater than `min`. `parse` reads the text of a flag

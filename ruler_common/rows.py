@@ -31,14 +31,14 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 
 
 FULL_ROWS = {"ruler": 500, "oneruler": 50}
-"""Rows a file of a full release, as the papers have them."""
+"""Rows per file of a full release, as in the papers."""
 CANARIES = {  # data version -> data set -> a GUID by which rows are found in training data
     "1.0.0": {
         "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
         "oneruler": "42dedfe8-a025-410b-ae7d-7e4434d10390",
     },
 }
-"""Every row, the card and the manifest have it; no other has it, and it never changes."""
+"""A GUID is in every row, the card and the manifest of its release; it never changes."""
 
 
 def canary_of(dataset: str, data_version: str) -> str:
@@ -125,12 +125,12 @@ def features() -> datasets.Features:
 
 def check_columns(path: Path) -> None:
     """Raise RulerError for a file that is not a Parquet file, or has other columns."""
-    known = arrow_schema()
+    expected = arrow_schema()
     with open_parquet(path) as file:
         schema = file.schema_arrow
-    if (schema.names, schema.types) != (known.names, known.types):
+    if (schema.names, schema.types) != (expected.names, expected.types):
         raise RulerError(
-            f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "
+            f"'{path}' does not have the columns of a release, {', '.join(COLUMNS)}. "
             "Download or build it again."
         )
 
@@ -153,10 +153,10 @@ def refuse_nulls(table: Any, where: object) -> None:
 def row_order(data_version: str, dataset: str, task: str, length: str, rows: int) -> list[int]:
     """Return the indices 0 … rows − 1 in the frozen random order of a task at a length.
 
-    A task's rows are sorted by a hash of data version, task and index; each length of a full
-    release begins at another place of that circle, another length at one by its own hash. So the
-    first rows are a random sample of all, the same for every model and language, and lengths have
-    different indices first: what row i asks is the same at every length.
+    A task's rows are sorted by a hash of data version, task and index, as a circle. Each length of
+    a full release starts at a different place in it, any other length at a place given by a hash.
+    So the first rows are a random sample, the same for every model and language. Lengths start with
+    different indices, because row i asks the same question at every length.
     """
 
     def hashed(*parts: object) -> bytes:
@@ -165,9 +165,9 @@ def row_order(data_version: str, dataset: str, task: str, length: str, rows: int
     if not rows:
         return []
     circle = sorted(range(rows), key=lambda index: hashed(data_version, task, index))
-    known = LENGTHS[dataset]
-    if length in known:
-        start = rows * known.index(length) // len(known)
+    lengths = LENGTHS[dataset]
+    if length in lengths:
+        start = rows * lengths.index(length) // len(lengths)
     else:
         start = int.from_bytes(hashed(data_version, length), "big") % rows
     return circle[start:] + circle[:start]

@@ -21,9 +21,9 @@ from ruler_common.text import markdown_text, plain
 if TYPE_CHECKING:
     from tqdm import tqdm  # type: ignore[import-untyped]
 
-COLUMNS = 80  # of a terminal, which everything that is printed to be read fits
+COLUMNS = 80  # width of a terminal; whatever is printed for people fits into it
 MANY = 100  # files; more are summed up instead of listed
-_NAME = 24  # columns that the first one has at least, if it needs them
+_NAME = 24  # the width that the first column of a table gets at least, if it needs it
 Step = TypeVar("Step")
 
 
@@ -36,12 +36,12 @@ def show(text: object = "") -> None:
 
 
 def note(text: object) -> None:
-    """Print a text to stderr: what a command did besides what it was asked for."""
+    """Print a text to stderr: something beside the result of a command."""
     print(plain(text), file=sys.stderr)
 
 
 def announce(text: str) -> None:
-    """Say at a terminal what is done now, before work that takes seconds and has no bar."""
+    """Print what a command is doing, before work that takes seconds and has no bar."""
     if sys.stderr.isatty():
         note(f"{text} …")
 
@@ -91,7 +91,7 @@ def progress_bar(
     time.
 
     Args:
-        description: What is done.
+        description: What is being done.
         total: How many steps there are, if that is known.
         quiet: Show nothing.
         text: What follows the description, with tqdm's names: `: {n:,}`.
@@ -107,7 +107,7 @@ def progress_bar(
         leave=False,
         dynamic_ncols=True,
         miniters=1,
-        smoothing=0,  # the speed is that of the whole work, since single steps differ
+        smoothing=0,  # the average speed so far, since single steps differ
         **options,
     )
 
@@ -133,7 +133,7 @@ class FilesBar:
         self._files = self._done = 0
 
     def planned(self, files: int, tokens: int, kept: int = 0) -> None:
-        """Begin the work on `files` files of `tokens` tokens; `kept` files are made already."""
+        """Start the bar for `files` files of `tokens` tokens; `kept` files already exist."""
         if kept:
             self._verb += f" ({kept} already made)"
         self._files = files
@@ -154,7 +154,7 @@ class FilesBar:
 
 @contextmanager
 def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
-    """Give a progress bar over files, with tokens per second and the time left."""
+    """Yield a progress bar over files, with tokens per second and the time left."""
     with progress_bar(
         "Checking", None, not shown, ", {rate_fmt}", unit=" tokens", unit_scale=True
     ) as bar:

@@ -28,28 +28,28 @@ def plain(text: object) -> str:
 
     Signs that it would obey are written out (colours, the direction of writing, halves of signs).
     """
-    return _OBEYED.sub(lambda sign: _escaped(sign[0]), str(text))
+    return _OBEYED.sub(lambda match: _escaped(match[0]), str(text))
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, every sign that is not printable written out."""
-    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+    """Return a text in one line, with unprintable characters written out."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def number_of(count: int, noun: str) -> str:
-    """`1 row`, `1,200 rows`."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    """Return `1 row`, or `1,200 rows`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def one_line(error: object, most: int = 300) -> str:
-    """Return what an error says, in one short line without its full stop."""
-    return " ".join(str(error).split())[:most].rstrip(".")
+def one_line(error: object, max_chars: int = 300) -> str:
+    """Return the text of an error, in one short line without its full stop."""
+    return " ".join(str(error).split())[:max_chars].rstrip(".")
 
 
 def markdown_text(text: object) -> str:
-    """Return a text as a line or table cell of Markdown is to show it.
+    """Return a text for a line or table cell of Markdown, its own markup escaped.
 
-    Nothing in it makes markup.
+    White space is folded.
     """
     return _MARKUP.sub(r"\\\g<0>", plain(" ".join(str(text).split())))
 
@@ -68,15 +68,15 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a visible text of at most about `most` characters; the rest is counted."""
-    if len(text) <= most:
+def shortened(text: str, max_chars: int) -> str:
+    """Return a visible text of at most about `max_chars` characters; the rest is counted."""
+    if len(text) <= max_chars:
         return visible(text)
-    return f"{visible(text[:most])} … ({len(text):,} characters)"
+    return f"{visible(text[:max_chars])} … ({len(text):,} characters)"
 
 
-def _escaped(sign: str) -> str:
-    return repr(sign)[1:-1]
+def _escaped(char: str) -> str:
+    return repr(char)[1:-1]
 
 
 def _picture(match: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
     push("org/ruler", Path("ruler"), print, verification=VerifyOptions("ruler"))
     fetched = fetch("org/ruler", Path("ruler"), configs=("niah_mk_4k",), revision="v1.0.0")
 
-A push verifies the release, makes one commit and one tag. The rows of a published data version
+A push verifies the release, then makes one commit and one tag. The rows of a published data version
 neither change nor vanish: an extension adds files, another data version replaces them, and the old
 ones stay available at their tag. Downloaded files are collected in `.fetch`, compared with the
 manifest's digests and then moved to their places; the manifest is written last.
@@ -58,7 +58,7 @@ def push(
     """Verify a release, commit it and tag the commit.
 
     Raises RulerError, before anything is sent, if the release does not verify, if published rows
-    would change, or if the tag exists. Rights are left to the Hub's own answer.
+    would change, or if the tag exists. The Hub itself decides whether the token may write.
 
     Args:
         repo: The dataset on the Hub, ORG/NAME; created if it does not exist.
@@ -177,7 +177,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _files_to_send(root: Path, manifest: Manifest, repo: str) -> dict[str, Path | bytes]:
     """Return the files of the repository; card and croissant.json name the repository.
 
-    Raises RulerError for a file that is missing or not the one of the manifest.
+    Raises RulerError for a file that is missing or differs from the manifest.
     """
     files: dict[str, Path | bytes] = {MANIFEST: root / MANIFEST}
     for path, entry in manifest["files"].items():
@@ -213,7 +213,7 @@ def _verify(root: Path, verification: VerifyOptions | None) -> str:
 
 @dataclass(frozen=True)
 class HubState:
-    """What a repository of the Hub holds: its newest commit, and the commit of each tag."""
+    """The state of a Hub repository: its newest commit, and the commit of each tag."""
 
     head: str | None = None  # None: the repository does not exist
     private: bool = False
@@ -221,7 +221,7 @@ class HubState:
 
 
 def hub_state(repo: str, kind: str) -> HubState:
-    """Ask the Hub what a repository holds; `kind` is `dataset` or `space`. Raises RulerError."""
+    """Return the state of a repository; `kind` is `dataset` or `space`. Raises RulerError."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -250,7 +250,7 @@ def send(
 ) -> tuple[str, str]:
     """Send files in one commit on top of the state's head, then tag the commit.
 
-    The repository is created if it does not exist; `sdk` is that of a Space. Large files that an
+    The repository is created if it does not exist, a Space with its `sdk`. Large files that an
     interrupted push has sent are not sent again. Returns the commit and its address.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
@@ -292,7 +292,7 @@ def _hide_progress_unless_seen() -> None:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What was downloaded: the folder's manifest, the new paths, and the commit they come from."""
+    """The result of a fetch: the folder's manifest, the new paths, and the commit that has them."""
 
     manifest: Manifest
     new: list[str]
@@ -318,6 +318,10 @@ def fetch(
         commit = local.parent.name  # the cache keeps snapshots/<commit>/manifest.json
         published = parse_manifest(read_bytes(local), f"{MANIFEST} of {repo}")
         asked = _asked_files(repo, published, list(configs), list(tokenizers))
+        if not asked:
+            raise RulerError(
+                f"'{repo}' has no files to download: choose another tokenizer or repository."
+            )
         manifest = _joined(existing, published, asked, root)
         new = [path for path in asked if not _has_digest(root / path, manifest["files"][path])]
         staging = root / STAGING
@@ -372,7 +376,7 @@ def _asked_files(
 def _joined(
     existing: Manifest | None, published: Manifest, paths: list[str], root: Path
 ) -> Manifest:
-    """Return the manifest of what the folder will hold: what it has, and the published files.
+    """Return the manifest of the folder's files and the published ones together.
 
     Raises RulerError if the folder holds rows that were made differently.
     """

@@ -1,4 +1,4 @@
-"""What `ruler build` and `ruler verify` are asked to do: the options of command and Python call.
+"""The options of `ruler build` and `ruler verify`, for the commands and for Python.
 
 BuildOptions("ruler", lengths=("4k", "128k"), tokenizers="qwen2.5")
 """
@@ -20,10 +20,10 @@ WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """The options of a build. Raises RulerError for a value that no build can have."""
+    """The options of a build. Raises RulerError for an invalid value."""
 
     root: Annotated[
-        Place, Option("Folder of the release, made or extended.", argument=True, metavar="DIR")
+        Place, Option("Folder of the release; created or extended.", argument=True, metavar="DIR")
     ] = field(kw_only=False)
     suite: Annotated[
         Place,
@@ -37,8 +37,8 @@ class BuildOptions:
     lengths: Annotated[
         Names,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all. If "
-            "not given: all, after a question.",
+            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all. "
+            "Default: all, after a question.",
             panel=WHAT,
             parse=names_in,
             metavar="NAMES",
@@ -61,24 +61,24 @@ class BuildOptions:
     ] = "tekken"
     samples: Annotated[
         int | None,
-        Option(
-            "Rows of each file. Default: 500, as in the papers; oneruler 50.", panel=WHAT, min=1
-        ),
+        Option("Rows per file. Default: 500, as in the papers; oneruler 50.", panel=WHAT, min=1),
     ] = None
-    seed: Annotated[int, Option("Draws other rows; published releases use 0.", panel=WHAT)] = 0
+    seed: Annotated[
+        int, Option("Seed of all random draws; published releases use 0.", panel=WHAT)
+    ] = 0
     reserve: Annotated[
         int, Option("Tokens of each window kept free for a chat template.", panel=WHAT, min=0)
     ] = 128
     skip_impossible: Annotated[
         bool,
-        Option("Leave out what its window cannot hold, and build the rest.", panel=WHAT),
+        Option("Skip files that do not fit their window, and build the rest.", panel=WHAT),
     ] = False
 
     languages: Annotated[
         Names,
         Option(
-            "pl, en-ko (text English, instruction Korean), all, or default: all 26, and en, ko, pl "
-            "in six pairs.",
+            "pl, en-ko (text in English, instruction in Korean), all, or default: all 26, and the "
+            "six pairs of en, ko and pl.",
             panel=LANGUAGES,
             parse=names_in,
             metavar="NAMES",
@@ -86,7 +86,7 @@ class BuildOptions:
     ] = "default"
     instruction_language: Annotated[
         str | None,
-        Option("Language of the instructions, whatever the text's.", panel=LANGUAGES),
+        Option("Language of the instructions, whatever the language of the text.", panel=LANGUAGES),
     ] = None
     language_folders: Annotated[
         Place | Iterable[Place],
@@ -105,7 +105,7 @@ class BuildOptions:
     workers: Annotated[
         int | None,
         Option(
-            "Processes that work at a time. Default: one per core, if the rows repay it.",
+            "Number of worker processes. Default: one per core, fewer for a small build.",
             panel=HOW,
             min=1,
         ),
@@ -126,8 +126,7 @@ class BuildOptions:
     address: Annotated[
         str | None,
         Option(
-            "A Ray cluster, HOST:PORT. Default: the one of this machine, or one started for the "
-            "build.",
+            "Ray cluster, HOST:PORT. Default: this machine's, or a new one for this build.",
             panel=HOW,
         ),
     ] = None
@@ -138,7 +137,7 @@ class BuildOptions:
     def __post_init__(self) -> None:
         check_options(self)
         if self.address and self.engine != "ray":
-            raise RulerError("--address is that of a Ray cluster: add --engine ray.")
+            raise RulerError("--address names a Ray cluster: add --engine ray.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,11 +147,13 @@ class VerifyOptions:
     root: Annotated[Place, Option("Folder of the release.", argument=True, metavar="DIR")] = field(
         kw_only=False
     )
-    audit: Annotated[bool, Option("Also check every row without the code that makes rows.")] = False
+    audit: Annotated[
+        bool, Option("Also check every row with separate code, not the builder's.")
+    ] = False
     workers: Annotated[
         int | None,
         Option(
-            "Processes that work at a time. Default: one per core, if the rows repay it.", min=1
+            "Number of worker processes. Default: one per core, fewer for a small release.", min=1
         ),
     ] = None
     mirror: Annotated[
@@ -162,7 +163,7 @@ class VerifyOptions:
     tokenizers: Annotated[
         Names,
         Option(
-            "Where an unnamed tokenizer is now: NAME=FOLDER; repeatable.",
+            "Where a custom tokenizer is now: NAME=FOLDER; repeatable.",
             flag="--tokenizer",
             repeatable=True,
         ),

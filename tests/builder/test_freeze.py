@@ -117,8 +117,7 @@ def test_a_release_is_compared_configuration_by_configuration(
     frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
     manifest = read_manifest(whole())
     assert frozen_sentence(manifest, frozen) == (
-        "These are the frozen rows of data version 1.0.0, but for 12 configurations that are not "
-        "frozen."
+        "These are the frozen rows of data version 1.0.0, except for 12 custom configurations."
     )
     only("vt")(manifest)
     assert frozen_sentence(manifest, frozen) == "These are the frozen rows of data version 1.0.0."

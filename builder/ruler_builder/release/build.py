@@ -1,11 +1,11 @@
-"""Build a release: files -> card -> manifest; stopped anywhere, the same options continue.
+"""Build a release: files -> card -> manifest. A stopped build goes on with the same options.
 
     build(BuildOptions("ruler", lengths=("4k",), tokenizers="qwen2.5"))
 
 A file is the unit of work: a worker (FileBuilder) writes `vt.parquet` and then its manifest,
-`vt.json`. What has both is not made again. The release's manifest joins those of the files and is
-written last, so that what it lists is complete. Neither workers, order nor interruptions change a
-byte.
+`vt.json`. A file that has both is not made again. The release's manifest is joined from these and
+written last, so that every file in it is complete. Neither the number of workers, nor their order,
+nor interruptions change a byte.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Built:
-    """What a build made."""
+    """The result of a build."""
 
     manifest: Manifest = field(repr=False)  # long, and a notebook shows what a call returns
-    new: list[str]  # the paths that are new in it
+    new: list[str]  # paths of the files that this build added
     # Configurations that cannot be built (`--skip-impossible`), and why
     left_out: dict[str, str] = field(default_factory=dict)
 
 
 def build(options: BuildOptions, confirm: Callable[[BuildPlan], None] | None = None) -> Built:
-    """Make what the options ask for and the release does not have yet.
+    """Make the files that the options ask for and the release does not have yet.
 
-    `confirm` sees the plan before any work, and may end the build by an error. Raises RulerError
-    before any work, also if another build or fetch is running in the folder.
+    `confirm` is called with the plan before any work, and can stop the build by raising an error.
+    Raises RulerError before any work, also if another build or fetch is running in the folder.
     """
     root = Path(options.root)
     with locked_folder(root):
@@ -96,7 +96,7 @@ def _make_files(
 ) -> tuple[list[Manifest], dict[str, str]]:
     """Make the missing files. Return their manifests, and why some are left out, by configuration.
 
-    All are checked before any is made.
+    All files are checked before the first one is made.
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
     choice = parse_choice(several(options.sources), plan.custom_sources)
@@ -136,7 +136,7 @@ def _make_files(
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:
-    """Write the card, eval.yaml and croissant.json if they are not what they should be."""
+    """Write the card, eval.yaml and croissant.json if they are missing or out of date."""
     for name, text in card_files(collect_facts(manifest, root)).items():
         path = root / name
         if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
@@ -144,7 +144,7 @@ def _write_card_files(root: Path, manifest: Manifest) -> None:
 
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
-_SAMPLED = 100  # of these rows one is counted whole, the first
+_SAMPLED = 100  # every 100th row, from the first on, is also counted whole
 
 
 class CheckedJob(NamedTuple):
@@ -162,7 +162,7 @@ class CheckedJob(NamedTuple):
 class FileBuilder:
     """Makes files in a worker process; keeps the texts of the tokenizer that it used last.
 
-    `choice` says which sources the project's own texts replace, and in which folders others are.
+    `choice` says which sources are replaced by the project's texts, and where custom languages are.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class FileBuilder:
 
 
 def make_row(task: Task[Any], index: int, config: str) -> NewRow:
-    """Return a row of a configuration; a sampled one is also counted whole, by the reference.
+    """Return a row of a configuration; every 100th is also counted whole, by the reference.
 
     Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
     source is missing.
@@ -268,7 +268,7 @@ def make_row(task: Task[Any], index: int, config: str) -> NewRow:
 
 
 class RowFigures(NamedTuple):
-    """What the manifest sums up of a row: its length and its next unit in tokens, and repeats."""
+    """The figures of a row that the manifest sums up: two numbers of tokens, and the repeats."""
 
     length: int
     next_unit_tokens: int | None
@@ -276,7 +276,7 @@ class RowFigures(NamedTuple):
 
 
 def entry_of(job: FileJob, task: Task[Any], figures: Sequence[RowFigures]) -> FileEntry:
-    """Return what the manifest says of a file, but for its size and digests."""
+    """Return a file's entry in the manifest, without its size and digests."""
     config = job.config
     lengths, units, repeats = [], [], []
     for row in figures:

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +47,7 @@ from ruler_common.text import markdown_text, plain
 
 DISTRIBUTION = "ruler-release"
 _SHARE = f"share/{DISTRIBUTION}"
-# In a checkout its builder/, else what holds the installed packages.
+# builder/ in a checkout, else the folder of the installed packages.
 _ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("niah", "cwe", "book", "words")
 """The kinds of source that a language of ONERULER has: two prompts, a book, a dictionary."""
@@ -70,19 +69,19 @@ class ListedConfig(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseFacts:
-    """What the entries of a manifest's files say together."""
+    """The facts of a release, collected from its manifest for the files that describe it."""
 
     manifest: Manifest
     configs: list[ListedConfig]  # of tasks, then of groups, then of ONERULER's languages together
-    groups: dict[str, str]  # the first configuration of each group that has one
-    example: ListedConfig  # one of a task: the first in English, else the first
-    row: dict[str, Any] | None  # the first of the example; None if it cannot be read
-    tasks: set[str]  # that have files
+    groups: dict[str, str]  # the first configuration of each group that is complete
+    example: ListedConfig  # of one task: the first in English, else the first of all
+    row: dict[str, Any] | None  # the first row of the example; None if it cannot be read
+    tasks: set[str]  # the tasks that have files
     tokenizers: list[str]
     languages: list[str]  # of the texts and of the instructions
-    sources: dict[str, SourceEntry]  # that the files were built from
-    why_custom: str  # why these are not the frozen rows; "" if they are
-    licences: list[str]  # of these sources
+    sources: dict[str, SourceEntry]  # the sources that the files were built from
+    why_custom: str  # why the rows are not the frozen ones; "" if they are
+    licences: list[str]  # the licences of these sources
     citation_file: dict[str, Any]  # CITATION.cff: the project's authors, version, date; the papers
     citations: str  # the papers and this release, in BibTeX
 
@@ -164,7 +163,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
     """Return the text of a release's card.
 
     Args:
-        facts: Those of the release. A long text of its row is shortened.
+        facts: The facts of the release. A long text of its row is shortened.
         repo: The dataset on the Hub, ORG/NAME, that the examples load; by default the placeholder
             `ORG` and the name of the benchmark.
     """
@@ -199,7 +198,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
 
 
 def _shortened(row: Mapping[str, Any]) -> str:
-    """Return a row as JSON; of a long text its beginning, its first needle and its end."""
+    """Return a row as JSON, a long text shortened to its beginning, first needle and end."""
     text = row["input"]
     if len(text) <= _LONG:
         return json.dumps(row, ensure_ascii=False, indent=1)
@@ -218,9 +217,9 @@ def _shortened(row: Mapping[str, Any]) -> str:
 
 
 def _tasks(facts: ReleaseFacts) -> dict[str, Any]:
-    """Return the tables of tasks, and the tasks that the benchmark does not have.
+    """Return the tables of tasks, and the tasks that differ from the benchmark's.
 
-    Those are the tasks whose parameters or wording differ from the benchmark's.
+    They differ if their parameters or their wording do.
     """
     manifest = facts.manifest
     standard = None if is_standard(manifest) else read_suite(manifest["dataset"])
@@ -246,7 +245,7 @@ def _tasks(facts: ReleaseFacts) -> dict[str, Any]:
 
 
 def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the parameters of a family's tasks, and what those not in the paper's Table 5 mean."""
+    """Return a table of a family's tasks, and a list of what the parameters beyond Table 5 mean."""
     usual, meanings = usual_of(family), descriptions()["parameters"]
     names: dict[str, None] = {}
     for params in tasks.values():
@@ -270,7 +269,7 @@ def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
     if optional:
         paragraphs.append(
             "These parameters are not in the paper's Table 5; if they differ from its setting, "
-            "they take the place of the text above:"
+            "they override the text above:"
         )
         paragraphs.append("\n".join(optional))
     return "\n\n".join(paragraphs)
@@ -305,7 +304,7 @@ def _sources(facts: ReleaseFacts) -> dict[str, Any]:
 
 
 def _languages(facts: ReleaseFacts) -> dict[str, Any]:
-    """Return what the card of ONERULER says of its languages and of their published files.
+    """Return the card's facts about ONERULER's languages and their published files.
 
     An error in the noun list affects the rows of every language, because a noun is used only if it
     is unique in all of them: so all languages with the error are listed, built or not.
@@ -353,7 +352,7 @@ def _is_read(file: str, code: str, sources: Mapping[str, SourceEntry]) -> bool:
 def versions(manifest: Manifest) -> dict[str, Any]:
     """Return the data versions with their changes, and what each release changed.
 
-    The data versions are those that are frozen and that of the manifest, the oldest first. An entry
+    The data versions are the frozen ones and the manifest's, the oldest first. An entry
     `Data 1.1.0: …` of the changelog belongs to that version.
     """
     changes = changelog()
@@ -367,9 +366,10 @@ def versions(manifest: Manifest) -> dict[str, Any]:
         if lock and configs:
             frozen = f"{len(configs):,} configurations, seed {lock.seed}, reserve {lock.reserve}"
         changed = []
-        for entry in chain.from_iterable(changes.values()):
-            if entry.startswith(f"Data {name}: "):
-                changed.append(entry.removeprefix(f"Data {name}: "))
+        for entries in changes.values():
+            for entry in entries:
+                if entry.startswith(f"Data {name}: "):
+                    changed.append(entry.removeprefix(f"Data {name}: "))
         if not changed and name == ordered[0]:
             changed = ["the first version"]
         data_versions.append(
@@ -425,14 +425,14 @@ def project_file(name: str) -> Path:
 
 
 def _shares() -> list[Path]:
-    """Where an installer may have put the folder: as it recorded, or beside the packages."""
+    """Return where an installer may have put the folder: as recorded, or next to the packages."""
     try:
         recorded = metadata.files(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         recorded = []
     changelogs = (path for path in recorded if path.as_posix().endswith(f"{_SHARE}/CHANGELOG.md"))
     folders = [Path(str(path.locate())).parent for path in changelogs]
-    return [*folders, _ROOT / _SHARE]  # `pip install --target` moves the folder and records no move
+    return [*folders, _ROOT / _SHARE]  # `pip install --target` moves it unrecorded
 
 
 # ---- Templates -----------------------------------------------------------------------------------

@@ -49,11 +49,11 @@ def card_files(
     """Return the text of each file that describes a release, by file name.
 
     Args:
-        facts: Those of the release, with the row that its card shows.
+        facts: The facts of the release, with the row that its card shows.
         benchmark: Whether to add eval.yaml.
         repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
 
-    Raises RulerError for another `repo`, and for a manifest without something that the files show.
+    Raises RulerError if `repo` has another form, or the manifest lacks something that they show.
     """
     if repo is not None and not is_repository(repo):
         raise RulerError(
@@ -114,12 +114,12 @@ def eval_yaml(facts: ReleaseFacts) -> str:
 
 
 def headline(facts: ReleaseFacts) -> list[str]:
-    """Return the configurations for which a benchmark is known, the first one first.
+    """Return the headline configurations of the benchmark, the most important first.
 
     ruler: all tasks at each length, the longest first, then niah, vt, ag and qa at the longest.
     oneruler: all languages at each length, then each language at 8k. All are for the default
-    tokenizer, without the control 0k. A part that has none of them lists all that it holds at its
-    longest length.
+    tokenizer, without the control 0k. A part of a release that has none of them lists all
+    configurations of its longest length.
     """
     manifest = facts.manifest
     tokenizer = facts.tokenizers[0]
@@ -180,7 +180,7 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
         "version": manifest["data_version"],
         "datePublished": str(facts.citation_file["date-released"]),
         "creator": creators,
-        "license": list(map(_licence, facts.licences)),
+        "license": [_licence(name) for name in facts.licences],
         "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
         "citeAs": facts.citations,
         "inLanguage": facts.languages,
@@ -195,7 +195,7 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
 
 
 def _licence(name: str) -> str:
-    """Return the address of a licence, as Croissant recommends; else what is known of it."""
+    """Return the address of a licence, as Croissant recommends, or its name if it has none."""
     return f"https://spdx.org/licenses/{_SPDX[name]}.html" if name in _SPDX else name
 
 
@@ -228,7 +228,7 @@ def _derived_from(facts: ReleaseFacts) -> list[dict[str, Any]]:
 
 
 def _distribution(manifest: Manifest, repo: str | None) -> list[dict[str, Any]]:
-    """Return the Parquet files; of a repository of the Hub also the repository itself."""
+    """Return the entries of the Parquet files, and of the Hub repository if there is one."""
     resources: list[dict[str, Any]] = []
     inside: dict[str, Any] = {}
     if repo:

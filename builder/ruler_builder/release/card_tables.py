@@ -102,7 +102,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
         "has_0k": EVIDENCE_ALONE in lengths,
         "has_decimal_length": any(map(in_tokens, lengths)),
         "length_table": markdown_table(
-            [*header, "mean fill", "rows that hold all there is"], table
+            [*header, "mean fill", "rows that use up a text or list"], table
         ),
         **fill_tables(manifest, columns),
     }

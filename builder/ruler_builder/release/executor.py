@@ -28,7 +28,7 @@ from ruler_common.extras import missing
 from ruler_common.text import one_line
 
 Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
-"""Runs a method of the worker, named through its class, on each item; yields the results."""
+"""Runs a method of the worker's class on each item, and yields the results."""
 _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
@@ -42,14 +42,14 @@ def worker_pool(
     engine: str = "processes",
     address: str | None = None,
 ) -> AbstractContextManager[Run]:
-    """Start `workers` processes that each hold `make(*arguments)`, and yield what runs steps.
+    """Start processes with a worker each; yield the function that runs a step on many items.
 
     Args:
-        workers: With one worker of the engine `processes`, everything happens in this process.
+        workers: Number of processes. One worker of the engine `processes` works in this process.
         make: Makes a worker.
-        arguments: What it is made from.
+        arguments: The arguments of `make`.
         engine: `processes` of this machine, or `ray`.
-        address: Of a Ray cluster; by default that of this machine, or one made for this work.
+        address: Address of a Ray cluster; by default this machine's cluster, or a new one.
 
     An error in a step ends the work; a process that died raises RulerError.
     """
@@ -88,7 +88,7 @@ def _local_processes(
 
 
 def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """In a new process: leave Ctrl-C to the parent, end when it does, and make the worker."""
+    """In a new process: leave Ctrl-C to the parent, exit when it does, and make the worker."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
@@ -108,9 +108,9 @@ def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
 
 # ---- Processes of a Ray cluster ------------------------------------------------------------------
 
-# Variables that the workers of a cluster get from here.
+# Environment variables that are passed on to the workers of a cluster.
 _PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
-_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # a worker of a cluster, with its node
+_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # if a worker dies with its node
 
 
 class _Actor:
@@ -151,7 +151,7 @@ def _ray_actors(
 
 
 def connect(address: str | None) -> Any:
-    """Return the ray package, connected to the cluster of an address, or of this machine.
+    """Return the ray package, connected to the cluster at an address, or to this machine's.
 
     Raises RulerError without the package, or if no cluster answers.
     """

@@ -1,16 +1,16 @@
-"""The folder of a release while files are made in it: its lock, and the files that are finished.
+"""The folder of a release during a build: its lock, and the files that are finished.
 
     with locked_folder(root):
         begin_build(root)
         write_finished(root, manifest)      # .build/data/tekken/4k/vt.json
 
 A worker writes vt.parquet and then the manifest of this one file, vt.json in the folder `.build`;
-each gets its name when it is whole. What has both is not made again. The folder `.build` is removed
-when the manifest of the release has been written.
+each is renamed into place when it is complete. A file that has both is not made again. The folder
+`.build` is removed when the manifest of the release has been written.
 
 Two builds in one folder would each write a manifest without the other's files. The lock is a file
-beside the folder (`.ruler.building`), so that it also holds between machines that share a disk. The
-system releases it when a process ends, however it ends.
+next to the folder (`.ruler.building`), so that it also works between machines that share a disk.
+The system releases it when a process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BUILD_FOLDER = ".build"
 
 
 def is_unfinished(root: Path) -> bool:
-    """Whether a build of this folder was begun and has not written its manifest."""
+    """Return whether a build was started in this folder and has not finished."""
     return (root / BUILD_FOLDER).is_dir()
 
 
 def begin_build(root: Path) -> None:
-    """Mark the folder as one that is being built; remove half-written files of a stopped build."""
+    """Mark the folder as being built, and remove half-written files of a stopped build."""
     (root / BUILD_FOLDER).mkdir(parents=True, exist_ok=True)
     for half_written in [*root.glob("data/**/.*.tmp"), *(root / BUILD_FOLDER).glob("**/.*.tmp")]:
         half_written.unlink()
@@ -52,8 +52,8 @@ def write_finished(root: Path, manifest: Manifest) -> None:
 def read_finished(root: Path) -> dict[str, Manifest]:
     """Return the manifests of the finished files, by path.
 
-    A damaged one is left out, and one whose file is missing or has another size: that file is
-    built again.
+    A manifest is left out if it is damaged, or if its file is missing or has another size: that
+    file is built again.
     """
     finished = {}
     for record in sorted((root / BUILD_FOLDER).glob("data/**/*.json")):
@@ -83,7 +83,7 @@ def locked_folder(root: Path) -> Iterator[None]:
     except Timeout:
         raise RulerError(
             f"Another `ruler build` or `ruler fetch` is running in '{root}': "
-            "wait until it has ended, or give another folder."
+            "wait until it ends, or give another folder."
         ) from None
     try:
         yield

@@ -3,8 +3,8 @@
     settings = new_settings(suite, seed=0, reserve=128)        # a manifest without files
     manifest = join_manifests([settings, *read_finished(root).values()], root)
 
-Each finished file has a manifest of its own. That of the release joins them, refuses what does not
-go together, and is written last.
+A build writes a small manifest for each finished file. The release's manifest is joined from them
+and written last; files that were made with different settings are refused.
 """
 
 from __future__ import annotations
@@ -26,17 +26,23 @@ from ruler_common.rows import canary_of
 _EQUAL = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
 # Settings that files may add to, but not change.
 _EXTENDED = ("tasks", "sources", "tokenizers", "words", "languages")
-# Parts of an entry that describe a source or tokenizer and do not identify it.
-_DESCRIPTION = (
-    *("version", "backend_version", "spec", "urls"),  # of a tokenizer
-    *("title", "licence", "citation", "book"),
-)
+# Parts of the entry of a tokenizer or a source that describe it and do not identify it.
+_DESCRIPTION = {
+    "version",
+    "backend_version",
+    "spec",
+    "title",
+    "licence",
+    "citation",
+    "urls",
+    "book",
+}
 
 
 def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
     """Return a manifest without files, sources, tokenizers and languages.
 
-    It lists the words that rows of up to `max_length` tokens are made of.
+    Its word lists are those that rows of up to `max_length` tokens need.
     """
     extended = max_length > parse_length("128k", suite.dataset)
     return {
@@ -60,9 +66,9 @@ def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> 
 
 
 def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
-    """Return the manifest of all files that these list; `root` is the folder of the release.
+    """Return one manifest with the files of all; `root` is the folder of the release.
 
-    Raises RulerError if two were not made with equal settings.
+    Raises RulerError if two of them have different settings.
     """
     first, *others = manifests
     joined: dict[str, Any] = {**first}
@@ -102,8 +108,10 @@ def with_files(settings: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
 
 
 def _identity(value: Any) -> Any:
-    """Return what makes two manifest entries the same: digests and settings, not titles."""
+    """Return the parts of a manifest entry that identify it: digests and settings, not titles."""
     if not isinstance(value, dict):
         return value
-    described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION
+    described = set(_DESCRIPTION)
+    if value.get("sha256"):
+        described.add("backend_sha256")
     return {key: part for key, part in value.items() if key not in described}

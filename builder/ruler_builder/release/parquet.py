@@ -1,4 +1,4 @@
-"""The rows of one configuration in one Parquet file: written and read by row group, and digested.
+"""Write and read the rows of a configuration as a Parquet file, and compute their digest.
 
     write_rows(path, rows, rows_in_group(131072), level=9)     # the manifest's `rows_sha256`
 
@@ -26,7 +26,7 @@ FORM: dict[str, Any] = {
     "data_page_size": 1 << 30,
     "write_statistics": _STATISTICS,
 }
-"""Arguments of pyarrow's ParquetWriter, but for the compression.
+"""Arguments of pyarrow's ParquetWriter, except for the compression.
 
 Long rows share most of their text, so a row group is one page: the compressor then sees the rows
 side by side (an essay file of 500 rows of 600 KB takes a few MB)."""
@@ -46,9 +46,9 @@ def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
 
 
 def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
-    """Yield the rows of a file, held by row group.
+    """Yield the rows of a file, with one row group in memory.
 
-    They are made one at a time: as objects of Python they take twice the memory of their group.
+    Rows are converted one at a time: as Python objects they take twice the memory of their group.
     """
     for group in range(file.num_row_groups):
         for batch in file.read_row_group(group).to_batches(max_chunksize=1):
@@ -59,20 +59,20 @@ _GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never b
 
 
 def rows_in_group(max_length: int) -> int:
-    """How many rows a row group holds at a length in tokens."""
+    """Return the number of rows of a row group at a length in tokens."""
     return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
 
 
 def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
     """Write rows into a Parquet file of `group` rows per row group, and return their digest.
 
-    The file has a temporary name until all rows are written; after an error nothing stays.
+    The file has a temporary name until all rows are written, and is removed after an error.
 
     Args:
         path: The file; its folder is made.
-        rows: In the columns of ruler_common/rows.py; held by row group.
+        rows: The rows, with the columns of ruler_common/rows.py; one group is kept in memory.
         group: The number of rows of a row group.
-        level: Of zstd.
+        level: The compression level of zstd.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)

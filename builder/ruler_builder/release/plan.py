@@ -1,7 +1,7 @@
-"""What to build: the files that the options ask for, those that are missing, and their size.
+"""Plan a build: the files that the options ask for, which of them are missing, and their size.
 
 plan = plan_build(BuildOptions("ruler", lengths="4k"))
-plan.missing               # one FileJob a Parquet file, the longest first
+plan.missing               # one FileJob for each Parquet file, the longest first
 plan.rows, plan.bytes      # of these
 """
 
@@ -45,16 +45,16 @@ class FileJob(NamedTuple):
         return self.rows * self.config.max_length
 
 
-# Of the builds in bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# Measured on the builds in bench/RELEASE.md, with the extra `fast`. Texts of other languages or
 # sources may differ by half.
-_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
 _SECONDS_OF_ROW = 0.004
 _SECONDS_OF_TOKEN = 1.1e-7
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """The files that are asked for, and those of them that have to be made."""
+    """The files that the options ask for, and which of them have to be made."""
 
     suite: Suite
     # The sources of custom languages
@@ -74,19 +74,19 @@ class BuildPlan:
 
     @property
     def bytes(self) -> float:
-        """What the files to make take on disk, about."""
+        """The approximate size of the missing files on disk."""
         return self.tokens * _BYTES[self.suite.dataset]
 
     @property
     def cpu_seconds(self) -> float:
-        """What all processes together take, about, with the extra `fast`."""
+        """The approximate CPU time of all processes together, with the extra `fast`."""
         return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
 
 
 def plan_build(options: BuildOptions) -> BuildPlan:
-    """Return what the options ask for and the release does not have yet.
+    """Return the plan of a build, without the files that the release has already.
 
-    Raises RulerError for what cannot be built, and for what cannot be in this release.
+    Raises RulerError for files that cannot be built, or cannot be in this release.
     """
     root, suite = Path(options.root), read_suite(options.suite)
     custom_sources = language_folders(paths(options.language_folders))
@@ -125,7 +125,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
 def _file_jobs(
     options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
 ) -> list[FileJob]:
-    """Return one job a file: those of a tokenizer together, and of a language; longest first."""
+    """Return a job for each file, by tokenizer and then by language, the longest first."""
     dataset = suite.dataset
     samples = FULL_ROWS[dataset] if options.samples is None else options.samples
     lengths: set[int] = set()
@@ -167,9 +167,9 @@ def _file_jobs(
 
 
 def _tokenizers(options: BuildOptions) -> dict[str, str]:
-    """Return what loads each tokenizer, by its name; folders as absolute paths.
+    """Return the spec of each tokenizer, by its name.
 
-    Workers of a cluster have another current folder.
+    Folders are absolute paths, because workers of a cluster have another current folder.
     """
     tokenizers = {}
     for spec in several(options.tokenizers):
@@ -199,7 +199,7 @@ def _existing_release(root: Path) -> Manifest | None:
 def _refuse_two_kinds(shared: Manifest, missing: list[FileJob], root: Path) -> None:
     """Raise RulerError if a release would have lengths in binary thousands and in tokens.
 
-    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    A mean over both would mean nothing, and `4000` next to `4k` would be read as the same length.
     """
     lengths = [entry["length"] for entry in shared["files"].values()]
     lengths += [job.config.length for job in missing]

@@ -89,7 +89,7 @@ class _SuiteFile(TypedDict, total=False):
 
 
 def read_suite(path: str | Path = "ruler") -> Suite:
-    """Return one of the project's suites by its name, or that of a TOML file, given by its path.
+    """Return one of the project's suites by its name, or the suite of a TOML file by its path.
 
     A name of the project's is never a file of that name: write `./ruler` for one. A file names its
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.

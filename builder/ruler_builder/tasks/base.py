@@ -124,7 +124,7 @@ class TaskKey:
 
 
 class NewRow(NamedTuple):
-    """A row, and what the manifest says of how full it is."""
+    """A row, and the figures from which the manifest says how full rows are."""
 
     columns: Row
     next_unit_tokens: int | None

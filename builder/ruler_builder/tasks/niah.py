@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import filterfalse, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -223,9 +223,8 @@ class Niah(Task[NiahParams]):
         population = len(adjectives) * len(nouns)
         picked = distinct(draw, population, count + len(taken))
         first, second = (half.tolist() for half in np.divmod(picked, len(nouns)))
-        halves = map(adjectives.__getitem__, first), map(nouns.__getitem__, second)
-        pairs = map("{}-{}".format, *halves)
-        return islice(filterfalse(taken.__contains__, pairs), count)
+        pairs = (f"{adjectives[i]}-{nouns[j]}" for i, j in zip(first, second, strict=True))
+        return islice((pair for pair in pairs if pair not in taken), count)
 
     def _needle(self, key: str, value: str) -> str:
         needle: str = self.templates["needle"]

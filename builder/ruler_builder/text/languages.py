@@ -1,4 +1,4 @@
-"""The languages of ONERULER: which of them to build, a custom one's folder, and what each holds.
+"""The languages of ONERULER: which to build, the folders of custom languages, and their texts.
 
     language_pairs("oneruler", ("pl", "en-ko"))     # pl with pl, en with Korean instructions
     given = language_folders([Path("tr")])          # "niah-tr": SourceFile(…), "book-tr": …
@@ -80,10 +80,10 @@ def language_pairs(
     Args:
         dataset: `ruler`, which is in English, or `oneruler`.
         names: Codes, pairs (`en-ko`), `all` (the 26 languages) or `default`: the 26 and the paper's
-            six pairs, or with custom languages these, and each crossed with English.
+            six pairs; with custom languages only these, and each paired with English.
         instruction: The instruction's language for every code.
         skip_restricted: Whether to leave out the languages whose book may not be free everywhere.
-        given: The sources of custom languages.
+        given: The sources of custom languages, by name.
 
     Raises RulerError for an unknown language.
     """
@@ -115,7 +115,7 @@ def language_pairs(
 
 
 def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list[Pair]:
-    """Return the pairs of one name that a user gives."""
+    """Return the pairs that a name of `--languages` means."""
     if name in ("all", "default"):
         codes = custom if name == "default" and custom else LANGUAGES
         pairs = [Pair(code, instruction or code) for code in codes]
@@ -127,7 +127,9 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
                 pairs += [Pair(*crossed) for crossed in permutations(CROSSED, 2)]
         return pairs
     codes = name.split("-")
-    names = (*LANGUAGES, *custom, *(("all", "default") if len(codes) == 1 else ()))
+    names = [*LANGUAGES, *custom]
+    if len(codes) == 1:
+        names += ["all", "default"]
     for code in codes:
         check_name("language", code, names, "ruler build --help")
     if len(codes) > 2 or (len(codes) == 2 and instruction):
@@ -135,7 +137,9 @@ def _pairs_of(name: str, instruction: str | None, custom: Sequence[str]) -> list
             f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "
             "in Korean (then without --instruction-language)."
         )
-    return [Pair(codes[0], codes[-1] if len(codes) == 2 else instruction or codes[0])]
+    if len(codes) == 2:
+        return [Pair(*codes)]
+    return [Pair(name, instruction or name)]
 
 
 # ---- The folder of a custom language -------------------------------------------------------------
@@ -148,8 +152,8 @@ FILES = {
     "words": "words.csv",
     "nouns": "nouns.tsv",
 }
-"""The kinds of source, and the file of each."""
-_FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
+"""The file of each kind of source."""
+_FORMS = {  # the parts of niah.txt, and the names in braces that each must contain
     "task": ("{context}",),
     "needle_numbers": ("{key}", "{value}"),
     "question_single_numbers": ("{query1}",),
@@ -160,19 +164,12 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
     "answer_numbers": (),
     "none": (),
 }
-_TAKEN = (
-    *LANGUAGES,
-    "all",
-    "aux",
-    "con",
-    "nul",
-    "prn",
-)  # Windows forbids the last four
+_TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # Windows forbids the last four
 _QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
 
 
 class LanguageDescription(NamedTuple):
-    """What a language.toml says: its code and licences, the book's rights, and the facts."""
+    """The contents of a language.toml: code, licences, the book's rights, and the facts."""
 
     code: str
     licence: str
@@ -198,7 +195,7 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
 
 
 def describe(data: bytes, where: str | Path) -> LanguageDescription:
-    """Read a language.toml. Raises RulerError in a sentence that names the file and the field."""
+    """Read a language.toml. Raises RulerError with a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
     code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
     if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
@@ -263,7 +260,7 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
     parts = _read_parts(texts["niah"], niah)
     none, stop, tag = parts["none"], about.facts.sentences.stop, about.facts.answer_tags[0]
     needle, if_no = parts["needle_numbers"], parts["if_no_numbers"]
-    checks = [  # whether it holds, the file, and what is wrong if it does not
+    checks = [  # a condition, the file, and what is wrong if it is false
         (
             none in about.facts.none.prompt,
             niah,
@@ -307,7 +304,7 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
 
 
 def _read_parts(text: str, path: Path) -> dict[str, str]:
-    """Return the parts of a niah.txt, each with its names in braces. Raises RulerError."""
+    """Return the parts of a niah.txt, their names in braces checked. Raises RulerError."""
     try:
         table = json_value(text)
         parts = {name: table[name] for name in _FORMS}
@@ -348,7 +345,7 @@ PARTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """A language, its prompts and nouns read; the book and the words are read when asked for."""
+    """A language with its prompts and nouns; the book and the words are read when asked for."""
 
     code: str  # ISO 639
     facts: LanguageFacts  # name, script, how sentences end, whether it is one of the 26
@@ -359,7 +356,7 @@ class Language:
     cwe: str  # the template of a cwe prompt, with {context} once
     none_word: str  # the word to answer when there is no number, as `if_no` asks for it
     nouns: tuple[str, ...]  # the keys: noun i means the same in every language; each occurs once
-    errata: tuple[str, ...]  # ids of the errata applied; none unless the files are the published
+    errata: tuple[str, ...]  # ids of the applied errata; empty if the files are not published ones
     custom_facts: Mapping[str, Any] | None  # a custom language's TOML, for the manifest
     sources: Sources
 
@@ -370,7 +367,7 @@ class Language:
 
     @property
     def entry(self) -> LanguageEntry:
-        """The language as a manifest has it."""
+        """The language's entry in a manifest."""
         entry = LanguageEntry(
             code=self.code,
             parts=self.parts,
@@ -386,7 +383,7 @@ class Language:
         return entry
 
     def file_in_words(self, kind: str) -> str:
-        """Return what an error calls a file of the language; `kind` is `book` or another."""
+        """Return how an error message names a file of the language; `kind` is a key of FILES."""
         return self.sources.file_in_words(f"{kind}-{self.code}")
 
     def book(self) -> str:
@@ -403,8 +400,8 @@ class Language:
     def words(self) -> list[str]:
         """Return the words of cwe: nouns, adjectives and verbs, each once, in the file's order.
 
-        A language without a file of words is English, which has wonderwords', as in RULER. A word
-        may hold single spaces (Vietnamese) but no digit. Raises RulerError.
+        English has no file of words and uses wonderwords', as in RULER. A word may contain single
+        spaces (Vietnamese) but no digit. Raises RulerError.
         """
         if self.source_names.words is None:
             return vocabulary()
@@ -478,9 +475,9 @@ def shared_nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
 
 
 def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tuple[str, ...]:
-    """Return the nouns of a custom language, in the order of the English ones. Raises RulerError.
+    """Return the nouns of a custom language, in the order of the English ones.
 
-    For a noun that is missing, and for two that are the same word.
+    Raises RulerError for a noun that is missing, and for two that are the same word.
     """
     name = f"nouns-{code}"
     where = sources.file_in_words(name)
@@ -509,7 +506,7 @@ def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tu
 
 @lru_cache(maxsize=1)
 def _columns(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of the noun list; kept, since every language reads the same list."""
+    """Return the columns of the noun list; cached, since every language reads the same list."""
     rows = [line.split("\t") for line in text.splitlines()]
     columns = {
         name: errata.fix("nouns", name, column)

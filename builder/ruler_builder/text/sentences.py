@@ -1,4 +1,4 @@
-"""Split a long text into sentences, with sentencex and rules of this project's own.
+"""Split a long text into sentences, with sentencex and further rules.
 
 sentencex keeps quoted text together, so one unbalanced quotation mark in a long text without line
 breaks would make a sentence of many pages. The text is therefore read through a window that moves

@@ -259,7 +259,7 @@ class SourceFile:
 
     @property
     def path(self) -> str:
-        """The path of the file, of one that is not in a folder relative to a mirror or cache."""
+        """The path of the file; relative to the mirror or cache if it is not in a folder."""
         return f"{self.folder}/{self.file.path}" if self.folder else self.file.path
 
 
@@ -320,7 +320,7 @@ def _oneruler_source(
     """Return a source of ONERULER.
 
     Args:
-        table: What sources.toml says of all of them.
+        table: The table of sources.toml that all of them share.
         name: The source's name.
         code: Its language; "" for the nouns.
         published: Title, path in the authors' repository, size and digest of the published file.
@@ -486,7 +486,7 @@ def choice_in(
 
 @dataclass
 class Sources:
-    """Reads sources from a store, and collects in `used` what the manifest says of them."""
+    """Reads sources from a store, and collects their manifest entries in `used`."""
 
     store: Store
     choice: SourceChoice = field(default_factory=SourceChoice)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import chain
 
 import numpy as np
 
@@ -54,18 +53,21 @@ def _clean(lines: Iterable[str]) -> list[str]:
 
 @cache
 def vocabulary() -> list[str]:
-    """List wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
-    return sorted(_clean(chain.from_iterable(map(_read, DIGESTS))))
+    """Return wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
+    words: list[str] = []
+    for name in DIGESTS:
+        words += _read(name)
+    return sorted(_clean(words))
 
 
 @cache
 def maximal_places() -> np.ndarray:
-    """Return the places in `vocabulary` of words that no other contains: none can be mistaken."""
+    """Return the places in `vocabulary` of the words that are not part of another word."""
     return places_alone(vocabulary())
 
 
 def places_alone(words: Sequence[str]) -> np.ndarray:
-    """Return the places of the words that are part of no other, whatever their case or width."""
+    """Return the places of words that are not part of another, whatever their case or width."""
     folded = []
     for word in words:
         folded.append(unicodedata.normalize("NFKC", word).casefold())
@@ -80,20 +82,21 @@ def places_alone(words: Sequence[str]) -> np.ndarray:
 
 
 class WordParts:
-    """A list of words, to be searched for those that have some text in them."""
+    """Finds the words of a list that contain a text."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._joined = "\n" + "\n".join(words).casefold() + "\n"
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
 
     def holding(self, parts: Sequence[str]) -> np.ndarray:
-        """Which of the words have one of the parts in them, as booleans."""
+        """Return for each word whether it contains one of the parts, whatever its case."""
         holding = np.zeros(len(self._starts) - 1, dtype=bool)
-        for part in map(str.casefold, parts):
-            at = self._joined.find(part)
+        for part in parts:
+            folded = part.casefold()
+            at = self._joined.find(folded)
             while at >= 0:
                 holding[np.searchsorted(self._starts, at, "left") - 1] = True
-                at = self._joined.find(part, at + 1)
+                at = self._joined.find(folded, at + 1)
         return holding
 
 
@@ -101,18 +104,18 @@ class WordParts:
 def key_words() -> tuple[list[str], list[str]]:
     """Return adjectives and nouns for adjective-noun keys and values.
 
-    Only words of letters that no other word contains: then no key is part of another.
+    Only words of letters that are not part of another word, so that no key is part of another.
     """
     words = vocabulary()
     safe = {words[place] for place in maximal_places() if words[place].isalpha()}
-    adjectives = filter(safe.__contains__, _read("adjectivelist.txt"))
-    nouns = filter(safe.__contains__, _read("nounlist.txt"))
-    return list(adjectives), list(nouns)
+    adjectives = [word for word in _read("adjectivelist.txt") if word in safe]
+    nouns = [word for word in _read("nounlist.txt") if word in safe]
+    return adjectives, nouns
 
 
 @cache
 def extension() -> list[str]:
-    """List wordfreq's English words, from three letters, not in `vocabulary`, by frequency."""
+    """Return wordfreq's English words of three letters or more, without `vocabulary`'s."""
     try:
         from wordfreq import top_n_list
     except ImportError:

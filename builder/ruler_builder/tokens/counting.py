@@ -2,7 +2,7 @@
 
     counter = with_engine(load_counter("qwen2.5", store))    # the engine needs the extra `fast`
     tokens = counter.count(text)
-    tokens = counter.confirmed_count(text, "row 0 of vt_4k")     # of the first row and 1 in 100
+    tokens = counter.confirmed_count(text, "row 0 of vt_4k")     # for every 100th row
 
 The tokenizer's own library is the reference. The engine, gigatoken, gives the same numbers at 50 to
 300 MB of text a second, tokenizers about 1 and tiktoken about 10, but only a comparison shows
@@ -212,7 +212,7 @@ class WatchedCounter(TokenCounter):
         """Tokens of each text; of many short ones the calls in between are half of the time."""
         if self._unknown:
             return super().counts(texts)
-        return list(map(len, map(self._encode, texts)))
+        return [len(self._encode(text)) for text in texts]
 
     def confirmed_count(self, text: str, where: str) -> int:
         """Tokens of a text; raises EngineMismatch if the reference counts differently."""
@@ -221,7 +221,7 @@ class WatchedCounter(TokenCounter):
             raise EngineMismatch(
                 f"{self.counted_by} counts {tokens} tokens in {where}, "
                 f"{self.reference.counted_by} counts {exact}: "
-                "this file is made again without it."
+                "this file is counted again without it."
             )
         return exact
 

@@ -1,4 +1,4 @@
-"""Find the named tokenizer that a model has, and so the frozen rows that are exact for it.
+"""Find the named tokenizer of a model, and with it the frozen rows that are exact for it.
 
     tokenizer = find_model_tokenizer("Qwen/Qwen3-8B")
     tokenizer.name, tokenizer.proved      # ("qwen2.5", True): the same vocabulary
@@ -24,7 +24,7 @@ from ruler_common.names import TASKS, Names
 
 _FILE = "tokenizer.json"
 _COUNTING_PARTS = ("normalizer", "pre_tokenizer")
-"""What decides a count of tokens, beside the model's vocabulary and merges."""
+"""The parts that affect token counts, besides the vocabulary and the merges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class ModelTokenizer:
 
     model: str
     spec: str | None  # what `ruler build --tokenizer NAME=` takes for it; None for a bare name
-    name: str | None  # the named tokenizer; None if the model has another one
+    name: str | None  # None if the model does not have a named tokenizer
     proved: bool  # whether its files were compared; otherwise only the model's name says so
     reason: str = ""  # why its files were not compared
 
@@ -71,7 +71,7 @@ def find_model_tokenizer(model: str) -> ModelTokenizer:
 
 
 def tokenizer_by_name(model: str) -> str | None:
-    """Return the named tokenizer of the model family whose name this begins with, or None.
+    """Return the named tokenizer of a model's family, by the beginning of its name, or None.
 
     The families are the `models` of tokenizers.toml: `Qwen3` is Qwen/Qwen3-8B too, not Qwen3.5.
     """
@@ -86,10 +86,10 @@ def tokenizer_by_name(model: str) -> str | None:
 
 
 def vocabulary_digest(path: Path) -> str:
-    """Return the sha256 of what decides the number of tokens of a text without special tokens.
+    """Return the sha256 of the parts of a tokenizer.json that decide how many tokens a text has.
 
-    That is vocabulary, merges, normalizer and pre-tokenizer of a tokenizer.json. Special tokens are
-    left out, so that Qwen3's tokenizer equals Qwen2.5's.
+    They are vocabulary, merges, normalizer and pre-tokenizer. Special tokens are left out, so that
+    Qwen3's tokenizer equals Qwen2.5's.
     """
     try:
         described: Any = json.loads(path.read_bytes())

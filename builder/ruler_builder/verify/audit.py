@@ -163,7 +163,7 @@ class FileAudit:
 def check_paired(
     asked: Mapping[tuple[str, ...], Mapping[str, Mapping[int, str]]],
 ) -> Iterator[tuple[str, str, int]]:
-    """Yield where row i of a task asks another thing than in another file: path, sentence, row.
+    """Yield path, sentence and index of the rows that ask something else in another file.
 
     `asked` has, for each task and its languages, the digests of what the rows of each file ask.
     """
@@ -173,7 +173,7 @@ def check_paired(
             for index, digest in digests.items():
                 first_digest, where = first.setdefault(index, (digest, path))
                 if first_digest != digest:
-                    yield path, f"the row asks another thing than that of {where}", index
+                    yield path, f"the row's question is not that of the same row in {where}", index
 
 
 def _digest(text: str) -> str:

@@ -355,7 +355,7 @@ class _Rebuild:
             report.add(self.difference.what, self.difference.row)
         elif self._not_possible:
             return
-        elif count < self.job.rows:
+        elif count < max(1, self.job.rows):
             report.add(f"the row is missing: there are {count} rows", count)
         else:
             task = self._load_task()

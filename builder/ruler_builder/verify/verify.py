@@ -6,8 +6,8 @@ report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 There are three steps: check the digests of every file; compare its rows with the lock of their data
 version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
 croissant.json and compare them. What cannot be rebuilt on this machine is listed with the command
-that downloads what is missing. With `audit`, every row is also checked by code that shares nothing
-with the code that makes rows (audit.py).
+that downloads what is missing. With `audit`, every row is also checked by separate code
+(audit.py), which uses nothing that makes rows.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class VerifyReport:
     manifest: Manifest | None  # None if a stopped build has not written it
     files: dict[str, FileReport]
     unfinished: bool  # the release is still being built
-    # Sentences that the user should read about what was not compared.
+    # Sentences for the user about what was not compared
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -108,9 +108,12 @@ class VerifyReport:
         """A sentence that says how many files were checked in which way."""
         frozen = rebuilt = not_checked = 0
         for file in self.files.values():
-            frozen += file.proved_by == "frozen"
-            rebuilt += file.proved_by == "rebuilt"
-            not_checked += bool(file.not_checked)
+            if file.proved_by == "frozen":
+                frozen += 1
+            elif file.proved_by == "rebuilt":
+                rebuilt += 1
+            if file.not_checked:
+                not_checked += 1
         parts = []
         if frozen:
             parts.append(f"{frozen} with frozen rows")
@@ -144,7 +147,7 @@ def verify(options: VerifyOptions) -> VerifyReport:
         report.add(
             path,
             f"not the rows of data version {manifest['data_version']}, though sources, seed, "
-            "reserve and suite are theirs",
+            "reserve and suite are the same",
         )
     for field_path, what in manifest_differences(manifest, report.files, checker.sources):
         if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
@@ -172,7 +175,7 @@ def _check_files(
 ) -> VerifyReport:
     """Check each file in a worker process, those of a tokenizer together, the longest rows first.
 
-    An audit also reports each row that asks something else than that row of the task's other files.
+    An audit also reports each row that asks something else in another file of the same task.
     """
     entries, tokenizers = manifest["files"], list(manifest["tokenizers"])
     tokens = {path: e["rows"] * e["max_length"] for path, e in entries.items()}
@@ -210,7 +213,7 @@ MAY_DIFFER = (
 )
 """The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
 MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
-"""What may also differ of a custom tokenizer, which the digests of its files identify."""
+"""Fields of a custom tokenizer that may also differ: the digests of its files identify it."""
 
 
 def manifest_differences(
@@ -380,8 +383,8 @@ def _check_card(root: Path, manifest: Manifest, report: VerifyReport) -> None:
     installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
     if installed != written_by:
         report.notes.append(
-            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: of {CARD} "
-            "only the configurations are compared. `ruler build` writes it again."
+            f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: only the "
+            f"configurations in {CARD} are compared. `ruler build` writes the card again."
         )
     elif facts.row is None:
         report.notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")

@@ -37,9 +37,10 @@ class PromptBuilder:
         return self.add(text)
 
     def add(self, text: str, tokens: int | None = None) -> PromptBuilder:
-        """Append a piece. Without its own number of tokens it is counted when they are asked for.
+        """Append a piece.
 
-        A long piece needs them: as the reference counts the piece by itself.
+        `tokens` is the reference's count of this piece by itself. Pass it for a long piece; a piece
+        without it is counted when the prompt's `tokens` are asked for.
         """
         if not text:
             return self

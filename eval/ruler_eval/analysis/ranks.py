@@ -81,7 +81,7 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
         return _ranked(means, shares, pairs)
 
     return {
-        "average": ranked([1] * len(lengths)),
+        "average": ranked(weights(len(lengths), "equal")),
         "weighted_inc": ranked(weights(len(lengths), "inc")),
         "weighted_dec": ranked(weights(len(lengths), "dec")),
         "models": [model_of(result, cells) for result in results.values()],

@@ -1,4 +1,4 @@
-"""What came back for the rows of an examination: each answer's score, tokens and cache hits.
+"""The answers to the rows of an examination: their scores, tokens and cache hits.
 
     scorer = Scorer(release)
     scorer.score(record, row)                    # Answer(score=1.0, prompt_tokens=3902, …)
@@ -26,7 +26,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What the judgement needs to know about a row."""
+    """What a verdict needs to know about a row."""
 
     key: Key
     length: str
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back for a row that was asked in one way."""
+    """The answer to a row that was asked in one way."""
 
     score: float
     failure: str = ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_eval.doctor.condition import Side
 from ruler_eval.doctor.conditions import (
     CONDITIONS,
     LOAD,
@@ -21,7 +22,6 @@ from ruler_eval.doctor.conditions import (
     TEXT,
     TOGETHER,
     TOKENS,
-    Side,
     next_border,
 )
 from ruler_eval.doctor.options import DoctorOptions
@@ -223,7 +223,7 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
 
 
 def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
-    """Return the conditions that are tested, and why the other ones are not.
+    """Return the conditions that are tested, and why the others are not.
 
     `tokens` is in neither: it is not a test, and is always judged.
     """

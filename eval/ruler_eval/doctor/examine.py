@@ -23,7 +23,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json, read_bytes, write_whole
 from ruler_eval.doctor.answers import Answer, Evidence, Key, Scorer
 from ruler_eval.doctor.asking import Asker, start_asker
-from ruler_eval.doctor.conditions import COLD, Side
+from ruler_eval.doctor.condition import COLD, Side
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop

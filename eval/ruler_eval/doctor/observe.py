@@ -1,11 +1,11 @@
-"""What a finished run shows of its engine without a request: patterns, and scores by circumstance.
+"""Look at a finished run, without a request: patterns, and scores by circumstance.
 
     observation = observe(Path("runs/mine"))
     observation.patterns, observation.circumstances
 
-A pattern is named only if it has one explanation. The scores by circumstance are observations and
-prove nothing: rows that hit the cache, for one, are other rows than those that did not. Scores are
-differences from the mean of the row's own configuration, so that tasks and lengths do not mix.
+A pattern is named only if it has one explanation. Scores by circumstance are observations and prove
+nothing: rows that hit the cache, for example, are not the rows that did not. Scores are differences
+from the mean of the row's configuration, so tasks and lengths do not mix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ruler_common.files import check_type
 from ruler_common.terminal import sentences, table
 from ruler_common.text import number_of, one_line
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
-from ruler_eval.doctor.conditions import DOCS, MIN_ROWS
+from ruler_eval.doctor.condition import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
 
@@ -42,7 +42,7 @@ Z = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """What has one explanation, and what to change."""
+    """A pattern with one explanation, and what to change."""
 
     name: str
     """Also the anchor in docs/doctor.md."""
@@ -76,14 +76,14 @@ class Circumstance:
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """All that was seen of a run."""
+    """Everything seen in a run."""
 
     rows: int
     patterns: tuple[Pattern, ...]
     circumstances: tuple[Circumstance, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the observation for --json."""
         patterns = [{**asdict(pattern), "docs": pattern.docs} for pattern in self.patterns]
         return {
             "rows": self.rows,
@@ -110,7 +110,7 @@ class RunJson(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedRow:
-    """A row of the run: what came back, and its score."""
+    """A row of the run with its answer and score."""
 
     record: Record
     answer: Answer
@@ -118,8 +118,8 @@ class ObservedRow:
     length: int
     """The configuration's length in tokens."""
     max_new_tokens: int
-    place: float
-    """Where it is among the run's rows of its configuration, 0 … 1: about when it was asked."""
+    place: float | None
+    """About when it was asked among the rows of its configuration, 0 … 1; None if not known."""
     repeats_prompt: bool = False
     """Whether the answer begins as the prompt does somewhere."""
     difference: float = 0.0
@@ -162,7 +162,9 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
                 f"'{folder}' was run on other rows than '{source}' has: name its release with "
                 "--dataset."
             )
-        rows += read_rows(records, release, config)
+        # `ruler decide` and `--until` do not ask rows in the order of their file
+        in_order = "decide" not in settings and "until" not in settings
+        rows += read_rows(records, release, config, in_order)
     if len(rows) < MIN_ROWS:
         raise RulerError(
             f"'{folder}' has {number_of(len(rows), 'answer')}, too few to look at: "
@@ -175,10 +177,11 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     )
 
 
-def read_rows(records: Records, release: Release, config: str) -> list[ObservedRow]:
+def read_rows(records: Records, release: Release, config: str, in_order: bool) -> list[ObservedRow]:
     """Return the answers of a run to one configuration, with their scores. Raises RulerError.
 
-    The prompts, which are long, are read one after another and not kept.
+    `in_order` says that rows were asked in the order of their file, as `ruler run` does. The
+    prompts, which are long, are read one after another and not kept.
     """
     scorer, parsed = Scorer(release), release.parse(config)
     by_index: dict[int, list[Record]] = {}
@@ -187,15 +190,18 @@ def read_rows(records: Records, release: Release, config: str) -> list[ObservedR
             record, Record, records.folder / f"{config}.jsonl", "Run it again with a new --out."
         )
         by_index.setdefault(index, []).append(record)
-    places: dict[int, float] = {}
-    for index in release.order(config) if by_index else ():
-        if index in by_index:
-            places[index] = len(places) / len(by_index)
+    indices = sorted(by_index)
+    if not set(indices) <= set(release.order(config)):
+        raise RulerError(
+            f"'{records.folder}' answers rows of {config} that the release does not have: it is "
+            "damaged, or of another release (--dataset)."
+        )
+    places = {index: place / len(indices) for place, index in enumerate(indices)}
     columns = (*SCORE_COLUMNS, "input", "max_new_tokens")
+    is_needle = parsed.task.startswith("niah")
     rows = []
-    for row in release.some_rows(config, columns, places) if places else ():
+    for row in release.some_rows(config, columns, indices) if indices else ():
         for record in by_index[row["index"]]:
-            is_needle = parsed.task.startswith("niah")
             rows.append(
                 ObservedRow(
                     record=record,
@@ -203,15 +209,10 @@ def read_rows(records: Records, release: Release, config: str) -> list[ObservedR
                     task=parsed.task,
                     length=parsed.max_length,
                     max_new_tokens=row["max_new_tokens"],
-                    place=places[row["index"]],
+                    place=places[row["index"]] if in_order else None,
                     repeats_prompt=is_needle and _repeats(record["prediction"], row["input"]),
                 )
             )
-    if len(places) < len(by_index):
-        raise RulerError(
-            f"'{records.folder}' answers rows of {config} that the release does not have: it is "
-            "damaged, or of another release (--dataset)."
-        )
     counted = [row.answer.score for row in rows if row.answer.counts]
     mean = sum(counted) / len(counted) if counted else 0.0
     return [replace(row, difference=row.answer.score - mean) for row in rows]
@@ -324,11 +325,14 @@ def _budget(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern
         return None  # a base model always goes on to the limit, after its answer
     if max(share, unfinished) < MOST:
         return None
-    what = "reasoning of" if unfinished >= HIGH else "answers to"
+    percent = f"{100 * max(share, unfinished):.0f} % of the rows"
+    if unfinished >= HIGH:
+        sentence = f"The reasoning of {percent} did not end within its budget of tokens."
+    else:
+        sentence = f"The answers to {percent} were truncated at their token limit."
     return Pattern(
         name="budget",
-        sentence=f"The {what} {100 * max(share, unfinished):.0f} % of the rows did not end within "
-        "its tokens.",
+        sentence=sentence,
         remedy="Give --thinking more tokens, or look at what the answers begin with (ruler show)",
     )
 
@@ -339,14 +343,14 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
     tasks = sorted({row.task for row in rows})
     if len(tasks) < 3:
         return None
+    cells: dict[tuple[str, int], list[ObservedRow]] = {}
+    for row in rows:
+        cells.setdefault((row.task, row.length), []).append(row)
+    scores = {cell: _mean(rows_of_cell) for cell, rows_of_cell in cells.items()}
     for shorter, longer in itertools.pairwise(lengths):
-        before, after = (
-            [_mean([row for row in rows if (row.task, row.length) == (task, length)])
-             for task in tasks]
-            for length in (shorter, longer)
-        )  # fmt: skip
-        can = [place for place, score in enumerate(before) if score >= HIGH]
-        fallen = [place for place in can if after[place] < FALL * before[place]]
+        both = [task for task in tasks if (task, shorter) in cells and (task, longer) in cells]
+        can = [task for task in both if scores[task, shorter] >= HIGH]
+        fallen = [task for task in can if scores[task, longer] < FALL * scores[task, shorter]]
         if len(can) >= 3 and len(fallen) == len(can):
             return Pattern(
                 name="window",
@@ -360,12 +364,14 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
 
 # ---- scores by circumstance ----------------------------------------------------------------------
 
+# fmt: off
 LABELS = (
-    *("none", "less than half", "half or more", "all (truncated)"),
-    *("up to 1", "up to 8", "up to 32", "more than 32"),
-    *("one", "several"),
-    *("first third", "second third", "last third"),
+    "none", "less than half", "half or more", "all (truncated)",
+    "up to 1", "up to 8", "up to 32", "more than 32",
+    "one", "several",
+    "first third", "second third", "last third",
 )
+# fmt: on
 """The names of groups, in the order in which they are shown."""
 
 
@@ -381,7 +387,7 @@ def by_circumstance(
     yield _grouped("Cached share of the prompt", answered, _cached_share)
     yield _grouped("Requests in flight", answered, _in_flight, in_flight)
     yield _grouped("Tries", answered, _tries)
-    yield _grouped("Position in the run", answered, _third)
+    yield _grouped("Position in the run", answered, _third, "rows were asked in another order")
     yield _grouped("Tokens of the answer", answered, _answer_tokens)
 
 
@@ -411,7 +417,9 @@ def _tries(row: ObservedRow) -> str | None:
     return "one" if tries == 1 else "several"
 
 
-def _third(row: ObservedRow) -> str:
+def _third(row: ObservedRow) -> str | None:
+    if row.place is None:
+        return None
     return ("first third", "second third", "last third")[int(3 * row.place)]
 
 

@@ -1,4 +1,4 @@
-"""What `ruler doctor` is asked to do."""
+"""The options of `ruler doctor`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
 from ruler_eval.run.options import RunOptions
 
-WHAT, SERVER = "What is asked", "The server or engine"
+WHAT, SERVER = "What to ask", "Server or engine"
 LOAD = 32
 """Rows that are sent at once under load, unless --load says otherwise."""
 
@@ -24,8 +24,11 @@ class Level:
     max_loss: float
 
 
-LEVELS = {"quick": Level(rows=32, max_loss=40), "usual": Level(rows=200, max_loss=10)}
-LEVELS["thorough"] = Level(rows=600, max_loss=5)
+LEVELS = {
+    "quick": Level(rows=32, max_loss=40),
+    "usual": Level(rows=200, max_loss=10),
+    "thorough": Level(rows=600, max_loss=5),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +63,19 @@ class DoctorOptions:
     ] = ()
     out: Annotated[
         Path,
-        Option("The folder of all answers; an existing one is continued.", panel=WHAT, short="-o"),
+        Option(
+            "The folder for all answers; a run in an existing folder continues.",
+            panel=WHAT,
+            short="-o",
+        ),
     ] = Path("doctor")
     rows: Annotated[
-        int | None, Option("Rows of all configurations, if not 200.", panel=WHAT, min=1)
+        int | None, Option("Rows, over all configurations. Default: 200.", panel=WHAT, min=1)
     ] = None
     load: Annotated[int, Option("Requests at once, under load.", panel=WHAT, min=2)] = LOAD
     level: str = "usual"
     backend: Annotated[
-        str, Option("Who answers.", panel=SERVER, short="-b", choices=("openai", "vllm"))
+        str, Option("The backend.", panel=SERVER, short="-b", choices=("openai", "vllm"))
     ] = "openai"
     tokenizer: Annotated[
         str | None,
@@ -79,17 +86,17 @@ class DoctorOptions:
     ] = None
     mode: Annotated[
         str | None,
-        Option("How a prompt is made.", panel=SERVER, choices=("prefill", "chat", "completion")),
+        Option("The prompt mode.", panel=SERVER, choices=("prefill", "chat", "completion")),
     ] = None
     provider: Annotated[
-        str | None, Option("Who answers, as docs/servers.md names it.", panel=SERVER)
+        str | None, Option("The provider, by its name in docs/servers.md.", panel=SERVER)
     ] = None
     max_model_len: Annotated[
         int | None, Option("The model's context length in tokens.", panel=SERVER, min=1)
     ] = None
-    timeout: Annotated[float, Option("Seconds for a request.", panel=SERVER, min=0, above=True)] = (
-        3600.0
-    )
+    timeout: Annotated[
+        float, Option("Seconds that a request may take.", panel=SERVER, min=0, above=True)
+    ] = 3600.0
     arguments: Annotated[Mapping[str, Any], options_of(RunOptions)["arguments"]] = field(
         default_factory=dict
     )

@@ -2,13 +2,13 @@
 
     pair_p([1.0] * 12 + [-1.0], complete=True)       # before Holm's adjustment
 
-The pairs in which A's score is higher are counted, and those in which B's is; equal pairs say
-nothing. If a condition changes nothing, both are equally likely, whatever the rows are and however
-noisy the engine is: McNemar's exact test. Both directions are tested, "B is worse" with B_WORSE of
-the error and "A is worse" with A_WORSE. After every wave of rows a bet that is valid however often
-one looks (ruler_eval/gate/betting.py) may end the examination before the last row: a condition's p
-is the smaller of the bet's p / EARLY and, after the last row, the exact p / LAST. As both pairs of
-shares add up to 1, p <= x has a chance of x at most.
+A pair counts if its two scores differ. If a condition changes nothing, A is better as often as B,
+whatever the rows are and however noisy the engine is: McNemar's exact test. Both directions are
+tested, "B is worse" with B_WORSE of the error and "A is worse" with A_WORSE. After every wave of
+rows a bet that is valid however often one looks (ruler_eval/gate/betting.py) may end the
+examination before the last row: a condition's p is the smaller of the bet's p / EARLY and, after
+the last row, the exact p / LAST. Both pairs of shares add up to 1, so the chance that p <= x is at
+most x.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Key, Row
 from ruler_eval.doctor.asking import SHORT_TOKENS, Asker, conditions_for
-from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, REPEATS, Side
+from ruler_eval.doctor.condition import COLD, Side
+from ruler_eval.doctor.conditions import CACHED, CONDITIONS, REPEATS
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 

@@ -15,16 +15,8 @@ from typing import Any, Literal
 
 from ruler_common.terminal import sentences, table
 from ruler_eval.doctor.answers import Evidence
-from ruler_eval.doctor.conditions import (
-    CACHE,
-    COLD,
-    CONDITIONS,
-    DEPTH,
-    REPEAT,
-    TOKENS,
-    Finding,
-    Pair,
-)
+from ruler_eval.doctor.condition import COLD, Finding, Pair
+from ruler_eval.doctor.conditions import CACHE, CONDITIONS, DEPTH, REPEAT, TOKENS
 from ruler_eval.doctor.paired_test import ALPHA, exact_p
 from ruler_eval.score.intervals import holm
 

@@ -101,7 +101,6 @@ CATEGORIES = (
     Category("question answering", _RULER["qa"], 49.7, 48.6),
 )
 """Tables 13 to 16."""
-WEIGHTINGS = ("inc", "dec")
 RELATIVE = 0.85
 """The share of its score at the shortest length that a model has to keep."""
 
@@ -117,10 +116,17 @@ def parse_baseline(threshold: str | float) -> Baseline:
 
 
 def weights(lengths: int, weighting: str) -> list[int]:
-    """Return the weights of N lengths, shortest first: 1, 2, … (`inc`) or …, 2, 1 (`dec`)."""
-    if weighting not in WEIGHTINGS:
-        raise RulerError(f"Unknown weighting '{weighting}': it is inc or dec.")
-    return list(range(1, lengths + 1))[:: 1 if weighting == "inc" else -1]
+    """Return the weights of N lengths, shortest first.
+
+    They are 1, 1, … (`equal`), 1, 2, … (`inc`) or …, 2, 1 (`dec`).
+    """
+    if weighting == "equal":
+        return [1 for _ in range(lengths)]
+    if weighting == "inc":
+        return list(range(1, lengths + 1))
+    if weighting == "dec":
+        return list(range(lengths, 0, -1))
+    raise RulerError(f"Unknown weighting '{weighting}': it is equal, inc or dec.")
 
 
 def area_weights(tokens: Sequence[int]) -> list[float]:
@@ -262,9 +268,7 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
     reported = [
         Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)
     ]
-    if "all" not in {
-        category.name for category in reported
-    }:  # an ablation by itself is in no group
+    if all(category.name != "all" for category in reported):  # an ablation by itself
         reported.insert(0, Category("all", tuple(sorted(scored))))
     return reported
 
@@ -305,7 +309,7 @@ def group(
     return {
         "tasks": len(category.tasks),
         "lengths": lengths,
-        "average": _over_lengths(whole, rows, [1] * n, options),
+        "average": _over_lengths(whole, rows, weights(n, "equal"), options),
         "weighted_inc": _over_lengths(whole, rows, weights(n, "inc"), options),
         "weighted_dec": _over_lengths(whole, rows, weights(n, "dec"), options),
         "area": _over_lengths(whole, rows, area_weights([*scores]), options),

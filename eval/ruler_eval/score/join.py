@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import NamedTuple
 
 from ruler_common.errors import RulerError
@@ -158,19 +157,25 @@ def join_predictions(
     for session in run.get("sessions", []):  # configurations without any predictions yet
         for name in session.get("configs", []):
             groups.setdefault(name, [])
-    configs = []
+    configs: dict[str, ScoredConfig] = {}
     for name, answers in groups.items():
         config = read_name(names, name, release is not None)
         if config.task not in names.tasks:
             where = f"'{answers[0].where}'" if answers else "The run"
             raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
-        place = (config.max_length, names.tasks.index(config.task))
-        configs.append((config.tokenizer or "", config.languages, place, name, config))
+        configs[name] = config
     if release is not None:
         _check_release(run, groups, release)
-    configs.sort(key=itemgetter(0, 1, 2))
+
+    def place(name: str) -> tuple[str, str, int, int]:
+        """Return the place of a configuration in the results."""
+        config = configs[name]
+        task = names.tasks.index(config.task)
+        return config.tokenizer or "", config.languages, config.max_length, task
+
     joined = {}
-    for *_, name, config in configs:
+    for name in sorted(configs, key=place):
+        config = configs[name]
         samples, duplicated, notes = _by_index(name, groups[name], release is None)
         asked = None
         if release is not None:
@@ -302,7 +307,8 @@ def _proof(
     if release is not None and name in run.get("rows", {}):
         return "rows"  # _check_data compared the digests
     are_by_line, are_asked, are_compared = False, True, True
-    for answer, *_ in samples.values():
+    for answers in samples.values():
+        answer = answers[0]
         are_by_line = are_by_line or answer.by_line
         are_asked = are_asked and answer.asked_row
         are_compared = are_compared and bool(answer.outputs or answer.question)

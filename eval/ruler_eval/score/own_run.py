@@ -3,13 +3,13 @@
     run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
     list(own_predictions(Path("runs/qwen/vt_4k.jsonl"), damaged=[]))
 
-A run of any version counts, and one written by hand: of run.json every field may be missing, none
-may be of another type; a line needs `config`, `index` and `prediction`. The runner itself reads
-more of both.
+Runs of any version are read, and files written by hand: every field of run.json may be missing, but
+none may have another type, and a line needs `config`, `index` and `prediction`. The runner itself
+reads more of both.
 
-A run that ends when its scores look decided ends at a lucky or an unlucky moment, so intervals for
-the same number of rows chosen beforehand do not hold for it. What holds is what `ruler decide` or
-`ruler run --until` wrote into run.json when it stopped: `stopped_at`.
+A run that stops when its scores look decided may stop at a lucky moment, so the usual intervals for
+that number of rows do not hold. What holds is what `ruler decide` or `ruler run --until` wrote into
+run.json when it stopped: `stopped_at`.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ def check_times(run: RunFacts, where: Path) -> None:
     for session in run.get("sessions", []):
         for time in (session.get("started"), session.get("ended")):
             try:
-                datetime.fromisoformat(time) if time else None
+                if time:
+                    datetime.fromisoformat(time)
             except ValueError:
                 raise RulerError(f"'{where}' is damaged: {time!r} is not a time.") from None
 

@@ -29,7 +29,7 @@ from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import RUN_FILE, RunFacts, is_own_file, own_predictions, run_facts
 
 if TYPE_CHECKING:
-    from ruler_eval.score.other_files import Form
+    from ruler_eval.score.forms import Form
 
 INSPECT_LOG = ".eval"
 _SHOWN = 4  # names of runs in a message
@@ -86,7 +86,7 @@ def open_predictions(
         raise RulerError("--references and --dataset both name references: give one of them.")
     form = None
     if options.columns is not None:
-        from ruler_eval.score.other_files import form_of_columns
+        from ruler_eval.score.forms import form_of_columns
 
         form = form_of_columns(options.columns)
     sources: list[RunFiles] = []
@@ -144,7 +144,7 @@ def find_files(path: Path) -> RunFiles:
 
         _refuse_several(path, [str(file.parent) for file in files])
         return RunFiles(path, files, [inspect_log.settings(log) for log in logs])
-    from ruler_eval.score.other_files import run_of_path
+    from ruler_eval.score.forms import run_of_path
 
     _refuse_several(path, [run_of_path(file) for file in files])
     facts = run_facts(files[0].parent)
@@ -170,7 +170,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
     """Return the files of the first form that any of them is of."""
-    from ruler_eval.score.other_files import forms
+    from ruler_eval.score.forms import forms
 
     for form in forms():
         if of_form := [file for file in files if form.is_of(file)]:
@@ -221,7 +221,7 @@ def _names_of_files(
             return Names.standard(run["dataset"])
     if options.config:
         return Names.standard(dataset_of(options.config))
-    from ruler_eval.score.other_files import is_oneruler
+    from ruler_eval.score.forms import is_oneruler
 
     for source in sources:
         if any(is_oneruler(file) for file in source.files):
@@ -264,25 +264,9 @@ def _read(
     for source in sources:
         models: dict[str, None] = {}
         for file in source.files:
-            if file.suffix == INSPECT_LOG:
-                from ruler_eval.score import inspect_log
-
-                rows, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
-            elif form is None and is_own_file(file):
-                rows, run = list(own_predictions(file, predictions.damaged)), str(file.parent)
-            else:
-                from ruler_eval.score.other_files import read_other_file
-
-                rows, run, model = read_other_file(
-                    file,
-                    options,
-                    form,
-                    predictions.names,
-                    release,
-                    keep_prompts,
-                    predictions.damaged,
-                )
-                models.update({model: None} if model else {})
+            rows, run, model = _read_file(file, predictions, options, form, release, keep_prompts)
+            if model:
+                models[model] = None
             predictions.rows += rows
             predictions.files[str(file)] = sha256_of(file)
             if not rows:
@@ -302,6 +286,31 @@ def _read(
         raise RulerError(
             f"There are no predictions in what was given{why}: name a RUN folder or files."
         )
+
+
+def _read_file(
+    file: Path,
+    predictions: Predictions,
+    options: PredictionOptions,
+    form: Form | None,
+    release: Release | None,
+    keep_prompts: bool,
+) -> tuple[list[Prediction], str, str | None]:
+    """Return a file's answers, what the files of its run have in common, and the model if it says.
+
+    Notes on its lines are added to `predictions.damaged`.
+    """
+    if file.suffix == INSPECT_LOG:
+        from ruler_eval.score import inspect_log
+
+        return list(inspect_log.predictions(file, keep_prompts)), str(file), None
+    if form is None and is_own_file(file):
+        return list(own_predictions(file, predictions.damaged)), str(file.parent), None
+    from ruler_eval.score.other_files import read_other_file
+
+    return read_other_file(
+        file, options, form, predictions.names, release, keep_prompts, predictions.damaged
+    )
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

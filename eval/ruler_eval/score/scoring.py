@@ -256,19 +256,20 @@ def _add_rows(
     table: RowTable, joined: JoinedConfig, rows: Sequence[ScoredRow], documents: Mapping[int, str]
 ) -> None:
     """Add the rows of a configuration to the table of all."""
-    config, n = joined.config, len(rows)
-    table["config"] += [joined.name] * n
-    table["task"] += [config.task] * n
-    table["length"] += [config.length] * n
-    table["language"] += [config.languages] * n
-    for (row, samples, *_), result, _, right, _, _ in rows:
-        answer = samples[0] if samples else _NO_ANSWER
+    config = joined.config
+    for scored in rows:
+        row, result = scored.joined.row, scored.result
+        answer = scored.joined.prediction or _NO_ANSWER
         question = row.get("question")
+        table["config"].append(joined.name)
+        table["task"].append(config.task)
+        table["length"].append(config.length)
+        table["language"].append(config.languages)
         table["index"].append(row["index"])
         table["score"].append(result.score)
         table["state"].append(result.state)
         table["found"].append(result.found)
-        table["right"].append(right)
+        table["right"].append(scored.right)
         table["thinking_tokens"].append(answer.thinking_tokens)
         table["prompt_tokens"].append(answer.prompt_tokens)
         table["references"].append(digest("\n".join(row["outputs"])))

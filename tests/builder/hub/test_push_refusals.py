@@ -186,3 +186,16 @@ def test_an_untrusted_manifest_cannot_write_outside_its_folder(
     said = client.ruler("fetch", "org/outside", "--to", tmp_path / "to" / "deep", code=2)
     assert f"files.{path} should be " in said
     assert not (tmp_path / "to").exists()
+
+
+def test_a_published_release_without_files_is_refused(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    client.ruler("push", small, "--repo", "org/empty", "--skip-verify")
+    repo = hub.dataset("org/empty")
+    manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))
+    text = json.dumps({**manifest, "files": {}}).encode()
+    repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
+    said = client.ruler("fetch", "org/empty", "--to", tmp_path / "empty", code=2)
+    assert "'org/empty' has no files to download" in said
+    assert not (tmp_path / "empty").exists()

@@ -121,8 +121,8 @@ def test_the_card_says_what_else_there_is_and_what_a_length_means(text: str) -> 
 def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     assert "\n## Rights\n" not in text
-    assert section(text, "Faults of the published files").startswith("\nNone here")
-    assert "not by native speakers" in section(text, "Known limits")
+    assert section(text, "Faults of the published files").startswith("\nNone: ")
+    assert "not written by native speakers" in section(text, "Known limits")
 
 
 @pytest.mark.nightly

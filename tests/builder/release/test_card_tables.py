@@ -34,7 +34,7 @@ def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
         "mean length": f"{tokens:,.1f}",
         "least fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
         "mean fill": f"{100 * mean:.2f} %",
-        "rows that hold all there is": str(sum(entry["exhausted"] for entry in entries)),
+        "rows that use up a text or list": str(sum(entry["exhausted"] for entry in entries)),
     }
 
 
@@ -119,11 +119,11 @@ def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> 
     assert "A custom suite" not in text
     task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
     manifest["tasks"][task]["keys"] = 6
-    assert f"**A custom suite:** {task} has other" in render(collect_facts(manifest))
+    assert f"**A custom suite:** {task} differs from" in render(collect_facts(manifest))
     family = manifest["tasks"][task]["family"]
     manifest["families"][family]["max_new_tokens"] = 99
     of_family = [t for t, said in manifest["tasks"].items() if said["family"] == family]
-    assert f"**A custom suite:** {', '.join(of_family)} have other" in render(
+    assert f"**A custom suite:** {', '.join(of_family)} differ from" in render(
         collect_facts(manifest)
     )
 

@@ -156,7 +156,7 @@ def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
     exact = tekken.count(text)
     assert str(mismatch.value) == (
         f"{GIGATOKEN} counts {exact - 1} tokens in row 100 of vt_4k, {tekken.counted_by} counts "
-        f"{exact}: this file is made again without it."
+        f"{exact}: this file is counted again without it."
     )
 
 

@@ -13,8 +13,10 @@ from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
+from ruler_builder.release.parquet import write_rows
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences
+from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_release.api import verify
 from tests import in_process
@@ -128,7 +130,9 @@ def test_a_changed_byte_is_named(root: Path) -> None:
 
 def test_a_row_that_asks_something_else_at_another_length_is_named() -> None:
     asked = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
-    assert [*audit.check_paired(asked)] == [("b", "the row asks another thing than that of a", 7)]
+    assert [*audit.check_paired(asked)] == [
+        ("b", "the row's question is not that of the same row in a", 7)
+    ]
 
 
 # ---- What cannot be checked here ---------------------------------------------------------------
@@ -277,6 +281,16 @@ def test_a_manifest_that_no_card_can_be_made_from_is_named(root: Path) -> None:
         entry["rows"] = 0
     (root / MANIFEST).write_text(json.dumps(manifest))
     assert any("No card can be made from" in line for line in sentences(verify(root)))
+
+
+def test_a_file_without_rows_is_named(root: Path) -> None:
+    manifest = manifest_of(root)
+    entry = manifest["files"][VT]
+    digest = write_rows(root / VT, [], group=50, level=5)
+    entry |= {"rows": 0, "rows_sha256": digest, "sha256": sha256_of(root / VT)}
+    entry["bytes"] = (root / VT).stat().st_size
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    assert any("the row is missing: there are 0 rows" in line for line in sentences(verify(root)))
 
 
 # ---- The manifest ------------------------------------------------------------------------------

@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from ruler_eval.doctor.answers import Answer, Evidence, Row
+from ruler_eval.doctor.condition import COLD, Finding
 from ruler_eval.doctor.conditions import (
     CACHE,
     CACHED,
     CHUNKS,
-    COLD,
     DEPTH,
     LOADED,
     REPEATS,
     TOKENS,
-    Finding,
     next_border,
 )
 from ruler_eval.doctor.paired_test import ALPHA, anytime_p, exact_p, pair_p, smallest_loss

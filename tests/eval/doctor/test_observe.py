@@ -121,6 +121,40 @@ def test_all_tasks_that_fall_at_one_length_point_to_the_window(
     assert [pattern.name for pattern in find_patterns(rows, {})] == named
 
 
+def test_scores_by_position_follow_the_order_of_the_file(
+    run: Path, root: Path, tmp_path: Path
+) -> None:
+    def spoil_the_last_third(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": "no"} if record["index"] >= 14 else record
+
+    folder = changed(run, tmp_path / "R", root, spoil_the_last_third)
+    position = position_of(observed(folder, tmp_path)[2])
+    assert [group["label"] for group in position["groups"]] == [
+        "first third", "second third", "last third",
+    ]  # fmt: skip
+    first, second, last = [group["difference"] for group in position["groups"]]
+    assert first == pytest.approx(second)
+    assert last < first - 90
+    decided = changed(run, tmp_path / "D", root, spoil_the_last_third, decide={"max_drop": 2.0})
+    assert position_of(observed(decided, tmp_path)[2])["groups"] == []
+
+
+def position_of(seen: dict[str, Any]) -> dict[str, Any]:
+    (position,) = [c for c in seen["circumstances"] if c["title"] == "Position in the run"]
+    return position
+
+
+def test_tasks_that_were_asked_at_one_length_only_have_not_fallen_at_another() -> None:
+    lengths = {4096: ("vt", "cwe", "fwe"), 8192: ("niah_single_1", "qa_1", "qa_2")}
+    rows = [
+        seen_row(task, length, index, score=True)
+        for length, tasks in lengths.items()
+        for task in tasks
+        for index in range(20)
+    ]
+    assert list(find_patterns(rows, {})) == []
+
+
 def seen_row(task: str, length: int, index: int, score: bool) -> ObservedRow:
     """A row of a run that was answered within its tokens."""
     record: Any = {"error": None, "prediction": "12345", "finish_reason": "stop"}

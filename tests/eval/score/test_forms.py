@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
+from ruler_eval.score.forms import forms
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.other_files import forms
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import column

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.other_files import forms
+from ruler_eval.score.forms import forms
 from tests.eval.scoring_helpers import read
 
 

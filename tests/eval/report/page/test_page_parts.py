@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.conditions import Finding
+from ruler_eval.doctor.condition import Finding
 from ruler_eval.doctor.examine import STATE_FILE
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.report.options import ReportOptions
