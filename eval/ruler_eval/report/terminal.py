@@ -359,8 +359,8 @@ def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> 
     for task, by_length in tasks.items():
         row = [task]
         for length in means:
-            cells = by_length.get(length)
-            row.append(number(cells[-1].get("relative_to_0k") if cells else None))
+            cells = by_length.get(length)  # one, since only RULER has 0k
+            row.append(number(cells[0].get("relative_to_0k") if cells else None))
         rows += _known([row])
     if rows:
         shares = [mean.get("relative_to_0k") for mean in means.values()]
@@ -446,15 +446,17 @@ def _means_by_length(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
 
 
 def _losses(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
-    """Return for each category how the mean changes from the shortest length; "" of one length.
+    """Return for each category how the mean changes from its shortest length; "" for one length.
 
-    Rows of one index are paired; ± is half the 95 % interval.
+    Rows with the same index are paired; ± is half the 95 % interval.
     """
+    shortest = ""
     changes = {}
     for name, group in groups.items():
         if group["losses"]:
-            changes[name] = _changes(group)
-            shortest = group["losses"][0]["shorter"].upper()
+            shorter = group["losses"][0]["shorter"].upper()
+            shortest = shortest or shorter
+            changes[name if shorter == shortest else f"{name}, from {shorter}"] = _changes(group)
     if not changes:
         return ""
     lengths = [

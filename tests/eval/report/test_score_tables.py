@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ruler_eval.score.results import load
+from tests.eval.report.page.page_helpers import write_run as write_scored_run
 from tests.eval.scoring_helpers import record, right, standard_suite, write_oneruler
 from tests.in_process import ruler
 
@@ -120,3 +121,13 @@ def test_of_pairs_of_languages_all_is_the_tasks_that_pairs_have(languages):
     for pair in ("en-ko", "pl-en", "*-*"):
         assert summary[pair]["all"] == summary[pair]["niah"]
         assert summary[pair]["all"]["tasks"] == 5
+
+
+def test_a_change_names_the_length_that_it_is_from_if_categories_differ(tmp_path):
+    release = write_oneruler(tmp_path / "release", ("pl",), ("8k", "16k", "32k"))
+    configs = [f"niah_single_{length}_pl_cl100k" for length in ("8k", "16k", "32k")]
+    configs += [f"cwe_easy_{length}_pl_cl100k" for length in ("16k", "32k")]
+    run = write_scored_run(tmp_path / "run", release, right, "model", configs)
+    stdout, _, _ = ruler("score", run, "--all")
+    changes = stdout[stdout.index("Change from 8K,") :].split("\n\n")[1].splitlines()
+    assert [line.split("  ")[0] for line in changes[2:]] == ["all", "niah", "cwe, from 16K"]

@@ -3,9 +3,9 @@
     write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
 
 The page works offline, and text from a run is never executed. Its content security policy allows
-two scripts, by their digests (Vega's runtime and page.js), and no connections; Vega interprets its
-expressions without `eval`. The rows behind the cells are compressed, because their text would be
-the largest part of the file.
+only two scripts, by their digests (Vega's runtime and page.js), and no connections; Vega interprets
+its expressions without `eval`. The rows behind the cells are compressed, because their text would
+be the largest part of the file.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ _HEAT_NOTE = (
     "run. A corner mark: some rows are missing, failed or truncated."
 )
 _COMPLEXITY_NOTE = (
-    "Each chart has the tasks that differ in one parameter only, as Figures 2 and 3 of RULER’s "
-    "paper. A line is a length, 0K only the evidence; a dashed line was asked there only, as "
-    "question answering without documents."
+    "Each chart shows tasks that differ in one parameter only, as in Figures 2 and 3 of RULER’s "
+    "paper. A line is a length, and 0K is the evidence only; a dashed line is a task that was run "
+    "only at 0K, such as question answering without documents."
 )
 _DIFFERENCES_NOTE = (
     "The same rows answered by two models, with 95 % intervals. A difference is coloured if its "
-    "interval excludes zero and its p (Holm), the exact p adjusted for all tests of the pair, is "
-    "below 0.05. Fewer than 10 rows are never coloured."
+    "interval excludes zero and its p (Holm), the exact p value adjusted for all tests of the "
+    "pair, is below 0.05. A difference over fewer than 10 rows is never coloured."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page: its figures, and what its template shows besides."""
+    """A section of the page: its figures, and what its template shows in addition."""
 
     id: str
     title: str
-    link: str = ""  # its name in the navigation; the title if empty
+    link: str = ""  # the name in the navigation; the title if empty
     note: str = ""
     sentences: Sequence[str] = ()
     figures: Sequence[Figure] = ()
@@ -89,9 +89,9 @@ def write_report(
     Args:
         page: the scored runs.
         out: the HTML file to write.
-        every_error: sort all wrong rows into kinds of errors, and not only a sample.
+        every_error: sort all wrong rows into kinds of errors instead of a sample.
         title: the page's heading; None for the data set's name.
-        doctor: the verdict of `ruler doctor` (doctor/examine.py) on the engine of the runs.
+        doctor: the verdict of `ruler doctor` (doctor/examine.py) on the runs' engine.
 
     Raises:
         RulerError: if `out` is a folder or the runs cannot be shown together.
@@ -114,8 +114,6 @@ def build_sections(
 ) -> list[Section]:
     """Return the sections that have anything to show, in the order of the page."""
     pairs = pair_runs(page)
-    task_errors = errors.count_errors(page, rows.by_run)
-    correlation_note, correlation = task_section.correlation(page)
     sections = [
         Section(id="summary", title="In short", sentences=verdict(page, pairs)),
         Section(
@@ -129,82 +127,82 @@ def build_sections(
             title="By category" if page.has_one_length else "By length",
             figures=score_section.curves(page),
         ),
-    ]
-    if depths := task_section.depth_maps(page):
-        sections.append(
-            Section(
-                id="depth",
-                title="By depth of the evidence",
-                link="Depth",
-                figures=task_section.needle_maps(page),
-                more=depths,
-            )
-        )
-    sections.append(
+        Section(
+            id="depth",
+            title="By depth of the evidence",
+            link="Depth",
+            figures=task_section.needle_maps(page),
+            more=task_section.depth_maps(page),
+        ),
         Section(
             id="tasks",
             title="Tasks" if page.has_one_length else "Tasks by length",
             link="Tasks",
             note=_HEAT_NOTE,
             figures=task_section.heat_maps(page),
-        )
-    )
-    if panels := task_section.complexity(page):
-        sections.append(
-            Section(
-                id="complexity",
-                title="By complexity",
-                link="Complexity",
-                note=_COMPLEXITY_NOTE,
-                figures=panels,
-            )
-        )
+        ),
+        Section(
+            id="complexity",
+            title="By complexity",
+            link="Complexity",
+            note=_COMPLEXITY_NOTE,
+            figures=task_section.complexity(page),
+        ),
+    ]
     if pairs:
         figures, problems = differences(page, pairs)
         sections.append(
             Section(
                 id="differences",
                 title="Differences",
-                note=_DIFFERENCES_NOTE,
+                note=_DIFFERENCES_NOTE if figures else "",
                 sentences=problems,
                 figures=figures,
             )
         )
-    if task_errors:
-        kinds = errors.error_kinds(task_errors)
-        sections.append(
-            Section(
-                id="errors",
-                title="Kinds of errors",
-                link="Errors",
-                note=errors.error_note(page, task_errors),
-                figures=errors.error_figures(page, task_errors, kinds),
-                more=kinds,
-            )
-        )
+    sections.append(_error_section(page, rows))
     if page.dataset == "oneruler":
         from ruler_eval.report.page.language_section import languages  # loads pandas
 
         figures, rankings = languages(page)
-        if figures:
-            sections.append(
-                Section(id="languages", title="Languages", sentences=rankings, figures=figures)
-            )
-    if correlation:
         sections.append(
-            Section(
-                id="correlation",
-                title="Which tasks rise and fall together",
-                link="Correlation",
-                note=correlation_note,
-                figures=correlation,
-            )
+            Section(id="languages", title="Languages", sentences=rankings, figures=figures)
         )
+    note, figures = task_section.correlation(page)
+    sections.append(
+        Section(
+            id="correlation",
+            title="Which tasks rise and fall together",
+            link="Correlation",
+            note=note,
+            figures=figures,
+        )
+    )
     if doctor is not None:
         headline, table = engine_verdict(doctor)
         sections.append(Section(id="engine", title="Engine", sentences=[headline], table=table))
     sections.append(Section(id="runs", title="What was run", more=facts))
-    return sections
+    return [item for item in sections if item.sentences or item.figures or item.more]
+
+
+def _error_section(page: PageInput, rows: PageRows) -> Section:
+    """Return the section of the kinds of errors; it is empty without the rows of any run."""
+    task_errors = errors.count_errors(page, rows.by_run)
+    kinds = errors.error_kinds(task_errors)
+    note, sentences = "", []
+    if any(task.wrong for task in task_errors):
+        note = errors.error_note(page, task_errors)
+    elif task_errors:
+        sentences.append("No row was answered wrongly.")
+    return Section(
+        id="errors",
+        title="Kinds of errors",
+        link="Errors",
+        note=note,
+        sentences=sentences,
+        figures=errors.error_figures(page, task_errors, kinds),
+        more=kinds,
+    )
 
 
 def render(

@@ -50,7 +50,7 @@ class Pair:
 
 
 def pair_runs(page: PageInput) -> list[Pair]:
-    """Compare every pair of runs; of more than three, the first with each other."""
+    """Compare every pair of runs; of more than three runs, only the first with each other run."""
     pairs = []
     for a, b in combinations(range(len(page.runs)), 2):
         if a == 0 or len(page.runs) <= _MAX_FOR_ALL_PAIRS:
@@ -83,7 +83,7 @@ def difference_figure(page: PageInput, pair: Pair, comparison: Comparison) -> Fi
     """
     a, b = page.first_series(pair.a), page.first_series(pair.b)
     names = [page.runs[pair.a].label, page.runs[pair.b].label]
-    results = {"a": f"{names[0]} better", "b": f"{names[1]} better", None: "not told apart"}
+    results = {"a": f"{names[0]} better", "b": f"{names[1]} better", None: "not clearly different"}
     labels = {length.name: length.label for length in page.lengths}
     cells = {name: a.run.results["configurations"][name] for name in comparison["configurations"]}
     languages = list(dict.fromkeys(languages_of(cell) for cell in cells.values()))

@@ -56,7 +56,10 @@ class ErrorKind(NamedTuple):
 
 
 class TaskErrors(NamedTuple):
-    """A series' rows of a task over all lengths, and the kinds of those without the full score."""
+    """A series' rows of a task over all lengths, and the kinds of the wrong ones.
+
+    A row with several samples is wrong if its first sample is.
+    """
 
     series: int
     task: str
@@ -82,9 +85,13 @@ def count_errors(
             kinds: Counter[str] = Counter()
             rows = wrong = 0
             for name in configs:
-                kinds.update(rows_by_config[name].kinds.values())
                 rows += len(rows_by_config[name].scores)
                 wrong += len(rows_by_config[name].wrong)
+                for kind in rows_by_config[name].kinds.values():
+                    if kind is None:
+                        wrong -= 1
+                    else:
+                        kinds[kind] += 1
             if configs:
                 errors.append(TaskErrors(series.id, task, configs, rows, wrong, kinds))
     return errors
@@ -102,7 +109,7 @@ def error_kinds(errors: Sequence[TaskErrors]) -> list[ErrorKind]:
 
 
 def error_note(page: PageInput, errors: Sequence[TaskErrors]) -> str:
-    """Return what a reader must know of the bars: how many rows were sorted, and by what."""
+    """Return what a reader must know about the bars: which rows were sorted, and by what."""
     note = (
         "A bar is the share of a task’s rows, in percent, without the full score, by kind of "
         "error; click a part for its rows."
@@ -114,13 +121,15 @@ def error_note(page: PageInput, errors: Sequence[TaskErrors]) -> str:
             f" {sorted_rows:,} of {wrong:,} wrong rows were sorted, an even share of every "
             "configuration; `ruler report --every-error` sorts all of them."
         )
+    if any(joined.repeats > 1 for run in page.runs for joined in run.joined.values()):
+        note += " Of several samples of a row only the first counts here."
     for run in page.runs:
         answers = (s[0] for joined in run.joined.values() for s in joined.samples.values())
         first = next(answers, None)
         if run.release is None and first is not None and first.known_prompt is None:
             return note + (
-                " Rows whose release was not found were sorted without their texts, so that no "
-                "distractor is known: name the release with --dataset."
+                " Rows whose release was not found were sorted without their texts, so distractors "
+                "were not recognized: name the release with --dataset."
             )
     return note
 

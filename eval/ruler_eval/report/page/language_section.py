@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +11,7 @@ import altair as alt
 from ruler_common.names import languages_of
 from ruler_common.terminal import bounds
 from ruler_eval.analysis.languages import NIAH, analyze
+from ruler_eval.prediction import ABLATION
 from ruler_eval.report.page.figure import (
     GREY,
     RECORDS,
@@ -33,9 +34,9 @@ Model = tuple[Series, Mapping[str, Any]]
 
 
 def languages(page: PageInput) -> tuple[list[Figure], list[str]]:
-    """Return the figures of languages that have data.
+    """Return the figures of languages that have data, and a sentence for each pair of models.
 
-    The sentences say how alike each two models rank the languages.
+    The sentence says how similarly the two models rank the languages.
     """
     analyzed = analyze({run.label: run.results for run in page.runs})
     models: list[Model] = []
@@ -54,25 +55,30 @@ def languages(page: PageInput) -> tuple[list[Figure], list[str]]:
         if ranking is not None:
             rankings.append(
                 f"{a.run.label} and {b.run.label} rank {ranking['languages']} languages with "
-                f"Kendall’s τ = {ranking['tau']:.2f} (1: alike, −1: the other way round; p = "
+                f"Kendall’s τ = {ranking['tau']:.2f} (1: the same order, −1: the reverse; p = "
                 f"{ranking['p']:.3f})."
             )
     return [figure for figure in figures if figure.records], rankings
 
 
-def _niah_configs(series: Series, language: str, length: str = "") -> list[str]:
-    """Return the configurations of a run's niah tasks in a language, at a length or at all."""
+def _configs(
+    series: Series, tasks: Collection[str] = NIAH, language: str = "", length: str = ""
+) -> list[str]:
+    """Return the configurations of some tasks of a run, in one language and at one length if named.
+
+    They include pairs of languages and all tokenizers, as the figures of a run do.
+    """
     return [
         name
         for name, cell in series.run.results["configurations"].items()
-        if cell["task"] in NIAH
-        and languages_of(cell) == language
+        if cell["task"] in tasks
+        and (not language or languages_of(cell) == language)
         and (not length or cell["length"] == length)
     ]
 
 
 def _language_map(page: PageInput, series: Series) -> Figure:
-    """Return languages by lengths, the mean of the niah tasks; single languages first."""
+    """Return the heat map of languages by lengths, means of the niah tasks; pairs come last."""
     configs: dict[str, list[str]] = {}
     for name, cell in chosen(series.run.results, series.tokenizer).items():
         if cell["task"] in NIAH:
@@ -90,7 +96,7 @@ def _ranking(models: Sequence[Model], series: Sequence[Series]) -> Figure:
             records.append(
                 {
                     "series": [item.id],
-                    "configs": _niah_configs(item, score["language"]),
+                    "configs": _configs(item, language=score["language"]),
                     "label": score["language"],
                     "model": item.label,
                     "language": score["language"],
@@ -121,7 +127,9 @@ def _none_ablation(models: Sequence[Model], series: Sequence[Series]) -> Figure:
     for item, model in models:
         for change in model["none_ablation"]:
             place = f"{change['languages']} {change['length'].upper()}"
-            configs = _niah_configs(item, change["languages"], change["length"])
+            configs = _configs(
+                item, ("niah_single", ABLATION), change["languages"], change["length"]
+            )
             records.append(
                 {
                     "series": [item.id],
@@ -160,7 +168,7 @@ def _cross_lingual(series: Series, model: Mapping[str, Any]) -> Figure:
     for text in matrix:
         for instruction in sorted({code for row in matrix.values() for code in row}):
             language = text if text == instruction else f"{text}-{instruction}"
-            configs = _niah_configs(series, language)
+            configs = _configs(series, language=language)
             records.append(
                 {
                     "series": [series.id],
@@ -194,20 +202,21 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
     records: list[Record] = []
     for item, model in models:
         for tokens in model["reasoning"]:
-            for answers in ("right", "wrong"):
-                if tokens[answers] is not None:
+            for kind in ("right", "wrong"):
+                if tokens[kind] is not None:
                     records.append(
                         {
                             "series": [item.id],
-                            "configs": item.configs(tokens["length"], NIAH),
+                            "configs": _configs(item, length=tokens["length"]),
                             "label": f"niah at {tokens['length'].upper()}",
                             "model": item.label,
                             "length": tokens["length"].upper(),
-                            "answers": answers,
-                            "tokens": tokens[answers],
+                            "kind": kind,
+                            "tokens": tokens[kind],
                         }
                     )
-    tooltip = ["model:N", "length:N", "answers:N", alt.Tooltip("tokens:Q", format=",.0f")]
+    answers = alt.Tooltip("kind:N", title="answers")
+    tooltip = ["model:N", "length:N", answers, alt.Tooltip("tokens:Q", format=",.0f")]
     base = alt.Chart().encode(
         x=alt.X(
             "length:N",
@@ -217,14 +226,14 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
         ),
         y=alt.Y("tokens:Q", title=None),
         color=by_colour(series),
-        detail="answers:N",
+        detail="kind:N",
     )
     dashes = alt.Legend(
         title=None, orient="top", symbolType="stroke", symbolSize=400, symbolStrokeColor=GREY
     )
     points = base.mark_point(filled=True, size=44, opacity=1)
     chart = alt.layer(
-        base.mark_line().encode(strokeDash=alt.StrokeDash("answers:N", legend=dashes)),
+        base.mark_line().encode(strokeDash=alt.StrokeDash("kind:N", legend=dashes)),
         points.encode(shape=by_shape(series), tooltip=tooltip),
         data=RECORDS,
     )
@@ -234,7 +243,7 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
         columns=[
             Column("length", "length"),
             Column("model", "model"),
-            Column("answers", "answers"),
+            Column("answers", "kind"),
             Column("tokens", "tokens", ",.0f"),
         ],
         records=records,
@@ -247,6 +256,8 @@ def _resources(models: Sequence[Model]) -> Figure:
     records: list[Record] = []
     for item, model in models:
         for row in model["resources"]:
+            if row["high"]["score"] is None and row["low"]["score"] is None:
+                continue  # only pairs of languages were scored
             records.append(
                 {
                     "model": item.label,

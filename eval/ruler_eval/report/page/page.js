@@ -195,7 +195,13 @@
   const dialog = get("rows"), list = get("rows-list"), most = 20;
   let unpacked = null, shown = null, compared = null;
   for (const [name, figure] of Object.entries(data.figures)) figure.name = name;
-  const address = (figure, record) => `#rows/${figure.name}/${encodeURIComponent(record.label)}`;
+  /* A cell's name in its figure: with its kind, and with its model if the figure shows several. */
+  function cellName(figure, record) {
+    const name = record.kind ? `${record.label}: ${record.kind}` : record.label;
+    const several = figure.records.some((other) => other.series[0] !== record.series[0]);
+    return several ? `${name} (${data.series[record.series[0]].label})` : name;
+  }
+  const address = (figure, record) => `#rows/${figure.name}/${encodeURIComponent(cellName(figure, record))}`;
   const runOf = (series) => data.runs[data.series[series].run];
   const isRight = (answer) => answer.score >= 1;
   function choices(select, options, value) {
@@ -214,10 +220,7 @@
     const packed = await unpacked;
     const rows = record.configs.flatMap((name) => (packed[name] || []).filter((row) => row.answers[label])
       .map((row) => ({ ...row, config: name, several: record.configs.length > 1 })));
-    const name = (item) => (item.kind ? `${item.label}: ${item.kind}` : item.label);
-    const titles = cells.map((item) => (figure.records.some((other) => other.series[0] !== item.series[0])
-      ? `${name(item)} (${data.series[item.series[0]].label})` : name(item)));
-    choices(get("cell"), titles.map((title, number) => [String(number), title]), String(place));
+    choices(get("cell"), cells.map((item, number) => [String(number), cellName(figure, item)]), String(place));
     get("before").disabled = place < 1;
     get("next").disabled = place + 1 >= cells.length;
     const models = data.runs.map((run) => run.label)

@@ -1,9 +1,10 @@
-"""The rows behind the page's numbers: what was asked and answered, and the kinds of wrong answers.
+"""The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
 Wrong rows are sorted into kinds by analysis/errors.py, which needs their texts. A release of 39,000
-rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all runs at
-once: an even share of the budget for each configuration, and of that every wrong row. The page says
-how many rows were sorted. What the page holds is compressed, and as much as fits.
+rows to 128k has seven gigabytes of them, so only some texts of a large release are read, for all
+runs at once: each configuration gets an even share of the budget, and within it every wrong row is
+sorted. The page says how many rows were sorted. It holds as many rows as fit, compressed. If a row
+has several samples, the first is shown and sorted.
 
     rows = read_rows(page)
     rows.by_run[0]["vt_4k"].kinds[7]                        # "incomplete"
@@ -35,16 +36,20 @@ from ruler_eval.score.results import RowState, row_values
 from ruler_eval.tasks import family_of, row_of_prompt
 
 READ_CHARACTERS = 600_000_000
-"""Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
+"""Characters of the releases' texts that are read for a page; reading them takes some seconds."""
 _COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
 _TOKEN_CHARACTERS = 4  # about
 _NO_TEXT: PartialRow = {
-    **{"input": "", "outputs": [], "context_start": 0, "context_end": 0, "evidence": []},
+    "input": "",
+    "outputs": [],
+    "context_start": 0,
+    "context_end": 0,
+    "evidence": [],
     "none_word": None,
 }
 """A row of which nothing is known."""
-MAX_ROWS = 20  # of a configuration that the page holds
-_MAX_DIFFERING = 15  # of these that only some runs got right
+MAX_ROWS = 20  # rows of a configuration on the page
+_MAX_DIFFERING = 15  # those of them that only some runs got right
 MAX_ANSWER = 1200  # characters
 _AROUND = 90  # characters shown before and after a piece of evidence
 _MAX_PIECE = 240  # characters
@@ -71,10 +76,7 @@ _STEPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigRows:
-    """One run's rows of one configuration, and the kinds of its errors as far as they are sorted.
-
-    All is by index.
-    """
+    """One run's rows of one configuration, by index, and the kinds of its errors."""
 
     run: ReportedRun
     joined: JoinedConfig
@@ -82,30 +84,30 @@ class ConfigRows:
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
     references: Mapping[int, str]  # digests
-    memory: Mapping[int, str]  # the run's own answers without documents (analysis/errors.py)
+    memory: Mapping[int, str]  # the run's answers without documents (analysis/errors.py)
     wrong: Sequence[int]  # the rows without the full score
-    kinds: dict[int, str] = field(default_factory=dict)
+    # The wrong rows that are sorted; None if the first of several samples is right.
+    kinds: dict[int, str | None] = field(default_factory=dict)
 
     def sort(self, index: int, row: PartialRow) -> None:
         """Sort a wrong answer into its kind."""
         samples = [self.answers[index]] if index in self.answers else []
         joined = self.joined
         error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
-        if error is not None:
-            self.kinds[index] = error.kind
+        self.kinds[index] = None if error is None else error.kind
 
 
 class PageRows(NamedTuple):
-    """The rows of each run by configuration, and those that the page shows, by configuration."""
+    """All rows of each run, and the rows that the page shows, by configuration."""
 
     by_run: list[dict[str, ConfigRows]]
     shown: dict[str, list[RowView]]
 
 
 def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
-    """Read the rows behind the page's numbers; none of a run without answers.
+    """Read the rows behind the page's numbers; a run without answers has none.
 
-    With `every_error` all texts are read that sorting the wrong rows takes.
+    With `every_error` all texts are read that are needed to sort the wrong rows.
     """
     by_run = [_rows_of(run) for run in page.runs]
     # Runs on one file of a release, or on files with the same configuration, are read together.
@@ -115,14 +117,12 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
             root = rows.run.release.root if rows.run.release else None
             files.setdefault((root, name), []).append(rows)
     chosen = [choose_rows(file) for file in files.values()]
-    sizes, needs = [], []  # in characters: of a row group, and of those that hold wanted rows
+    sizes, needs = [], []  # characters of a row group, and of all row groups with wanted rows
     for file, indices in zip(files.values(), chosen, strict=True):
         wanted = _unsorted(file).union(indices)
-        size = (
-            BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
-            if file[0].run.release
-            else 0
-        )
+        size = 0
+        if file[0].run.release:
+            size = BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
         sizes.append(size)
         needs.append(size * len({index // BATCH_ROWS for index in wanted}))
     shares = needs if every_error else fair_shares(needs, READ_CHARACTERS)
@@ -137,7 +137,7 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
-    """Return the rows of a run by configuration; those that failed are sorted."""
+    """Return the rows of a run by configuration, with the failed rows sorted."""
     results, release = run.results, run.release
     scores, states = run.rows.scores, row_values(results, "state")
     references = row_values(results, "references")
@@ -172,19 +172,15 @@ def _unsorted(file: Sequence[ConfigRows]) -> set[int]:
 
 
 def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
-    """Return the rows that the page shows: those that only some runs got right, then wrong ones.
-
-    Right ones are last.
-    """
-    first = file[0]
+    """Return the rows to show: those that only some runs got right, then wrong, then right ones."""
     chosen: dict[int, None] = {}
-    for index, digest in first.references.items() if len(file) > 1 else ():
+    for index, digest in file[0].references.items():
         is_shared = all(rows.references.get(index) == digest for rows in file)
         if is_shared and len({rows.scores[index] >= 1 for rows in file}) > 1:
             chosen[index] = None
         if len(chosen) == _MAX_DIFFERING:
             break
-    for wrong in zip_longest(*(rows.wrong for rows in file)):  # as many of each run
+    for wrong in zip_longest(*(rows.wrong for rows in file)):  # equally many of each run
         chosen |= dict.fromkeys(index for index in wrong if index is not None)
         if len(chosen) >= MAX_ROWS:
             break
@@ -194,7 +190,7 @@ def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
 
 
 def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Return an even share of a budget for each; what small needs leave goes to the larger ones."""
+    """Divide a budget evenly; what the small needs do not use goes to the larger ones."""
     shares = [0] * len(needs)
     smallest_first = sorted(range(len(needs)), key=needs.__getitem__)
     for done, place in enumerate(smallest_first):
@@ -206,10 +202,10 @@ def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
 def _read_release(
     file: Sequence[ConfigRows], indices: Sequence[int], max_groups: int
 ) -> list[RowView]:
-    """Sort the wrong rows of one file of a release, and return those that are shown.
+    """Sort the wrong rows of one file of a release, and return the rows that are shown.
 
-    The texts of at most this number of row groups are read; of the others, the columns that are
-    shown.
+    The texts of at most `max_groups` row groups are read; of the remaining shown rows only the
+    columns that the page shows.
     """
     release = file[0].run.release
     assert release is not None
@@ -229,7 +225,7 @@ def _read_release(
 
 
 def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> list[RowView]:
-    """Sort the wrong rows of runs without a release, as far as their files hold the rows."""
+    """Sort the wrong rows of runs without a release, as far as their files contain the rows."""
     views = []
     for index in sorted(_unsorted(file).union(indices)):
         # Runs on one row share its text.
@@ -251,7 +247,7 @@ def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> lis
 
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
-    """Return a row as far as the file of its answer holds it; its text may be empty."""
+    """Return what the answer's file contains of its row; the text may be empty."""
     answer = rows.answers.get(index)
     if answer is None or not answer.outputs:
         return {"index": index}
@@ -267,7 +263,7 @@ def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
 def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> None:
     """Sort the wrong answers to a row into kinds, if its text is known.
 
-    Equal answers are sorted once: near models often give the same.
+    Equal answers are sorted once: similar models often give the same answer.
     """
     kinds: dict[object, str | None] = {}
     for rows in members:
@@ -277,15 +273,15 @@ def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) ->
         memory = rows.memory.get(index)
         rules = rows.joined.rules
         same = (
-            *(rules.compat, rules.cut, rules.model if rules.compat else None, memory),
-            *(answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended),
-            *(answer.text, answer.outputs),
-        )
-        if same not in kinds:
+            rules.compat, rules.cut, rules.model if rules.compat else None, memory,
+            answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended,
+            answer.text, answer.outputs,
+        )  # fmt: skip
+        if same in kinds:
+            rows.kinds[index] = kinds[same]
+        else:
             rows.sort(index, {**row, "memory": memory})
-            kinds[same] = rows.kinds.get(index)
-        elif (kind := kinds[same]) is not None:
-            rows.kinds[index] = kind
+            kinds[same] = rows.kinds[index]
 
 
 def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView:
@@ -296,6 +292,8 @@ def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView
         state = state_of(answer)
         if state == "ended" and rows.states[index] == "truncated":
             state = "truncated"
+        if rows.joined.repeats > 1:
+            state = f"the first of {rows.joined.repeats} samples: {state}"
         answers.append(
             RunAnswer(
                 model=rows.run.label,
@@ -318,14 +316,14 @@ def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView
 
 
 class FittedRows(NamedTuple):
-    """The rows, compressed, and a sentence about what was left out."""
+    """The compressed rows, and a sentence that says how many of them are on the page."""
 
     text: str
     sentence: str
 
 
 def fitted(shown: Mapping[str, Sequence[RowView]], max_bytes: int) -> FittedRows:
-    """Return as many rows, and as much of their answers, as fit into `max_bytes`."""
+    """Return as many rows, and as much of their answers, as fit in `max_bytes`."""
     rows = {name: [dialog_row(view) for view in views] for name, views in shown.items()}
     for max_rows, max_answer in _STEPS:
         less = {}
@@ -334,11 +332,13 @@ def fitted(shown: Mapping[str, Sequence[RowView]], max_bytes: int) -> FittedRows
         text = packed(json.dumps(less, separators=(",", ":")))
         if len(text) <= max_bytes:
             break
-    return FittedRows(
-        text,
+    sentence = (
         f"At most {max_rows} rows of a configuration are in the page, their answers shortened to "
-        f"{max_answer:,} characters.",
+        f"{max_answer:,} characters."
     )
+    if not any(less.values()):
+        sentence = "The rows behind the numbers are not in the page."
+    return FittedRows(text, sentence)
 
 
 def packed(text: str) -> str:
@@ -350,14 +350,14 @@ def _shorter(row: dict[str, Any], max_answer: int) -> dict[str, Any]:
     answers = {}
     for model, answer in row["answers"].items():
         text = answer["text"]
-        if text is not None and len(text) > max_answer + 40:  # the count of characters remains
+        if text is not None and len(text) > max_answer + 40:  # 40: the note of `shortened`
             answer = {**answer, "text": f"{text[:max_answer]} …"}
         answers[model] = answer
     return {**row, "answers": answers}
 
 
 def dialog_row(view: RowView) -> dict[str, Any]:
-    """Return a row as the page's dialog shows it; a model's answer by its label."""
+    """Return a row as the page's dialog shows it, with the answers by the labels of the models."""
     references = list(view.row.get("outputs", ()))
     texts = [shortened(text, _MAX_REFERENCE) for text in references[:_MAX_REFERENCES]]
     if len(references) > _MAX_REFERENCES:
@@ -382,7 +382,7 @@ def dialog_row(view: RowView) -> dict[str, Any]:
 
 
 def _evidence(view: RowView) -> Iterator[dict[str, Any]]:
-    """Yield the evidence of the answer in text order; distractors if there is space for them."""
+    """Yield the evidence of the answer in text order, and distractors if there is space."""
     preferred = sorted(view.pieces, key=lambda piece: not piece.answer)[:_MAX_PIECES]
     for piece in sorted(preferred, key=lambda piece: piece.start):
         shown: dict[str, Any] = {
@@ -402,7 +402,7 @@ def _evidence(view: RowView) -> Iterator[dict[str, Any]]:
 
 
 def show_command(run: ReportedRun) -> dict[str, str] | None:
-    """Return the arguments by which `ruler show` shows a row of the run and its answer.
+    """Return the arguments with which `ruler show` shows a row of the run and its answer.
 
     They are quoted for a shell; `run` is empty if the answers are in several places.
     """
@@ -417,9 +417,9 @@ def show_command(run: ReportedRun) -> dict[str, str] | None:
 
 
 def _shell_path(path: Path) -> str:
-    """Return a path as a shell takes it, from this folder or the home folder.
+    """Return a path quoted for a shell, relative to this folder or the home folder if possible.
 
-    A page may be published.
+    A page may be published, and should not show where its author keeps the files.
     """
     whole = path.absolute()
     for root, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):

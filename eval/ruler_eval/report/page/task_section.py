@@ -20,8 +20,8 @@ from ruler_eval.report.page.figure import (
     spec_of,
 )
 from ruler_eval.report.page.runs import COLOURS, SHAPES, Length, PageInput, Series
-from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, combine
+from ruler_eval.report.terminal import MEANS, TROUBLE_NAMES, TROUBLES
+from ruler_eval.score.aggregates import combine
 from ruler_eval.score.results import Cell
 from ruler_eval.score.scoring import mean_bins
 
@@ -34,10 +34,8 @@ def heat_maps(page: PageInput) -> list[Figure]:
     figures = []
     for series in page.series:
         title = series.label
-        if series.languages == EVERY_LANGUAGE:
-            title += ", mean over languages"
-        elif series.languages != "en":
-            title += f", {series.languages}"
+        if series.languages != "en":
+            title += f", {MEANS.get(series.languages, series.languages)}"
         configs: dict[str, list[str]] = {task: [] for task in page.tasks}
         for name, cell in series.cells.items():
             configs[cell["task"]].append(name)

@@ -1,9 +1,10 @@
-"""The page's first lines: who leads, where the others lose, how far each holds, in sentences.
+"""The page's first sentences: who leads, where the others lose, and how far each model holds.
 
     verdict(page, pair_runs(page))  # ["Other-14B leads: 7.1 points [5.9, 8.3] above Base-7B in …"]
 
-Every number is in one of the page's tables. A model leads if the paired difference over all rows
-excludes zero; a task is named only if its difference holds after an adjustment for all tasks.
+Every number is in one of the page's tables. A model leads if the interval of the paired difference
+over all rows excludes zero; a task is named only if its difference remains significant after an
+adjustment for all tasks.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def verdict(page: PageInput, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _average(series: Series) -> float:
-    """Return the average of a series; if no length has all tasks, that of the means it has."""
+    """Return the average of a series; if no length has all tasks, the average of its means."""
     group = series.groups["all"]
     if group["average"]["score"] is not None:
         return group["average"]["score"]
@@ -47,7 +48,10 @@ def _average(series: Series) -> float:
 
 
 def _scores(page: PageInput, series: Series) -> list[str]:
-    """Return a model's score, and its lowest cell, for models that are not ranked."""
+    """Return a model's score, and its lowest cell, for models that are not ranked.
+
+    If no length has all tasks, the scores are the means by length over the tasks that were scored.
+    """
     sentences = []
     group = series.groups["all"]
     average = group["average"]
@@ -56,6 +60,16 @@ def _scores(page: PageInput, series: Series) -> list[str]:
             f"{series.label} scores {average['score']:.1f} {bounds(average['interval'])} on "
             f"average over {number_of(group['tasks'], 'task')}."
         )
+    else:
+        means = []
+        for length, mean in group["lengths"].items():
+            if mean["score"] is not None:
+                means.append(
+                    f"{mean['score']:.1f} {bounds(mean['interval'])} at {length.upper()} "
+                    f"({mean['tasks']} of {number_of(group['tasks'], 'task')})"
+                )
+        if means:
+            sentences.append(f"{series.label} scores {', '.join(means)}.")
     cells = [cell for cell in series.cells.values() if cell["score"] is not None]
     scores = {cell["score"] for cell in cells}
     if len(scores) > 1:  # else each is the lowest
@@ -76,9 +90,9 @@ class Lead:
     sign: int  # of its lead in the comparison's differences, 1 or -1
 
     def difference(self) -> tuple[float, Interval, bool | None]:
-        """Return the difference over all, its interval, and whether the first one is better.
+        """Return the difference over all, its interval, and whether the first series is better.
 
-        None if the two are not told apart.
+        The last is None if the two do not differ clearly.
         """
         over_all = self.comparison["all"]
         low, high = over_all["interval"]
@@ -109,7 +123,7 @@ def _lead(pairs: Sequence[Pair], first: Series, second: Series) -> Lead | None:
 
 
 def _leads(page: PageInput, ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
-    """Return the first two by average, and where each other model loses most to the first."""
+    """Return how the best two by average compare, and where each model loses most to the best."""
     first, second = ranked[:2]
     lead = _lead(pairs, first, second)
     if lead is None:
@@ -127,12 +141,12 @@ def _leads(page: PageInput, ranked: Sequence[Series], pairs: Sequence[Pair]) -> 
     if is_better:
         text = f"{labels[0]} leads: {points:.1f} points {bounds(interval)} above {labels[1]}"
     else:
-        text = f"{labels[0]} and {labels[1]} are not told apart: {points:+.1f} points "
+        text = f"{labels[0]} and {labels[1]} do not differ clearly: {points:+.1f} points "
         text += bounds(interval)
     sentences = [f"{text} {where}."]
     for series in ranked[1:]:
-        other = _lead(pairs, first, series)
-        worst = None if other is None else other.worst()
+        lead = _lead(pairs, first, series)
+        worst = None if lead is None else lead.worst()
         if worst is not None:
             cell = first.run.results["configurations"][worst[0]]
             sentences.append(
@@ -143,9 +157,9 @@ def _leads(page: PageInput, ranked: Sequence[Series], pairs: Sequence[Pair]) -> 
 
 
 def _is_sure(cell: CellDifference, tests: int) -> bool:
-    """Return whether a difference holds among this number of tests.
+    """Return whether a difference is significant among this number of tests.
 
-    If it has no p, by a wider interval.
+    A difference without a p value is checked by a wider interval.
     """
     from scipy.special import ndtri
 
@@ -157,20 +171,19 @@ def _is_sure(cell: CellDifference, tests: int) -> bool:
 
 
 def _holds(page: PageInput, ranked: Sequence[Series]) -> list[str]:
-    """Return the longest length that passes the threshold, or 85 % of the own shortest."""
+    """Return the longest length that reaches the threshold, or 85 % of the shortest's score."""
     if page.has_one_length:
         return []
-    shortest = next(length.label for length in page.lengths if length.tokens)
     sentences = []
     for threshold in dict.fromkeys(series.groups["all"]["threshold"] for series in ranked):
         texts = []
         for series in ranked:
             if series.groups["all"]["threshold"] == threshold:
-                text = _how_far(series.groups["all"], shortest, page.lengths[-1].label)
+                text = _how_far(series.groups["all"], page.lengths[-1].label)
                 if text:
                     texts.append(f"{series.label} {text}")
         if texts and threshold is None:
-            level = f"{100 * RELATIVE:.0f} % of its own score at {shortest}, by the means only"
+            level = f"{100 * RELATIVE:.0f} % of its score at the shortest, by the means only"
             sentences.append(f"Relative length (at or above {level}): {'; '.join(texts)}.")
         elif texts:
             level = f"the threshold of {threshold:.1f}"
@@ -178,14 +191,14 @@ def _holds(page: PageInput, ranked: Sequence[Series]) -> list[str]:
     return sentences
 
 
-def _how_far(group: GroupSummary, shortest: str, longest: str) -> str:
+def _how_far(group: GroupSummary, longest: str) -> str:
     """Return `to 32K`, or `below 4K`, with the lengths by the ends of the intervals."""
     end, between = relative_name(group), "-"
     if group["threshold"] is not None:
         end, between = group["effective_length_name"], effective_between(group)
     if end == "-":
         return ""
-    text = f"below {shortest}" if end.startswith("<") else f"to {end}"
+    text = f"below {end[1:]}" if end.startswith("<") else f"to {end}"
     if between not in ("-", end.removeprefix(">")):
         text += f" [{between} by the ends of the intervals]"
     return f"{text}, the longest scored" if end == longest else text
@@ -201,6 +214,6 @@ def _not_answered(page: PageInput) -> list[str]:
             if count := sum(cell[key] for cell in cells):
                 counts.append(f"{count:,} {TROUBLE_NAMES[key]}")
         if counts:
-            rows = sum(cell["n"] for cell in cells)
-            texts.append(f"{run.label} {', '.join(counts)} of {rows:,} rows")
+            rows = sum(cell["rows_asked"] for cell in cells)
+            texts.append(f"{run.label} {', '.join(counts)} of {number_of(rows, 'row')}")
     return [f"Not answered to the end: {'; '.join(texts)}."] if texts else []

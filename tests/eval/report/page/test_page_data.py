@@ -22,6 +22,7 @@ from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
+from tests.eval.scoring_helpers import right
 from tests.in_process import ruler
 
 
@@ -77,6 +78,34 @@ def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
     cells = {**series.cells, "vt_4k": {**series.cells["vt_4k"], "score": 12.5}}
     differ = verdict(replace(page, series=[replace(series, cells=cells)]), [])
     assert "Lowest score of Right-70B: 12.5, in vt at 4K." in differ
+
+
+def test_without_all_tasks_at_any_length_the_means_of_the_lengths_are_named(page):
+    series = page.series[2]  # four tasks at 4k
+    sentences = verdict(replace(page, series=[series]), [])
+    mean = series.groups["all"]["lengths"]["4k"]
+    assert mean["tasks"] == 4
+    low, high = mean["interval"]
+    scores = f"{series.label} scores {mean['score']:.1f} [{low:.1f}, {high:.1f}] at 4K (4 of 13"
+    assert sentences[0].startswith(scores)
+
+
+def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
+    def first_row(config, row):
+        return right(config, row) if row["index"] == 0 else None
+
+    run = write_run(first_row, configs=["vt_4k"])
+    assert ruler("score", run, "--partial")[2] == 0
+    sentences = verdict(open_runs([run]), [])
+    assert sentences[-1] == "Not answered to the end: run 4 missing of 5 rows."
+
+
+def test_a_run_at_0k_only_has_no_empty_section(write_run, page):
+    """A run of which no length has a window has no curves."""
+    at_0k = replace(page.lengths[0], name="0k", tokens=0, label="0K")
+    only_0k = replace(page, runs=page.runs[:1], series=page.series[:1], lengths=[at_0k])
+    sections = build_sections(only_0k, PageRows([{}], {}), [run_facts(page.runs[0])])
+    assert "curves" not in [section.id for section in sections]
 
 
 def test_what_was_run_is_shown(page):
@@ -142,7 +171,7 @@ def test_pairs_of_runs_have_their_differences(page, pairs):
     assert not over_all["is_drawn"]
     for record in figure.records:
         if record["p"] is not None and record["p"] >= 0.05:
-            assert record["result"] == "not told apart"
+            assert record["result"] == "not clearly different"
 
 
 def test_every_record_that_opens_rows_names_its_configurations(page, rows):

@@ -65,6 +65,13 @@ def test_rows_that_fit_are_all_there():
     )
 
 
+def test_a_page_without_space_for_rows_says_so():
+    for shown, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
+        assert fitted(shown, max_bytes).sentence == (
+            "The rows behind the numbers are not in the page."
+        )
+
+
 def test_every_figure_has_its_numbers_in_a_table_to_fold_out(page_file):
     html = page_file.read_text(encoding="utf-8")
     assert html.count("<figure") > 30

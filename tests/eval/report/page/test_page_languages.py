@@ -14,7 +14,14 @@ from ruler_eval.report.page.rows import read_rows
 from ruler_eval.report.page.runs import PageInput, open_runs
 from ruler_eval.report.page.task_section import heat_maps
 from ruler_eval.score.results import load
-from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
+from tests.eval.report.page.page_helpers import (
+    DESK,
+    PHONE,
+    figures_without_table,
+    serious_faults,
+    write_run,
+)
+from tests.eval.scoring_helpers import right
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +40,28 @@ def test_the_figures_are_those_of_ruler_analyze(page, language_runs):
     ]
     assert {record["language"] for record in ranking} == {"pl", "de", "ko"}
     assert {record["length"] for record in figures["none"].records} == {"8K", "32K"}
-    assert {record["answers"] for record in figures["reasoning"].records} == {"right", "wrong"}
+    for record in figures["none"].records:
+        tasks = {name.rpartition(f"_{record['length'].lower()}_")[0] for name in record["configs"]}
+        assert tasks == {"niah_single", "niah_single_nonone"}
+    assert {record["kind"] for record in figures["reasoning"].records} == {"right", "wrong"}
+    for record in figures["reasoning"].records:  # rows of all languages and pairs
+        assert len(record["configs"]) == 5 * 3
     cross = {(r["row"], r["column"]): r["score"] for r in figures["cross-0"].records}
     assert cross["en", "ko"] == model["cross_lingual"]["en"]["ko"]
     assert list(figures) == [
         *("languages-0", "languages-1", "ranking", "none", "cross-0", "cross-1", "reasoning"),
         *("resources", "scripts"),
     ]
+
+
+def test_a_run_on_pairs_of_languages_only_says_so_and_has_no_table_of_resources(
+    language_runs, tmp_path
+):
+    release = language_runs[0].parent / "oneruler"
+    pairs = [f"niah_single_8k_{pair}_cl100k" for pair in ("en-ko", "ko-en")]
+    page = open_runs([write_run(tmp_path / "pairs", release, right, "Pairs", pairs)])
+    assert heat_maps(page)[0].title == "Pairs, mean over pairs of languages"
+    assert "resources" not in [figure.name for figure in languages(page)[0]]
 
 
 def test_languages_by_lengths_and_their_mean_by_task(page):
@@ -142,6 +164,24 @@ def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, l
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= settings.get("viewport", DESK)["width"]
     assert len(page.screenshot(full_page=True)) > 100_000
+
+
+@pytest.mark.nightly
+def test_the_next_cell_and_a_link_to_a_cell_are_of_its_model_and_its_kind(
+    open_file, languages_file
+):
+    page = open_file(languages_file)
+    page.evaluate("location.hash = '#rows/reasoning/niah%20at%208K%3A%20right%20(Worst-1B)'")
+    page.wait_for_selector("dialog[open] .row")
+    assert page.inner_text("#rows-title") == "Worst-1B: niah at 8K"
+    verdicts = page.locator("dialog .row h3 .verdict")
+    assert set(verdicts.all_inner_texts()) == {"right"}
+    page.click("#next")
+    page.wait_for_function("document.getElementById('by-kind').value === 'wrong'")
+    assert "right" not in verdicts.all_inner_texts()
+    page.click("#next")
+    page.wait_for_function("document.getElementById('rows-title').textContent.endsWith('at 32K')")
+    assert page.evaluate("location.hash").endswith("niah%20at%2032K%3A%20right%20(Worst-1B)")
 
 
 @pytest.mark.nightly

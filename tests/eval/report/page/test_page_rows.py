@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ruler_eval.report.page.build import VEGA
 from ruler_eval.report.page.error_section import count_errors, error_note
 from ruler_eval.report.page.rows import dialog_row, fair_shares, read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
+from tests.eval.scoring_helpers import right
 from tests.in_process import ruler
 
 
@@ -91,6 +93,33 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
     together, taken = kinds(paths)
     assert together == [kind for task_kinds, _ in alone for kind in task_kinds]
     assert 0 < taken < apart
+
+
+def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
+    """Rows 0 and 1 are right in one sample of two, row 2 in none, rows 3 and 4 in both."""
+    run = write_run(right, configs=["vt_4k"])
+    right_samples = {0: {0}, 1: {1}, 2: set(), 3: {0, 1}, 4: {0, 1}}
+    lines = []
+    for line in map(json.loads, (run / "vt_4k.jsonl").read_text().splitlines()):
+        for sample in (0, 1):
+            is_right = sample in right_samples[line["index"]]
+            text = line["prediction"] if is_right else "It is 7654321."
+            lines.append(json.dumps({**line, "sample": sample, "prediction": text}) + "\n")
+    (run / "vt_4k.jsonl").write_text("".join(lines))
+    settings = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**settings, "repeats": 2}))
+    assert ruler("score", run)[2] == 0
+    page = open_runs([run])
+    rows = read_rows(page)
+    (task,), note = errors_of(page)
+    assert (task.rows, task.wrong, task.kinds.total()) == (5, 2, 2)
+    assert "were sorted" not in note
+    assert "only the first counts" in note
+    answers = {view.row["index"]: view.answers[0] for view in rows.shown["vt_4k"]}
+    assert [(answers[i].score, answers[i].kind is None) for i in range(5)] == [
+        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)],
+    ]
+    assert answers[0].state == "the first of 2 samples: ended"
 
 
 def test_a_command_names_folders_from_here_or_from_home(built, monkeypatch, tmp_path):
