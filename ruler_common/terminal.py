@@ -36,7 +36,7 @@ def show(text: object = "") -> None:
 
 
 def note(text: object) -> None:
-    """Print a text to stderr: something beside the result of a command."""
+    """Print a text to stderr: anything that is not the result of a command."""
     print(plain(text), file=sys.stderr)
 
 
@@ -65,7 +65,7 @@ def sentences(text: str, markdown: bool = False) -> str:
 
 
 def line_of(text: str, markdown: bool = False) -> str:
-    """Return a text as one line, for a table's cell or beside tables, without markup."""
+    """Return a text as one line without markup, for the cell of a table or next to one."""
     line = "\\n".join(text.splitlines())
     return markdown_text(line) if markdown else plain(line)
 
@@ -259,7 +259,7 @@ def _draw_columns(
     left: Sequence[int],
     below: Sequence[str],
 ) -> list[str]:
-    """Return lines of the columns that fit beside each other; long names go above their rows."""
+    """Return the lines of columns that fit next to each other; long names go above their rows."""
     budget = COLUMNS
     for place in columns[1:]:
         budget -= 2 + widths[place]

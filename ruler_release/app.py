@@ -43,7 +43,7 @@ def _install_completion(context: click.Context, _: click.Parameter, asked: bool)
 
 
 def _log(debug: bool) -> None:
-    """Log what is done, if asked for; also used for what stands before the command."""
+    """Log what is done, if --debug was given."""
     if not debug:
         return
     handler = logging.StreamHandler()
@@ -211,5 +211,7 @@ def main() -> None:
         print(f"Error: {_sentence(error)}{kept}", file=sys.stderr)
         sys.exit(2)
     except _Stopped:
-        print("Stopped; what was finished is kept. The same command goes on.", file=sys.stderr)
+        print(
+            "Stopped; what was finished is kept. Run the same command to continue.", file=sys.stderr
+        )
         sys.exit(130)

@@ -53,7 +53,7 @@ def languages(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 
 
 def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Complete configurations: of the release that is named, if it is here, or the published."""
+    """Complete configurations of the release if it is a folder, else of the published ones."""
     from ruler_common.manifest import read_manifest
 
     release = str(flags.get("dataset") or flags.get("source") or "")

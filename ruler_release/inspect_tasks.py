@@ -194,10 +194,7 @@ def _settings(
 def _samples(
     release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
 ) -> list[Sample]:
-    """Return a sample a row.
-
-    They are grouped by task, or by configuration where a task comes twice.
-    """
+    """Return a sample for each row, grouped by task, or by configuration if a task occurs twice."""
     is_one_each = set(Counter(config.task for config in configs).values()) == {1}
     samples = []
     for config in configs:
@@ -251,7 +248,7 @@ def check_provider(mode: str, model: Model, prefix: bool) -> None:
     if mode == "completion" and provider not in RAW and not own_template:
         raise ClickException(
             f"Inspect's provider {provider} puts a chat template around a prompt: use one of "
-            f"{', '.join(RAW[:-1])}, or hf with a template of your own that adds nothing: "
+            f"{', '.join(RAW[:-1])}, or hf with a template that adds nothing: "
             "-M chat_template='{{ messages[0].content }}'."
         )
 

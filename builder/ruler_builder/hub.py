@@ -309,7 +309,7 @@ def fetch(
     """Download configurations of a release that the folder does not have yet; all if none is named.
 
     A part is a release too: its manifest and card list only that part. A fetch that was
-    interrupted goes on when it is run again. Raises RulerError.
+    interrupted continues when it is run again. Raises RulerError.
     """
     _check_repository(repo)
     with locked_folder(root):
@@ -420,7 +420,7 @@ def _download(repo: str, commit: str, entries: Mapping[str, FileEntry], folder: 
                 allow_patterns=missing,
                 local_dir=folder,
             )
-    except OSError:  # a full disk; after a failure of the network the next fetch goes on
+    except OSError:  # a full disk; after a network error the next fetch continues instead
         shutil.rmtree(folder)
         raise
     for path in missing:

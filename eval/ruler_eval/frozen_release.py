@@ -111,7 +111,7 @@ class Release:
 
     @cached_property
     def languages(self) -> ReleaseLanguages:
-        """The languages, those too that the release brings along."""
+        """The languages, including those that the release defines."""
         return ReleaseLanguages(custom_languages(self.manifest))
 
     @cached_property
@@ -155,22 +155,22 @@ class Release:
         config: str,
         columns: Sequence[str],
         indices: Collection[int],
-        most_groups: int | None = None,
+        max_groups: int | None = None,
     ) -> Iterator[PartialRow]:
-        """Yield the rows with these indices, in file order.
+        """Yield the rows with these indices, in file order. Raises RulerError on a wrong digest.
 
-        Only the row groups that hold them are read.
-
-        Of no more than `most_groups` groups, if given. Raises RulerError on a wrong digest.
+        Only the row groups that hold such rows are read; with `max_groups`, the first ones of them.
         """
-        wanted, path = set(indices), self.path(config)
+        wanted, path, groups_read = set(indices), self.path(config), 0
         with open_parquet(path) as file:
             for group in range(file.num_row_groups):
+                if groups_read == max_groups:
+                    return
                 in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
                 places = [place for place, index in enumerate(in_group) if index in wanted]
-                if most_groups == 0 or not places:
+                if not places:
                     continue
-                most_groups = None if most_groups is None else most_groups - 1
+                groups_read += 1
                 table = file.read_row_group(group, columns=["index", *columns])
                 refuse_nulls(table, path)
                 for place in places:
@@ -192,10 +192,7 @@ class Release:
 
 
 def place_of(source: str) -> str:
-    """Return a release as it is opened from any folder.
-
-    Its whole path, or the Hub repository's name.
-    """
+    """Return the name that opens a release from any folder: its whole path, or its repository."""
     return str(Path(source).absolute()) if Path(source).is_dir() else source
 
 
@@ -207,11 +204,10 @@ def chosen_files(
 ) -> list[str]:
     """Return the files of configurations as users name them, each once.
 
-    Beside the names that ruler_dataset.files_of knows: `all` for everything, and shell wildcards
-    (`*_4k`, `niah_*_pl`), in oneruler also without a language (`niah_*_8k`): all that is there,
-    pairs too.
-    With `skip_missing` a group stands for those of its tasks that are there. Raises RulerError for
-    a name or a pattern that stands for nothing.
+    Besides the names that ruler_dataset.files_of knows, `all` means everything, and shell wildcards
+    (`*_4k`, `niah_*_pl`) all that match; in oneruler also without a language (`niah_*_8k`), which
+    includes pairs. With `skip_missing` a group means the tasks of it that the release has. Raises
+    RulerError for a name or a pattern that matches nothing.
     """
     files = manifest["files"]
     chosen: dict[str, None] = {}
@@ -230,7 +226,7 @@ def chosen_files(
         if tokenizer is not None:
             matching = [path for path in matching if files[path]["tokenizer"] == tokenizer]
         if not matching:
-            raise RulerError(f"No configuration is '{name}'. What there is: ruler list DIR")
+            raise RulerError(f"No configuration matches '{name}'. To list them: ruler list DIR")
         chosen.update(dict.fromkeys(matching))
     return list(chosen)
 
@@ -238,7 +234,7 @@ def chosen_files(
 def _in_every_language(
     wanted: Collection[tuple[str, str]], files: Mapping[str, FileEntry], tokenizer: str | None
 ) -> list[str]:
-    """Return the files of tasks at lengths, of the default tokenizer where it has any."""
+    """Return the files of tasks at lengths, those of the default tokenizer if it has any."""
     tokenizers = {}
     for path, file in files.items():
         if (file["task"], file["length"]) in wanted:

@@ -1,4 +1,4 @@
-"""One answer to one row, and the configuration that the row is of.
+"""One answer to one row, and the configuration of the row.
 
 read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
 """
@@ -116,7 +116,7 @@ class Prediction:
 # ---- Configurations ---------------------------------------------------------------------------
 
 ABLATION = "niah_single_nonone"
-"""The task of ONERULER's Figure 14, which belongs to none of its groups."""
+"""The task of ONERULER's Figure 14, which is in none of its groups."""
 
 
 @dataclass(frozen=True, kw_only=True)

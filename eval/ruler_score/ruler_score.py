@@ -182,7 +182,7 @@ def compute(
 def _column(name: str, values: Sequence[str | None] | None, rows: int) -> list[str | None]:
     """Return one value a row, None for those not given. Raises ValueError for other lists."""
     if isinstance(values, str):
-        raise ValueError(f"{name} is a string; give a list with one item a row.")
+        raise ValueError(f"{name} is a string; give a list with one item per row.")
     column: list[str | None] = [None] * rows if values is None else list(values)
     if len(column) != rows:
         raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one per row.")
@@ -211,7 +211,7 @@ def check_rows(predictions: Any, references: Any) -> None:
     """Raise ValueError for columns of different lengths and references that are not lists."""
     for name, values in (("predictions", predictions), ("references", references)):
         if values is None or isinstance(values, str):
-            raise ValueError(f"{name} must be a list with one item a row.")
+            raise ValueError(f"{name} must be a list with one item per row.")
     if len(predictions) != len(references):
         raise ValueError(f"{len(predictions)} predictions, {len(references)} references.")
     for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):

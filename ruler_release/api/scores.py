@@ -79,7 +79,7 @@ def compare(
 
     Args:
         a: What `score` returned, a results.json, or the RUN folder that holds one.
-        b: The other one.
+        b: The other model, in the same way.
         max_drop: Points that B may lose against A over all; then a decision is made, too.
 
     Returns:
@@ -93,7 +93,9 @@ def compare(
     left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
         if max_drop is not None:
-            raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")
+            raise RulerError(
+                "--max-drop needs two models on the same rows: these have different seeds."
+            )
         from ruler_eval.analysis.seeds import compare_seeds
 
         return compare_seeds(left, right)

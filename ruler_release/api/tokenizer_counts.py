@@ -44,9 +44,9 @@ def tokens_by_tokenizer(
     Args:
         dataset: A release folder, or a repository of the Hub, ORG/NAME.
         tokenizers: Named ones, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as of `build`.
-        configs: Configurations, groups too, all of rows fitted under one tokenizer; of `all` those
-            of the default tokenizer are taken where there are several.
-        lengths: Of these the rows at these lengths.
+        configs: Configurations, groups too, all of rows fitted under one tokenizer; of `all`, those
+            of the default tokenizer if there are several.
+        lengths: Only their rows at these lengths.
         limit: Rows of each configuration, the first of the frozen random order.
         mirror: The folder that holds the tokenizers' files; None: RULER_MIRROR, then the cache.
         progress: Show a bar.

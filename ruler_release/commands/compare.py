@@ -1,4 +1,4 @@
-"""`ruler compare` and `ruler analyze`: what results say together."""
+"""`ruler compare` and `ruler analyze`: several results together."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CompareCommand:
         if len(self.results) < 2:
             raise RulerError("Name two results, or more: ruler compare runs/a runs/b")
         if len(self.results) > 2 and self.max_drop is not None:
-            raise RulerError("--max-drop is of two models: name two results.")
+            raise RulerError("--max-drop compares two models: name two results.")
 
 
 def compare(options: CompareCommand) -> None:
@@ -118,7 +118,7 @@ class AnalyzeCommand:
     tokenizers: Annotated[
         tuple[str, ...],
         Option(
-            "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
+            "A tokenizer that counts them: NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
             flag="--tokenizer",
             repeatable=True,
         ),
@@ -126,7 +126,7 @@ class AnalyzeCommand:
     configs: Annotated[
         tuple[str, ...],
         Option(
-            "Which of its texts, such as niah_single_128k.",
+            "The configurations to count, such as niah_single_128k.",
             short="-c",
             parse=names_in,
             metavar="NAMES",
@@ -236,7 +236,7 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
             return errors
     except (ValueError, TypeError, LookupError):
         pass
-    raise RulerError(f"'{path}' is not what `ruler errors --out` writes: name such a file.")
+    raise RulerError(f"'{path}' was not written by `ruler errors --out`: name a file that was.")
 
 
 def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -58,10 +60,12 @@ def run_and_show(options: RunOptions) -> RunSummary:
     from ruler_release.api.runs import run_model
     from ruler_release.tables import run_tables
 
-    def show(found: MeanEstimate) -> None:
+    def show(estimate: MeanEstimate) -> None:
+        from tqdm import tqdm  # type: ignore[import-untyped]
+
         from ruler_eval.report.decision_text import estimate_line
 
-        print(plain(estimate_line(found)))
+        tqdm.write(plain(estimate_line(estimate)))  # above the bar
 
     announce("Reading the release")
     summary = run_model(replace(options, progress=True), show)
@@ -82,6 +86,9 @@ def next_step(summary: RunSummary, folder: Place) -> str:
             "Next: run shorter rows; no row fits the model's context length. If that length is "
             "wrong, give it with --max-model-len."
         )
+    if summary.missing and summary.shard is None:  # batch files, whose answers are to come
+        read = command_line("ruler", "batch", "read", folder)
+        return f"Next: have the files in {plain(folder)}/batch answered, then {read} ANSWERS.jsonl"
     if summary.missing:
         return f"Next: run the other shards, then {score}"
     return f"Next: {score}"
@@ -105,6 +112,11 @@ class EvalCommand(RunOptions):
     beside: Annotated[str | None, options_of(ScoreCommand)["beside"]] = None
     fail_under: Annotated[float | None, options_of(ScoreCommand)["fail_under"]] = None
 
+    def __post_init__(self) -> None:
+        if self.out == "":
+            object.__setattr__(self, "out", default_folder(self.model or self.backend))
+        super().__post_init__()
+
 
 def evaluate(options: EvalCommand) -> None:
     """Run a model, score its answers and make the page, in one command.
@@ -117,10 +129,8 @@ def evaluate(options: EvalCommand) -> None:
     from ruler_release.api.scores import score_files, write_page
 
     folder = options.folder
-    if folder == Path():
-        folder = default_folder(options.model or options.backend)
     print(f"Folder of the run: {plain(folder)}", file=sys.stderr)
-    summary = run_and_show(replace(options, out=folder))
+    summary = run_and_show(options)
     scored = ScoreCommand(
         folder,
         threshold=options.threshold,
@@ -150,12 +160,12 @@ def default_folder(model: str, parent: Path = Path("runs")) -> Path:
     return unfinished[-1] if unfinished else parent / f"{name}-{date.today().isoformat()}"
 
 
-def after_decision(found: SequentialDecision, options: DecideOptions) -> str | None:
+def after_decision(decision: SequentialDecision, options: DecideOptions) -> str | None:
     """Return what to do after a verdict, as a command to copy, if there is more to see."""
     other = options.other or options.out or ""
-    if found["verdict"] == "larger":
+    if decision["verdict"] == "larger":
         return command_line("ruler", "errors", other)
-    if found["rows"] == found["of"]:
+    if decision["rows"] == decision["of"]:
         return command_line("ruler", "compare", options.base, other)
     return None  # a stopped run cannot be compared by task
 
@@ -186,20 +196,33 @@ def decide(options: DecideCommand) -> None:
     lines: list[str] = []
     if options.backend is None and options.other is not None:
         announce("Looking at the rows of both models")
-        found = decide_stored(options)
+        decision = decide_stored(options)
     else:
-        decided = decide_run(
-            replace(options, progress=True), lambda look: note(decision_text.look_line(look))
-        )
-        found = decided.decision
+        with updating_line() as show:
+            decided = decide_run(
+                replace(options, progress=True), lambda look: show(decision_text.look_line(look))
+            )
+        decision = decided.decision
         lines = decided.summary.lines()
         lines += decision_text.saved(decided.remaining_tokens, options.price)
-    write_json(options.json, found)
+    write_json(options.json, decision)
     if options.markdown:
-        print(plain(decision_text.decision_markdown(found)))
+        print(plain(decision_text.decision_markdown(decision)))
     else:
-        for sentence in [*lines, *decision_text.decision_lines(found)]:
+        for sentence in [*lines, *decision_text.decision_lines(decision)]:
             print(sentences(sentence))
-        if (command := after_decision(found, options)) is not None:
+        if (command := after_decision(decision, options)) is not None:
             print(f"Next: {command}")
-    raise SystemExit(EXIT_CODES[found["verdict"]])
+    raise SystemExit(EXIT_CODES[decision["verdict"]])
+
+
+@contextmanager
+def updating_line() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows a text on one line of the terminal, above the bar of the run.
+
+    Each text replaces the one before. Without a terminal each is a line of stderr.
+    """
+    from tqdm import tqdm
+
+    with tqdm(bar_format="{desc}", disable=None, leave=False, dynamic_ncols=True) as line:
+        yield note if line.disable else line.set_description_str

@@ -109,8 +109,8 @@ class ErrorsCommand(PredictionOptions):
     cut: Annotated[
         str | None,
         Option(
-            "What a truncated answer counts, of files without the results of `ruler score`: "
-            "protocol, wrong or score. A scored run is sorted by its own rules.",
+            "How a truncated answer counts in files that `ruler score` has not scored: "
+            "protocol, wrong or score. A scored run keeps its own rules.",
             choices=CUTS,
         ),
     ] = None

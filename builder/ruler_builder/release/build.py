@@ -1,4 +1,4 @@
-"""Build a release: files -> card -> manifest. A stopped build goes on with the same options.
+"""Build a release: files -> card -> manifest. The same options continue a stopped build.
 
     build(BuildOptions("ruler", lengths=("4k",), tokenizers="qwen2.5"))
 

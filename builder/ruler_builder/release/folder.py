@@ -96,7 +96,7 @@ def locked_folder(root: Path) -> Iterator[None]:
 
 
 def _acquire(folder: Path) -> BaseFileLock:
-    """Lock a file beside the folder; in the cache if none can be locked there. Raises Timeout."""
+    """Lock a file next to the folder, or in the cache if that cannot be locked. Raises Timeout."""
     lock = FileLock(folder.with_name(f".{folder.name}.building"), timeout=0)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,7 @@ def _read_suite(name: str, path: Path) -> Suite:
     table = read_toml(path)
     for key in table:
         check_name("suite key", key, _SuiteFile.__annotations__, str(path))
-    check_type(table, _SuiteFile, path, "See docs/build.md.", "no suite")
+    check_type(table, _SuiteFile, path, "See docs/build.md.", "not a valid suite")
     dataset = check_name("dataset", table.get("dataset", "ruler"), TASKS, str(path))
     tasks = table.get("tasks", {})
     if "extends" in table:

@@ -95,7 +95,7 @@ class TaskKey:
     """Which task, for which window and languages: all that its rows' draws depend on.
 
     `max_length` and `reserve` are in tokens; a row may have the first less the second. A
-    `max_length` of 0 is the control `0k`: no window, the evidence alone.
+    `max_length` of 0 is the control `0k`: no window, only the evidence.
     """
 
     dataset: str
@@ -143,7 +143,7 @@ class Task(ABC, Generic[P]):
     crosses_languages: ClassVar[bool] = False
     """Whether text and instruction may be in two languages."""
     cost: ClassVar[int] = 0
-    """How long a file takes beside those of other families, as a rank: the costliest come first."""
+    """How long a file takes compared with other families, as a rank: the costliest come first."""
 
     def __init__(
         self, key: TaskKey, params: P, templates: dict[str, Any], counted_sources: CountedSources

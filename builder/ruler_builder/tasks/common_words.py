@@ -134,7 +134,7 @@ class NumberedWords(Task[P]):
 
     @property
     def extra_words(self) -> int:
-        """How many words are drawn beside the common ones, for solved examples."""
+        """How many words are drawn besides the common ones, for solved examples."""
         return 0
 
     @cached_property

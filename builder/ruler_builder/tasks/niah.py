@@ -131,7 +131,7 @@ class Niah(Task[NiahParams]):
 
     @property
     def same_beginning(self) -> bool:
-        """Essays and noise are every row's; the other needles are a row's own."""
+        """Whether rows share their haystack: essays and noise yes, lines of other needles no."""
         return self.params.haystack != "needles"
 
     def row(self, index: int) -> NewRow:

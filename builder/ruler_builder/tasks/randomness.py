@@ -1,4 +1,4 @@
-"""Random draws that depend on a key alone, never on what was drawn before.
+"""Random draws that depend only on a key, never on what was drawn before.
 
 A row's key is (data version, seed, dataset, task, index, …); equal keys give equal draws on any
 machine, in any order, with any number of workers.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import string
 from collections.abc import Collection, Iterator
-from itertools import filterfalse, islice
+from itertools import islice
 
 import numpy as np
 
@@ -48,11 +48,12 @@ def iter_numbers(
 ) -> Iterator[str]:
     """Like `numbers`, but lazy: all are drawn at once, and written as they are read.
 
-    Draws as many more as `taken` could strike out, so it never has to try again.
+    It draws enough extra numbers to replace all of `taken`, so that it never has to draw again.
     """
     low, high = 10 ** (digits - 1), 10**digits
     drawn = generator.choice(high - low, size=count + len(taken), replace=False)
-    return islice(filterfalse(taken.__contains__, map(str, (drawn + low).tolist())), count)
+    texts = (str(number) for number in (drawn + low).tolist())
+    return islice((text for text in texts if text not in taken), count)
 
 
 def uuids(generator: np.random.Generator, count: int) -> list[str]:

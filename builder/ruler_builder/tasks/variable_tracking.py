@@ -125,7 +125,7 @@ TEMPLATES: dict[str, Any] = {
 # ---- Rows --------------------------------------------------------------------------------------
 
 _EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
-_MORE_NAMES = 50  # drawn beside twice as many as needed, some of which hold an example's name
+_MORE_NAMES = 50  # in addition to twice the number needed: some contain an example's name
 _EXAMPLE_TOKENS = 500  # of the whole example, its answer too
 _EVERY_ROW = -1  # the index by which an example is drawn that all rows share
 

@@ -95,8 +95,11 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
 
 def _folded(text: str) -> tuple[str, frozenset[int]]:
     """Return a text with its white space folded, and the offsets in it at which its lines begin."""
-    lines = [line for line in map(str.split, text.split("\n")) if line]
-    folded = [" ".join(words) for words in lines]
+    folded = []
+    for line in text.split("\n"):
+        words = line.split()
+        if words:
+            folded.append(" ".join(words))
     return " ".join(folded), frozenset(accumulate((len(line) + 1 for line in folded), initial=0))
 
 

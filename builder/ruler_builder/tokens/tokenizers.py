@@ -4,8 +4,8 @@
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
 A name means pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
-`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Of a
-user's folder only the last part of its path is recorded, for the path itself is private.
+`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Only
+the last part of the path of a user's folder is recorded, because the path itself is private.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> Toke
 
 @lru_cache(maxsize=1)
 def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
-    """Return the counter of a file of this digest; read once a process, since that takes time.
+    """Return the counter of a file of this digest; read once per process, since that takes time.
 
     It is the tiktoken Encoding that mistral-common makes of the file. The package is not imported:
     that, and its own reading of the file, would take two thirds of the time.

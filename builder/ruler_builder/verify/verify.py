@@ -243,7 +243,7 @@ def rebuilt_manifest(
     """
     longest = max((entry["max_length"] for entry in files.values()), default=0)
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
-        longest = 1 << 20  # a longer file was asked for, which its window left out
+        longest = 1 << 20  # the release, or the one that this is a part of, has longer rows
     suite = suite_in(manifest)
     rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], longest)
     rebuilt["sources"] = _source_entries(manifest, sources)

@@ -1,4 +1,4 @@
-"""The texts that rows are made of, with their token counts: read once a process and tokenizer."""
+"""The texts that rows are made of, with their token counts: read once per process and tokenizer."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class ExportJob:
         if len(settings) != 1:
             raise RulerError(
                 f"The rows of '{config.name}' differ in max_new_tokens or in how their answer "
-                "prefix begins: the harness has one setting a task."
+                "prefix begins: the harness has one setting per task."
             )
         return settings.pop()
 

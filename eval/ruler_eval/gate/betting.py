@@ -61,8 +61,8 @@ ALPHA = 0.025
 THRESHOLD = 1 / ALPHA
 """The evidence that is enough for a verdict."""
 BET_FRACTIONS = np.array([0.05, 0.2, 0.5, 0.95])
-"""What is bet, as fractions of the most that cannot lose everything. Smaller fractions gain too
-little within the rows of a release, and every further one dilutes the others."""
+"""The bets, as fractions of the largest bet that cannot lose everything. Smaller fractions gain too
+little within the rows of a release, and each additional one dilutes the others."""
 WEIGHTS = np.array([0.1, 0.3, 0.3, 0.3])
 _END = 1 - 1e-9
 _MAX_LOG = 690.0  # e^690 is a finite number

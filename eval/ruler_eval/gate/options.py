@@ -31,7 +31,7 @@ def _as_in_run(name: str, help: str = "") -> Option:
 
 @dataclass(frozen=True, kw_only=True)
 class DecideOptions:
-    """The options of a decision. What is not given here of B's run is as in A's."""
+    """The options of a decision. B runs with A's settings, except for those given here."""
 
     base: Annotated[
         Place, Option("Model A: a RUN folder, or a results.json.", argument=True, metavar="A")

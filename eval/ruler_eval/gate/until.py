@@ -9,12 +9,11 @@ length counts one more squared deviation of 1/4 (half a point of a 0/1 score), b
 rows are right nothing is observed of those that are not. A row's lengths stay together if an index
 has come at several.
 
-It stops when the interval is as narrow as was asked, from 20 rows per task on at one length, 6 of
-each task and length over several; that it stops by its own spread costs coverage, which
-bench/until.py shows. What was tried and left, on 41 published runs: to give tasks that
-vary more rows as it goes (17 % of the rows instead of 25, but 89 to 91 % coverage); rows of middle
-difficulty (1.7 to 15 points too low); anchor points, which do not hold from one family of models
-to another.
+The run stops when the interval is narrow enough, after at least 20 rows per task at one length, or
+6 of each task and length over several. Stopping by the observed spread costs some coverage, which
+bench/until.py measures. Tried and rejected on 41 published runs: more rows for tasks that vary more
+(17 % of the rows instead of 25 %, but 89 to 91 % coverage), rows of medium difficulty (1.7 to 15
+points too low), and anchor points, which do not carry over from one family of models to another.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A run that goes on wave by wave, each row scored when it is answered.
 
 with open_waves(options, {"until": …}) as run:
-run.answer(20)                     # 20 rows of each task and length have their score
-run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
-run.finish({"estimate": …})        # run.json and results.json
+    run.answer(20)                     # 20 rows of each task and length have their score
+    run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
+    run.finish({"estimate": …})        # run.json and results.json
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def open_waves(
     base: Results | None = None,
     order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
-    """Open a run of which the caller chooses how many rows are answered.
+    """Open a run whose caller chooses how many rows are answered.
 
-    What is `fixed` is written to run.json before the first row. Rows are scored by the rules of the
-    base, if there is one, and come in the order of `order_rows`; by default the frozen order.
-    Raises RulerError as OpenRun does, and if the base has other rows or some are missing.
+    The `fixed` settings are written to run.json before the first row. Rows are scored by the rules
+    of the base, if there is one, and come in the order of `order_rows`; by default the frozen
+    order. Raises RulerError as OpenRun does, and if the base has other rows or some are missing.
     """
     if options.backend == "batch":
         raise RulerError(

@@ -123,7 +123,7 @@ class RunOptions:
     thinking: Annotated[
         str | int,
         Option(
-            "off, on, or the tokens of reasoning: room beyond the answer's tokens (on: 8192).",
+            "off, on, or a number of tokens: room for reasoning, beyond the answer (on: 8192).",
             panel=MOST_USED,
             metavar="off|on|TOKENS",
         ),
@@ -139,7 +139,7 @@ class RunOptions:
         Option("openai: the server, such as http://localhost:8000/v1.", panel=MOST_USED),
     ] = None
     concurrency: Annotated[
-        int, Option("openai: requests at a time, at most.", panel=MOST_USED, min=1, max=1000)
+        int, Option("openai: how many requests may be in flight.", panel=MOST_USED, min=1, max=1000)
     ] = 32
 
     repeats: Annotated[
@@ -202,7 +202,7 @@ class RunOptions:
     ] = None
     max_model_len: Annotated[
         int | None,
-        Option("The model's context length, if it cannot be found out.", panel=MODEL, min=1),
+        Option("The model's context length, if the run cannot find it.", panel=MODEL, min=1),
     ] = None
     arguments: Annotated[
         Mapping[str, Any],
@@ -219,7 +219,9 @@ class RunOptions:
 
     provider: Annotated[
         str | None,
-        Option("openai: who answers (docs/servers.md); default: by the address.", panel=SERVER),
+        Option(
+            "openai: the provider's name (docs/servers.md). Default: by the address.", panel=SERVER
+        ),
     ] = None
     timeout: Annotated[
         float,
@@ -241,7 +243,7 @@ class RunOptions:
     ] = 600.0
     stream: Annotated[
         bool,
-        Option("openai: ask for answers in pieces; --timeout is for each piece.", panel=SERVER),
+        Option("openai: stream the answers; --timeout is then for each piece.", panel=SERVER),
     ] = False
     omit: Annotated[
         Names,
@@ -286,7 +288,7 @@ class RunOptions:
     ] = None
     presence_penalty: Annotated[
         float | None,
-        Option("Penalty of tokens that the answer already has.", panel=SAMPLING, min=-2, max=2),
+        Option("Penalty for tokens that the answer already has.", panel=SAMPLING, min=-2, max=2),
     ] = None
     seed: Annotated[int, Option("Seed of the sampling.", panel=SAMPLING)] = 0
 
@@ -301,10 +303,10 @@ class RunOptions:
         ),
     ] = ()
     max_lines: Annotated[
-        int, Option("batch: requests of a file, at most.", panel=BATCH, min=1, max=50_000)
+        int, Option("batch: the most requests in a file.", panel=BATCH, min=1, max=50_000)
     ] = 50_000
     max_megabytes: Annotated[
-        int, Option("batch: megabytes of a file, at most.", panel=BATCH, min=1, max=200)
+        int, Option("batch: the most megabytes in a file.", panel=BATCH, min=1, max=200)
     ] = 200
 
     progress: bool = False
@@ -335,7 +337,7 @@ class RunOptions:
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as run.json keeps them."""
         options: dict[str, Any] = {}
-        for option in fields(RunOptions):  # a command may add flags of its own
+        for option in fields(RunOptions):  # a command may add further flags
             value = getattr(self, option.name)
             is_default = value == option.default or value == {}
             if is_default or option.name in ("out", "answers", "retry_failed", "progress"):

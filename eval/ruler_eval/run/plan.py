@@ -1,4 +1,4 @@
-r"""What a run has to do, checked before a model is loaded: release, folder, settings, rows.
+r"""The work of a run, checked before a model is loaded: release, folder, settings, rows.
 
     plan = plan_run(RunOptions("ruler", configs="all_4k", …))
     plan.rows                            # {"niah_single_1_4k": [412, 17, …], …}
@@ -52,7 +52,7 @@ Rows = Mapping[str, Sequence[int]]
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 """Packages whose versions run.json records."""
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
-"""All that a prompt is made of: references and evidence never come near a model."""
+"""The columns that make a prompt; references and evidence never reach a model."""
 MIN_ROWS_IN_TURN = 20
 """Rows of a configuration that are sent one after another, if so many are to be sent."""
 
@@ -75,7 +75,7 @@ class RunPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What is to be done: rows, and tokens by the release's own count."""
+    """The work ahead: rows, and tokens by the release's own count."""
 
     rows: int = 0
     configs: int = 0
@@ -107,7 +107,7 @@ def plan_run(
     fixed: Mapping[str, Any] | None = None,
     order_rows: RowOrder | None = None,
 ) -> RunPlan:
-    """Check that a run can be as asked, and goes with what its folder holds. Nothing is written.
+    """Check that a run is possible and fits the records in its folder. Nothing is written.
 
     `fixed` are further settings that the whole run has to have. `limit` takes the first rows of the
     frozen order, and `order_rows` puts those into another order. Raises RulerError.
@@ -136,7 +136,7 @@ def plan_run(
     before = records.settings()
     for config in files:
         for path in records.files(config):
-            for _ in read_lines(path):  # which no other program wrote
+            for _ in read_lines(path):  # refuses a file that no run wrote
                 pass
     check_settings(before, settings, options.folder)
     if fixed:
@@ -286,7 +286,7 @@ def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
 
 
 def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, set[RowKey]]) -> Rows:
-    """Return those of these rows of this process of which a sample has no record."""
+    """Return the rows in this process's shard that have a sample without a record."""
     samples = range(plan.options.repeats)
     missing: dict[str, list[int]] = {}
     for config, indices in rows.items():
@@ -297,7 +297,7 @@ def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, set[RowKey]])
 
 
 def estimate(plan: RunPlan, rows: Rows) -> Estimate:
-    """Return what it takes to answer these rows, by what the manifest says of their files."""
+    """Return the work of answering these rows, by the manifest's figures for their files."""
     tasks = plan.release.manifest["tasks"]
     samples = plan.options.repeats
     prompt_tokens = output_tokens = 0.0
@@ -319,7 +319,7 @@ def read_rows(release: Release, rows: Rows) -> Iterator[tuple[str, PartialRow]]:
     """Yield a configuration and the columns of one row that make its prompt, for all these rows.
 
     Each row group is read once; the configurations take turns. Raises RulerError for a row that
-    its file lacks.
+    is missing from its file.
     """
     import pyarrow.compute as pc
 
@@ -367,5 +367,5 @@ def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[
                     raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
                 group += 1
         turn = pa.concat_tables(tables)
-        del table, tables  # the caller alone holds the rows
+        del table, tables  # only the caller holds the rows now
         yield turn

@@ -79,7 +79,7 @@ class RunSummary:
     tokens: Counter[str] = field(default_factory=Counter)
     """The tokens of this session's rows."""
     tokens_with_cache: int = 0
-    """This session's prompt tokens of rows of which the backend says how many were cached."""
+    """This session's prompt tokens of rows for which the backend says how many were cached."""
     differences: int = 0
     """This session's prompts whose length the server counted differently from our template."""
     started: float = field(default_factory=time.monotonic)
@@ -124,7 +124,7 @@ class RunSummary:
     def cached_share(self) -> float | None:
         """The share of this session's prompt tokens that came from a prefix cache.
 
-        Of the rows for which the backend reports it; None if it reports none.
+        Only rows for which the backend reports it count; None if there are none.
         """
         if not self.tokens_with_cache:
             return None
@@ -151,7 +151,7 @@ class RunSummary:
             lines.append("Run the same command with --retry-failed.")
         if total["does_not_fit"]:
             lines.append(
-                f"Of {number_of(rows, 'row')} {total['does_not_fit']:,} did not fit the model's "
+                f"{total['does_not_fit']:,} of {number_of(rows, 'row')} did not fit the model's "
                 f"window; the first: {self.first['does_not_fit']}."
             )
             lines.append(
@@ -162,7 +162,7 @@ class RunSummary:
         if self.differences:
             lines.append(
                 f"{number_of(self.differences, 'prompt')} had another length on the server than "
-                "with the tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
+                "with this tokenizer: template, BOS or prefix differ. Check --tokenizer."
             )
         if unfinished := self.unfinished.total():
             lines.append(

@@ -40,7 +40,7 @@ LOCK_TIMEOUT = 1.0
 class Usage(TypedDict):
     """Tokens of a row, by the backend's count; the reasoning's are among the completion's.
 
-    The cached ones are None where the backend does not tell.
+    The cached ones are None if the backend does not report them.
     """
 
     prompt_tokens: int
@@ -103,7 +103,7 @@ class RunFile(TypedDict, total=False):
 
 
 RunSettings = dict[str, Any]
-"""What run.json holds: what can move a score, and the sessions."""
+"""The content of run.json: what can move a score, and the sessions."""
 
 
 def read_lines(path: Path) -> Iterator[Record]:
@@ -219,7 +219,7 @@ class Records:
             file.write(_line(record))
 
     def finish(self, config: str, keys: Sequence[RowKey]) -> dict[RowKey, Record]:
-        """Return the records of a configuration, sorted into one file if none of `keys` lacks."""
+        """Return the records of a configuration, sorted into one file if it has all `keys`."""
         from filelock import FileLock
 
         whole = self.folder / f"{config}.jsonl"
@@ -316,7 +316,7 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
 
 
 def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
-    """Raise RulerError if a setting differs from run.json; "unknown" is what no engine told."""
+    """Raise RulerError if a setting differs from run.json; "unknown" equals any value."""
     if before == value or "unknown" in (before, value):
         return
     if name in ("decide.alpha", "decide.rule"):  # of the version, not of the command

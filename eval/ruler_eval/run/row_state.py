@@ -38,7 +38,7 @@ def over_limit(prompt: Prompt, limit: int | None) -> Record | None:
 
 
 def record_of(completion: Completion, limit: int | None = None, tokenizer: Any = None) -> Record:
-    """Return the record of what came back: reasoning and answer apart, and the row's state.
+    """Return the record of a completion: its reasoning, its answer, and the row's state.
 
     `limit` is the model's window in tokens, if it is known.
     """
@@ -78,7 +78,7 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
 def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:
     """Return the reasoning, the answer, and whether the reasoning ended (None: there was none).
 
-    A server's own parser may have set reasoning apart already; what it left is read all the same.
+    A server's parser may have separated the reasoning already; the text is searched all the same.
     """
     prompt = completion.prompt
     opened = ""
@@ -93,7 +93,7 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
 
 
 def shortened(completion: Completion, limit: int | None) -> str | None:
-    """Why the token counts show that a server shortened the prompt or the answer, or None."""
+    """Return how the token counts show that a server shortened the prompt or answer, or None."""
     prompt, seen, generated = (
         completion.prompt,
         completion.prompt_tokens,

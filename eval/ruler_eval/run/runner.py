@@ -129,7 +129,7 @@ class OpenRun:
             self.records.close()
 
     def answer(self, rows: Rows) -> None:
-        """Answer those of these rows that are missing, each of which then has its record.
+        """Answer the rows that have no record yet; afterwards each has one.
 
         An engine that ends while it runs is started again, once.
         """
@@ -153,7 +153,7 @@ class OpenRun:
     def _start(self, missing: Rows) -> Backend:
         """Start the backend and record the settings it adds.
 
-        It finds early what is wrong with model, window or mode.
+        What is wrong with the model, its window or the mode shows here, before the first row.
         """
         options = self.options
         if not self.writable:
@@ -204,7 +204,7 @@ class OpenRun:
         return progress
 
     def _send(self, missing: Rows, backend: Backend, progress: Progress) -> None:
-        """Render, send and record missing rows: the way of every row."""
+        """Render, send and record missing rows: every row passes through here."""
         rows = read_rows(self.plan.release, missing)
         with closing(render_ahead(rows, self._prompter, backend)) as prompts:
             for completion in backend.generate(self._samples(prompts, backend, progress)):
@@ -228,7 +228,7 @@ class OpenRun:
                 if backend.own_limit and over_limit(sample, backend.own_limit) is None:
                     raise RulerError(
                         f"{prompt.config} row {prompt.index} needs more than the "
-                        f"{backend.limit:,} tokens that its configuration was thought to need: "
+                        f"{backend.limit:,} tokens that were estimated for its configuration: "
                         f"give --max-model-len {backend.own_limit}."
                     )
                 self._record(record, sample, progress)

@@ -8,7 +8,7 @@ Table = list[dict[str, str]]
 
 
 def tables(text: str, first: str) -> list[Table]:
-    """The Markdown tables whose first column has this head, each a list of rows by head."""
+    """Return the Markdown tables with this first heading, each a list of rows by heading."""
     found = []
     for part in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
         rows = [
@@ -22,10 +22,10 @@ def tables(text: str, first: str) -> list[Table]:
 
 
 def section(text: str, title: str) -> str:
-    """What stands under a heading."""
+    """Return the text under a heading."""
     return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def labels(table: Table) -> list[str]:
-    """The first column."""
+    """Return the first column."""
     return [next(iter(row.values())) for row in table]

@@ -41,7 +41,7 @@ def text_of(root: Path) -> str:
 
 
 def options(field: str) -> list[str]:
-    """What huggingface_hub's documentation of a metadata field allows."""
+    """Return the values that huggingface_hub's documentation of a metadata field allows."""
     said = re.search(rf"{field} \(.*?Options are: (.*?)\.\n", DatasetCardData.__doc__ or "", re.S)
     assert said
     return re.findall(r"'([^']+)'", said[1])
@@ -78,7 +78,7 @@ def test_the_hubs_validation_takes_the_card(root: Path, tmp_path: Path) -> None:
     assert hub.requests == ["POST /api/validate-yaml"]
 
 
-def test_the_metadata_tells_languages_and_size(release: Path, oneruler: Path) -> None:
+def test_the_metadata_has_languages_and_size(release: Path, oneruler: Path) -> None:
     english, both = (metadata_load(root / "README.md") or {} for root in (release, oneruler))
     assert (english["language"], english["multilinguality"]) == (["en"], ["monolingual"])
     assert (both["language"], both["multilinguality"]) == (["en", "zh"], ["multilingual"])
@@ -138,7 +138,7 @@ def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: 
     known = {config.name: config.paths for config in collect_facts(manifest).configs}
     mine = metadata_load(root / "README.md") or {}
     assert any("data_dir" in config for config in mine["configs"])
-    assert "data_dir" not in mine["configs"][0]  # by whose files `datasets` tells what they are
+    assert "data_dir" not in mine["configs"][0]  # `datasets` reads the file format from it
     whole = [
         {"config_name": name, "data_files": [{"split": "test", "path": paths}]}
         for name, paths in known.items()

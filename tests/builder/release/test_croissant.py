@@ -84,14 +84,14 @@ def test_a_record_is_a_row_of_the_release(mlc: Any, root: Path, evidence: bool) 
 
 
 def row_of(record: dict[str, Any], root: Path) -> dict[str, Any]:
-    """The row of the release in `root` that a record of mlcroissant's stands for."""
+    """Return the row of the release in `root` that a record of mlcroissant is about."""
     config = read_manifest(root)["files"][record[f"{ROWS}/file"].decode()]["config"]
     row: dict[str, Any] = load(root, config)[int(record[f"{ROWS}/index"])]
     return row
 
 
 def as_row(record: dict[str, Any]) -> dict[str, Any]:
-    """A record of mlcroissant's in the form of a row."""
+    """Return a record of mlcroissant in the form of a row."""
     found = {name.removeprefix(f"{ROWS}/"): plain(value) for name, value in record.items()}
     found["evidence"] = [
         {name.rpartition("/")[2]: value for name, value in span.items()}
@@ -117,14 +117,14 @@ def plain(value: Any) -> Any:
 
 @pytest.fixture
 def pushed(manifest: Manifest, tmp_path: Path) -> Path:
-    """The croissant.json of a repository, in a folder of its own."""
+    """The croissant.json of a repository, in a separate folder."""
     (tmp_path / CROISSANT).write_text(
         croissant(collect_facts(manifest), "org/ruler"), encoding="utf-8"
     )
     return tmp_path / CROISSANT
 
 
-def test_that_of_a_repository_names_it_and_has_nothing_wrong(
+def test_the_file_of_a_repository_names_it_and_is_valid(
     mlc: Any, pushed: Path, root: Path, manifest: Manifest, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="absl"):
@@ -214,7 +214,7 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
         next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
 
 
-def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Manifest) -> None:
+def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest: Manifest) -> None:
     given = {*json.loads(croissant(collect_facts(manifest)))["license"]}
     for licence in {one.canonical.licence for one in registry().values()}:
         sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
@@ -227,7 +227,7 @@ def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Ma
     assert all("stated" in name or "terms" in name for name in said)
 
 
-def test_that_of_a_whole_release_stays_small(release: Path) -> None:
+def test_the_file_of_a_whole_release_stays_small(release: Path) -> None:
     manifest = read_manifest(release)
     files = {}
     for tokenizer in (f"tokenizer{number}" for number in range(11)):

@@ -57,7 +57,7 @@ def test_the_headline_is_all_tasks_at_each_length_and_the_groups_at_the_longest(
     assert ids(manifest) == ["all_4k", "niah_4k", "vt_4k", "ag_4k", "qa_4k"]
 
 
-def test_without_the_default_tokenizer_the_headline_is_another_ones(manifest):
+def test_without_the_default_tokenizer_the_headline_is_for_the_first_one(manifest):
     assert ids(of_lengths(manifest, ("4k",), ("llama3",)))[:2] == [
         "all_4k_llama3",
         "niah_4k_llama3",
@@ -84,7 +84,7 @@ def test_all_languages_of_another_tokenizer_have_its_suffix(oneruler):
     assert files_of("all_8k_qwen2.5", whole) == files_of("all_8k", whole, "qwen2.5")
 
 
-def test_a_part_without_a_headline_lists_what_it_holds_at_its_longest_length(manifest):
+def test_a_part_without_a_headline_lists_its_longest_length(manifest):
     two = of_lengths(manifest, ("4k", "8k"))
     files = {p: e for p, e in two["files"].items() if e["task"].startswith("niah_single")}
     assert ids({**two, "files": files}) == [

@@ -16,7 +16,7 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
     tmp_path: Path, cache: Path
 ) -> None:
     order = BuildOptions(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
-    refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it has ended")
+    refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it ends")
     with locked_folder(order.root), refused:
         build(order)
     assert not order.root.exists()

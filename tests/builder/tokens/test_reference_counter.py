@@ -73,7 +73,7 @@ def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> Non
     assert verify(root, tokenizers=[f"tekken={bare}"]).ok
 
 
-def test_what_is_no_place_of_the_releases_tokenizers_is_refused(release: Path) -> None:
+def test_a_wrong_place_of_a_tokenizer_is_refused(release: Path) -> None:
     for spec, message in (
         ("teken=x", "Did you mean 'tekken'?"),
         ("tekken", "'tekken' does not say where 'tekken' is: write tekken=FOLDER"),

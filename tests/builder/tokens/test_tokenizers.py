@@ -36,7 +36,7 @@ TIKTOKEN = ["cl100k_base", "o200k_base"]
 NAMED = mostly_nightly(
     2, ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
 )
-"""Of every kind of named tokenizers one; tekken is always tried."""
+"""One named tokenizer of every kind; tekken is always tested."""
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
 TEXTS = [

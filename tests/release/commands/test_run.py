@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import pty
 import re
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -16,7 +21,7 @@ import pytest
 from ruler_eval.run.progress import RunSummary
 from ruler_release.commands import quickstart
 from ruler_release.commands.run import default_folder, next_step
-from tests.in_process import Printed, ruler
+from tests.in_process import Printed, ruler, ruler_command
 from tests.model_server import Reply, answer, model_server
 
 
@@ -95,6 +100,8 @@ def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell() -> 
     assert some_fit == "Next: ruler score runs/a"
     shard = next_step(summary_of("1/2", missing=5, stop=5), "runs/a")
     assert shard == "Next: run the other shards, then ruler score runs/a"
+    batch = next_step(summary_of(missing=5), "runs/a")
+    assert batch.endswith("answered, then ruler batch read runs/a ANSWERS.jsonl")
 
 
 def test_eval_runs_scores_and_reports_in_one_folder(
@@ -112,6 +119,34 @@ def test_eval_runs_scores_and_reports_in_one_folder(
     below = ruler("score", folder, "--fail-under", 85, cwd=tmp_path)
     assert (below.code, "below --fail-under 85" in below.stderr) == (1, True)
     assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0
+
+
+def test_eval_takes_this_folder_for_the_run_if_it_is_named(small: Path, tmp_path: Path) -> None:
+    flags = ("-d", small, "-c", "vt_4k", "-b", "oracle")
+    done = ruler("eval", *flags, "--out", ".", cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert (tmp_path / "run.json").is_file()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_looks_of_a_decision_are_one_updating_line(small: Path, tmp_path: Path) -> None:
+    """The last look replaces the one before, on a line that the bar of the run does not share."""
+    base = tmp_path / "base"
+    ruler("eval", "-d", small, "-c", "vt_4k", "-b", "oracle", "-o", base)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
+    command = ruler_command(
+        "decide", base, "--max-drop", 2, "-b", "oracle", "-o", tmp_path / "decided"
+    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    for text in re.split(r"[\r\n]+", shown):  # what is drawn without going back to a line's start
+        if " of each task" in text:
+            assert re.fullmatch(r"(\x1b\[A)*\d+ of \d+ rows of each task: B lost .*", text), text
+    assert not re.search(r"points so far; [^\r]*\n", shown)
+    assert "of each task" not in done.stdout.partition("The drop from")[0]
 
 
 def test_eval_resumes_the_unfinished_run_of_another_day(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling, choose_sampling
 
 UNKNOWN = "unknown"
-"""What run.json holds for a setting that an engine or a server does not tell."""
+"""The value in run.json of a setting that an engine or a server does not report."""
 
 
 class EngineDied(RulerError):
@@ -69,11 +69,11 @@ class Backend(ABC):
     limit: int | None = None
     """The context length in tokens; None if it is unknown."""
     own_limit: int | None = None
-    """The model's context length, if `limit` is less: what the rows were thought to need."""
+    """The model's context length, if `limit` is less: the estimated need of the rows."""
     window: int | None = None
-    """The tokens that the rows were thought to need, if that was computed."""
+    """The tokens that the rows are estimated to need, if that was computed."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
-    """What is called with a sentence that the user should know while it happens."""
+    """Called with a sentence that the user should see at once."""
     needs_token_ids: bool = True
     """Whether prompts are tokenized if there is a tokenizer."""
 
@@ -83,7 +83,7 @@ class Backend(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return what can move a score, for run.json: version, dtype, parallelism, caches."""
+        """Return the settings that can move a score, for run.json: version, dtype and caches."""
 
     def default_mode(self) -> str:
         """Return `prefill` for a model with a chat template, `completion` for one without."""

@@ -79,7 +79,7 @@ def request_files(run: Path) -> list[Path]:
 
 
 class BatchFiles(Backend):
-    """What writing requests and reading answers have in common: the settings of the run."""
+    """The settings of a run of batch files, whether it writes requests or reads answers."""
 
     name = "batch"
 
@@ -169,7 +169,7 @@ class BatchRequests(BatchFiles):
         """Write the requests into numbered files of a folder."""
         max_lines, max_bytes = self.options.max_lines, self.options.max_megabytes * 10**6
         paths: list[Path] = []
-        lines, size = max_lines, 0  # as if of a full file: the first request begins a new one
+        lines, size = max_lines, 0  # as if a file were full: the first request begins a new one
         for prompt in prompts:
             line = self._request_line(prompt)
             if len(line) > max_bytes:

@@ -22,14 +22,14 @@ from ruler_eval.run.reasoning import decode, reasoning_length
 
 BATCH_TOKENS = 32768
 WINDOW = 64
-"""Prompts that are looked at together to fill batches of like lengths."""
+"""Prompts that are looked at together to fill batches of similar lengths."""
 
 
 def let_threads_sleep() -> None:
     """Let torch's threads sleep while they wait for each other. Call it before torch is imported.
 
-    By default they spin, and where another program has one of the cores, a generated token takes
-    several times as long: 67 s for a row that takes 10 asleep, on two busy cores.
+    By default they spin, and if another program occupies one of the cores, a generated token takes
+    several times as long: 67 s for a row instead of 10 s, on two busy cores.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -73,7 +73,10 @@ class Transformers(Backend):
         return defaults if defaults.get("do_sample") is not False else {}
 
     def settings(self) -> dict[str, Any]:
-        """Version, dtype, device and attention; a batch's size can move a bit in low precision."""
+        """Return version, dtype, device and attention, and the batch size.
+
+        In low precision the size of a batch can change an answer.
+        """
         import transformers
 
         return {
@@ -138,14 +141,15 @@ class Transformers(Backend):
         for name in ("seed", "presence_penalty"):  # no options of generate()
             sampling.pop(name, None)
         torch.manual_seed(self._seed(batch[0]))
-        # a new configuration: a model's own may hold penalties and samplers of its maker
+        # a new configuration: a model's own may hold penalties and samplers of its maker; without a
+        # top_k generate() would sample from the 50 likeliest tokens
         make: Any = GenerationConfig
         generation = make(
             max_new_tokens=max(prompt.max_tokens for prompt in batch),
             do_sample=not greedy,
             pad_token_id=padding,
             eos_token_id=self._end_tokens(),
-            **({} if greedy else sampling),
+            **({} if greedy else {"top_k": 0, **sampling}),
         )
         own_generation = self.model.generation_config
         self.model.generation_config = generation  # generate() would merge the two

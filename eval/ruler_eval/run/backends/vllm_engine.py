@@ -3,8 +3,8 @@
     ruler run --backend vllm --model Qwen/Qwen2.5-7B-Instruct --engine-arg tensor_parallel_size=4 …
 
 `--engine-arg` takes any argument of vLLM's engine: tensor_parallel_size, pipeline_parallel_size,
-max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, …; what is
-not given is vLLM's own default, and run.json records what was in force. Rows of a file begin with
+max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, …; everything
+else keeps vLLM's default, and run.json records the values in force. Rows of a file begin with
 the same haystack: with prefix caching (vLLM's default for most models) much of a prompt is often in
 the cache already, and the share that was is reported. Data parallelism has one engine a replica:
 `vllm serve` and the openai backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses
@@ -38,7 +38,7 @@ TOKENS_IN_FLIGHT = 1 << 24
 MOST_CACHE = 8
 """GiB of KV cache on a machine without a GPU, a quarter of its free memory if that is less."""
 ROWS_ON_CPU = 8
-"""Rows at a time there: more would only share the same few cores."""
+"""Rows at a time on a CPU: more would only share the same few cores."""
 WINDOW_MARGIN = 0.05
 """The share by which a row may be longer than its configuration's first."""
 TEMPLATE_TOKENS = 1024
@@ -138,7 +138,7 @@ class VLLM(Backend):
                 engine.abort_request(list(flying))
 
     def _step(self) -> list[Any]:
-        """One step of the engine: what it has made. Raises EngineDied."""
+        """Run one step of the engine and return its outputs. Raises EngineDied."""
         try:
             return list(self.llm.llm_engine.step())
         except Exception as error:
@@ -194,9 +194,9 @@ def needed_window(
 ) -> int:
     """Return the tokens that the longest row of these files may need with its answer.
 
-    An engine then makes room for these rows and not for a window of a million tokens. Rows of a
-    configuration are nearly of one length, which its first row tells under the model's own
-    tokenizer; of configurations less than half as long as the longest no row is read.
+    An engine then makes room for these rows and not for a window of a million tokens. All rows of a
+    configuration are nearly as long as its first one, which is counted with the model's own
+    tokenizer. Configurations less than half as long as the longest are skipped.
     """
     longest = max(file["max_length"] for file in files.values())
     token_ids = TokenIds(tokenizer)
@@ -226,7 +226,7 @@ def engine_arguments(options: RunOptions) -> dict[str, Any]:
 def engine_settings(config: Any) -> dict[str, Any]:
     """Return what can move a score, as a started engine resolved it (vLLM's `VllmConfig`).
 
-    What this version of vLLM does not say is "unknown".
+    A setting that this version of vLLM does not have is "unknown".
     """
     return {
         "dtype": str(_read(config, "model_config.dtype")).removeprefix("torch."),
@@ -295,10 +295,10 @@ def _rope(config: Any) -> Any:
 
 
 def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Engine arguments for a machine without a GPU, where none are given; else nothing.
+    """Return defaults for a machine without a GPU, except for the arguments that are given.
 
-    vLLM would take 0.9 of the memory that there is, not of what is free, and compile for minutes.
-    Sets VLLM_CPU_KVCACHE_SPACE where it is not set, and names the choice in one line on stderr.
+    Empty if there is a GPU. vLLM would take 0.9 of all memory, not of the free memory, and compile
+    for minutes. Sets VLLM_CPU_KVCACHE_SPACE if it is not set, and prints the choice on stderr.
     """
     from vllm.platforms import current_platform
 

@@ -105,6 +105,27 @@ def test_a_makers_penalties_are_not_applied(tiny: Path, tmp_path: Path) -> None:
     assert plain._new_tokens(asked) == penalised._new_tokens(asked)
 
 
+def test_a_sampler_that_is_not_set_is_off(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a top_k, transformers would sample from the 50 likeliest tokens."""
+    from transformers import TopKLogitsWarper
+
+    from ruler_eval.run.backends.hf_model import Transformers
+
+    kept = list[int]()
+    make = TopKLogitsWarper.__init__
+
+    def counted(self: Any, top_k: int, *rest: Any, **more: Any) -> None:
+        kept.append(top_k)
+        make(self, top_k, *rest, **more)
+
+    monkeypatch.setattr(TopKLogitsWarper, "__init__", counted)
+    asked = [prompt(list(range(20, 60)))]
+    Transformers(model_options(str(tiny), temperature=0.7))._new_tokens(asked)
+    assert kept == []
+    Transformers(model_options(str(tiny), temperature=0.7, top_k=7))._new_tokens(asked)
+    assert kept == [7]
+
+
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
 def test_a_run_in_each_mode(order: RunOptions, mode: str) -> None:
     outcome = run(replace(order, mode=mode))

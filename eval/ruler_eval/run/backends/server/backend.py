@@ -111,7 +111,7 @@ class OpenAIServer(Backend):
     def _ask_server(self) -> tuple[Provider, str | None, int | None, str | None]:
         """Return the provider, its version, the model's window and where the model comes from.
 
-        What the server does not tell is None. Raises RulerError for a model that it does not have.
+        Each is None if the server does not report it. Raises RulerError for an unknown model.
         """
         options = self.options
         served = self._ask_models()
@@ -355,7 +355,7 @@ class OpenAIServer(Backend):
             raise RulerError(
                 f"{MAX_FAILURES_IN_A_ROW} rows in a row failed with one cause: {completion.error}. "
                 "They are recorded as failed, the rows after them are missing. Correct the cause, "
-                "then give the same command again, `ruler run` with --retry-failed."
+                "then run the same command again, `ruler run` with --retry-failed."
             )
 
     async def _complete(self, prompt: Prompt) -> Completion:
@@ -389,8 +389,8 @@ class OpenAIServer(Backend):
             if isinstance(error, openai.APIStatusError) and error.status_code in (401, 403):
                 raise RulerError(
                     f"The server at {client.where} refuses the key ({describe(error)}): set "
-                    "OPENAI_API_KEY. What was answered is kept, the other rows are missing: the "
-                    "same command goes on."
+                    "OPENAI_API_KEY. Answered rows are kept, the others are missing. Run the same "
+                    "command to continue."
                 ) from error
             return Completion(prompt, error=describe(error), tries=tries, in_flight=in_flight)
         text = completion.text

@@ -44,20 +44,20 @@ FIRST_WAIT, MAX_WAIT = 1.0, 60.0
 UNAVAILABLE_STATUS = (429, 503)
 TEMPORARY_STATUS = (408, 409, 425)
 REFUSAL_SECONDS = 10.0
-"""A server refuses at once: it is working on a request that has been open for longer."""
+"""A server refuses a request at once; one that is open for longer is being worked on."""
 NOTICE_SECONDS = 5.0
-"""A server that has answered nothing for so long is reported as not available."""
+"""A server that has answered nothing for this long is reported as not available."""
 
 Result = TypeVar("Result")
 
 
 class Client:
-    """Sends requests from any thread; an event loop in a thread of its own carries them."""
+    """Sends requests from any thread, through an event loop in a separate thread."""
 
     def __init__(
         self, base_url: str | None, key: str, timeout: float, give_up_after: float
     ) -> None:
-        """Make a client. Raises RulerError if the environment's variables do not allow for one."""
+        """Make a client. Raises RulerError if variables of the environment prevent it."""
         try:
             # it does not retry, and its only timeout is for connecting
             connect = min(CONNECT_SECONDS, timeout / 2)
@@ -171,9 +171,9 @@ class Client:
             if is_unavailable(error):
                 raise RulerError(
                     f"The server at {self.where} has answered nothing for "
-                    f"{self._give_up_after:g} seconds ({describe(error)}). What was answered is "
-                    "kept, the other rows are missing and do not count as failed: the same "
-                    "command goes on."
+                    f"{self._give_up_after:g} seconds ({describe(error)}). Answered rows are kept; "
+                    "the others are missing and do not count as failed. Run the same command to "
+                    "continue."
                 ) from error
             if isinstance(error, openai.APIStatusError | Malformed):
                 self.note_answer()
@@ -248,7 +248,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether it is worth to send a request again."""
+    """Whether a request is worth sending again."""
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
         return status in (*UNAVAILABLE_STATUS, *TEMPORARY_STATUS) or status >= 500
@@ -271,7 +271,7 @@ def seconds_in(header: str) -> float | None:
 def describe(error: BaseException) -> str:
     """Return an error as one line of at most MAX_SHOWN characters, without keys.
 
-    What stands before its first colon is the cause: two errors with one cause begin alike.
+    The text before the first colon is the cause; errors with the same cause begin with the same.
     """
     if isinstance(error, openai.APIStatusError):
         cause, text = f"HTTP {error.status_code}", _body_text(error)

@@ -184,7 +184,7 @@ def engine_facts(metrics: str) -> dict[str, Any]:
 
     vLLM's describe the cache of each engine:
     `vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True"} 1.0`.
-    The names are those that the vllm backend records; what no server tells is "unknown".
+    The names are those that the vllm backend records; what a server does not report is "unknown".
     """
     engines = [dict(_LABEL.findall(labels)) for labels in _CACHE_LINE.findall(metrics)]
     cache = engines[0] if engines else {}
