@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.tasks.registry import read_suite
+from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import (
     own_task,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from tests.builder.tasks.row_reading import (
     haystack,
     task_of,

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.text import corpora
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from tests.builder.tasks.row_reading import (
     RESERVE,
     documents,
