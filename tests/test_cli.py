@@ -45,9 +45,7 @@ def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_proc
         ("buildd", "No such command 'buildd'. Did you mean 'build'? See: ruler --help"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_exit_code_2(
-    arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, said, tmp_path, monkeypatch):
     monkeypatch.delenv("RULER_MIRROR", raising=False)
     for proxy in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
@@ -102,7 +100,7 @@ def mistakes(release: Path, tmp_path: Path) -> Path:
         ("batch read run answers.jsonl", "'run' is not a run of batch files."),
     ],
 )
-def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, said: str) -> None:
+def test_mistakes_name_the_cause_and_the_remedy(mistakes, arguments, said):
     done = ruler(*arguments.split(), cwd=mistakes, code=2)
     assert said in done.stderr
     assert done.stderr.startswith("Error: ")
@@ -110,7 +108,7 @@ def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, 
     assert not (mistakes / "r").exists()
 
 
-def test_a_page_of_a_run_refuses_another_release(mistakes: Path) -> None:
+def test_a_page_of_a_run_refuses_another_release(mistakes):
     flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--samples", "1")
     ruler("build", "other", *flags, "--sources", "embedded", cwd=mistakes)
     done = ruler("report", "run", "-d", "other", cwd=mistakes, code=2)
@@ -118,20 +116,20 @@ def test_a_page_of_a_run_refuses_another_release(mistakes: Path) -> None:
     assert not (mistakes / "report.html").exists()
 
 
-def test_files_as_excel_writes_them_are_read(mistakes: Path) -> None:
+def test_files_as_excel_writes_them_are_read(mistakes):
     lines = ["index;prediction", *(f"{index};1" for index in range(20))]
     (mistakes / "excel.csv").write_text("\n".join(lines), encoding="utf-16")
     scored = ruler("score", "excel.csv", "-d", "ruler", "--config", "vt_4K", cwd=mistakes)
     assert "20 rows" in scored.stdout
 
 
-def test_the_version_is_the_packages() -> None:
+def test_the_version_is_the_packages():
     from importlib.metadata import version
 
     assert ruler("--version").stdout.strip() == f"ruler-release {version('ruler-release')}"
 
 
-def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None:
+def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path):
     command = ruler_command("--debug", "verify", tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
@@ -141,7 +139,7 @@ def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None
 
 
 @pytest.mark.nightly
-def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
+def test_debug_logs_the_files_that_are_built(tmp_path):
     flags = [
         "build",
         "out",
@@ -155,18 +153,12 @@ def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
         "embedded",
     ]
     done = subprocess.run(
-        ruler_command("--debug", *flags),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
+        ruler_command("--debug", *flags), cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "DEBUG ruler_builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
 
 
-def test_verify_exits_with_1_and_names_the_configuration_and_the_row(
-    release: Path, tmp_path: Path
-) -> None:
+def test_verify_exits_with_1_and_names_the_configuration_and_the_row(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "bad"))
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
     done = ruler("verify", root, code=1)
@@ -174,7 +166,7 @@ def test_verify_exits_with_1_and_names_the_configuration_and_the_row(
     assert "vt_4k file: sha256 is" in done.stdout
 
 
-def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
+def test_verify_prints_a_line_a_file_and_a_verdict(release):
     lines = ruler("verify", release).stdout.splitlines()
     assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
@@ -183,13 +175,13 @@ def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     assert "data version 1.0.0" in verdict
 
 
-def test_sources_shows_each_with_its_state(tmp_path: Path) -> None:
+def test_sources_shows_each_with_its_state(tmp_path):
     shown = ruler("sources", "--mirror", tmp_path).stdout
     for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
         assert word in shown
 
 
-def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> None:
+def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path):
     first = ruler("quickstart", cwd=tmp_path)
     assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in first.stdout
     assert "mean length" in first.stdout
@@ -202,7 +194,7 @@ def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> N
     assert "gives 15 rows" in again.stdout
 
 
-def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -> None:
+def test_quickstart_overwrites_no_other_release(release, tmp_path):
     shutil.copytree(release, tmp_path / "ruler-quickstart")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
     done = ruler("quickstart", cwd=tmp_path, code=2)
@@ -211,7 +203,7 @@ def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -
     assert after == before
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = (
         "import sys, ruler_release.app\n"
         "sys.argv = ['ruler', '--help']\n"

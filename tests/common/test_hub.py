@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from huggingface_hub.utils import validate_repo_id
@@ -16,7 +15,7 @@ from tests.hub.stand_in import StandIn
 
 
 @pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
-def test_a_repositorys_name_is_the_hubs(name: str) -> None:
+def test_a_repositorys_name_is_the_hubs(name):
     assert is_repository(name)
     validate_repo_id(name)
 
@@ -25,11 +24,11 @@ def test_a_repositorys_name_is_the_hubs(name: str) -> None:
     "name",
     ["ruler", "./ruler", "org/-r", "org/r.", "org/a--b", "org/a..b", f"a/{'a' * 97}", "a/b/c"],
 )
-def test_what_the_hub_refuses_is_no_repositorys_name(name: str) -> None:
+def test_what_the_hub_refuses_is_no_repositorys_name(name):
     assert not is_repository(name)
 
 
-def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path) -> None:
+def test_what_the_hub_answers_is_one_sentence_each(release, tmp_path):
     hub = StandIn()
     hub.repos["datasets/org/none"] = Repo("datasets", "org/none")
     hub.fail("HEAD", "/org/busy/", 403, "not today", times=9)
@@ -62,7 +61,7 @@ def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path
     assert said[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
 
 
-def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+def test_a_hub_that_is_not_there_is_unreachable(tmp_path):
     code = (
         "import time; time.sleep = lambda _: None\n"  # five tries, but no 23 seconds between them
         "import ruler_dataset\n"

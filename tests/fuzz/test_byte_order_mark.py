@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz.sandbox import Sandbox
-
 MARK = b"\xef\xbb\xbf"
 REFERENCES = {"index": 0, "input": "x", "outputs": ["A"]}
 LINES: dict[str, list[dict[str, Any]]] = {
@@ -40,7 +38,7 @@ def cells(path: Path) -> dict[str, tuple[float, int]]:
     return {name: (cell["score"], rows[name]) for name, cell in found["configurations"].items()}
 
 
-def test_of_a_run_and_its_release(sandbox: Sandbox) -> None:
+def test_of_a_run_and_its_release(sandbox):
     sandbox.new("ruler", "RUN-ruler")
     answers = (sandbox.base / "RUN-ruler" / "vt_4k.jsonl").read_bytes()
     sandbox.write("RUN-ruler/vt_4k.jsonl", answers.replace(b'", "thinking"', b' kept", "thinking"'))
@@ -63,7 +61,7 @@ def test_of_a_run_and_its_release(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_of_another_tools_predictions(sandbox: Sandbox, name: str) -> None:
+def test_of_another_tools_predictions(sandbox, name):
     sandbox.new()
     text = "".join(json.dumps(line) + "\n" for line in LINES[name])
     sandbox.write(f"in/{name}", MARK + text.encode())
@@ -72,7 +70,7 @@ def test_of_another_tools_predictions(sandbox: Sandbox, name: str) -> None:
     assert [rows for _, rows in cells(sandbox.case / "results.json").values()] == [1]
 
 
-def test_of_a_table_with_commas(sandbox: Sandbox) -> None:
+def test_of_a_table_with_commas(sandbox):
     sandbox.new()
     file = sandbox.case / "in/4096/pred/submission.csv"
     file.parent.mkdir(parents=True)

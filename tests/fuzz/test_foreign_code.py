@@ -83,7 +83,7 @@ def ran(sandbox: Sandbox) -> list[Path]:
 
 
 @pytest.mark.nightly
-def test_the_folders_code_would_run_if_it_were_asked_for(sandbox: Sandbox, folder: Path) -> None:
+def test_the_folders_code_would_run_if_it_were_asked_for(sandbox, folder):
     """Else the test below could not fail."""
     asked = f"from transformers import AutoTokenizer as a; a.from_pretrained({str(folder)!r}"
     program = [sys.executable, "-c", f"{asked}, trust_remote_code=True)"]
@@ -94,7 +94,7 @@ def test_the_folders_code_would_run_if_it_were_asked_for(sandbox: Sandbox, folde
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, COMMANDS))
-def test_a_folders_own_code_never_runs(sandbox: Sandbox, folder: Path, name: str) -> None:
+def test_a_folders_own_code_never_runs(sandbox, folder, name):
     if name.startswith("hf") and find_spec("torch") is None:
         pytest.skip("the hf extra is not installed")
     done = said_yes(sandbox, *(word.format("case/mine") for word in COMMANDS[name]))

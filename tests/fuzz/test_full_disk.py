@@ -8,7 +8,6 @@ import tempfile
 import pytest
 
 from tests.full_disk import small_disk
-from tests.fuzz.sandbox import Sandbox
 
 ROOMS = (4096, 8192, 16384, 32768, 65536, 131072, 262144, 4_000_000)
 """Bytes of room: from where nothing goes on to where everything does."""
@@ -31,9 +30,7 @@ FULL = re.compile(r"^Error: .*(No space left on device|File too large)")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_temporary_file_stays_on_a_full_disk(
-    name: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_temporary_file_stays_on_a_full_disk(name, sandbox, monkeypatch):
     left, whole = set[str](), set[str]()
     rooms = FEW_ROOMS.get(name, ROOMS)
     for room in rooms:

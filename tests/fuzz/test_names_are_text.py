@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from ruler_builder.release.card import code, collect_facts, render
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text
-from tests.fuzz.sandbox import Sandbox
 
 HOSTILE = "a|b `c` [d](http://x) ![e](u) <script>f</script> *g* _h_ ~~i~~ j\\|k"
 HOSTILE += "\n# l &lt; \x1b[31m\u202e"
@@ -28,7 +26,7 @@ def html_of(markdown: str) -> str:
     return str(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown))
 
 
-def test_a_hostile_name_is_shown_as_it_is() -> None:
+def test_a_hostile_name_is_shown_as_it_is():
     assert markdown_text(HOSTILE).startswith(TEXT)
     assert (
         markdown_text("niah_multikey_1_4k [90.0, 95.0] -0.5")
@@ -53,7 +51,7 @@ def test_a_hostile_name_is_shown_as_it_is() -> None:
         ("errors", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown"),
     ],
 )
-def test_in_the_tables_of_a_command(sandbox: Sandbox, command: tuple[str, ...]) -> None:
+def test_in_the_tables_of_a_command(sandbox, command):
     sandbox.new("RUN-ruler", "RUN-oneruler")
     for name in ("ruler", "oneruler"):
         for file in ("run.json", "results.json"):
@@ -69,7 +67,7 @@ def test_in_the_tables_of_a_command(sandbox: Sandbox, command: tuple[str, ...]) 
     assert not re.search("<(?:a|img|code|script|em|strong|s|del|h1)[ >]", html_of(done.stdout))
 
 
-def test_in_the_card(release: Path) -> None:
+def test_in_the_card(release):
     manifest: Any = copy.deepcopy(read_manifest(release))
     sound = html_of(render(collect_facts(manifest, release)))
     for source in manifest["sources"].values():

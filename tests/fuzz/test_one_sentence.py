@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors
-from tests.fuzz.sandbox import Done, Sandbox
+from tests.fuzz.sandbox import Done
 from tests.in_process import ruler_command
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"
@@ -40,7 +39,7 @@ OPENAI = f"{RUN} --backend openai --model m"
         ("build case/[/x] --yes --sources nope", "Unknown kind of source 'nope'"),
     ],
 )
-def test_a_mistake(sandbox: Sandbox, command: str, sentence: str) -> None:
+def test_a_mistake(sandbox, command, sentence):
     sandbox.new()
     done = sandbox.run(*command.split(" "))
     assert done.faults() == []
@@ -65,9 +64,7 @@ SHOWN = r"\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
         (["list", HOSTILE], f"'{SHOWN}' is neither a folder nor a Hub repository"),
     ],
 )
-def test_a_wrong_command_line_is_one_sentence_whatever_its_words(
-    sandbox: Sandbox, command: list[str], sentence: str
-) -> None:
+def test_a_wrong_command_line_is_one_sentence_whatever_its_words(sandbox, command, sentence):
     sandbox.new()
     done = sandbox.run(*command)
     assert (done.faults(), done.code, done.stderr.count("\n")) == ([], 2, 1)
@@ -85,13 +82,13 @@ def test_a_wrong_command_line_is_one_sentence_whatever_its_words(
         {"code": 2, "stderr": "Error: one\nand more\n"},
     ],
 )
-def test_a_fault_would_be_seen(change: dict[str, Any]) -> None:
+def test_a_fault_would_be_seen(change):
     good: dict[str, Any] = {"code": 0, "stdout": "", "stderr": "", "outside": []}
     assert Done(**good).faults() == []
     assert Done(**{**good, **change}).faults()
 
 
-def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(sandbox: Sandbox) -> None:
+def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(sandbox):
     sandbox.new()
     flags = ("--sources", "embedded", "--lengths", "1k", "--tasks", "niah_single_1")
     done = sandbox.run("build", "case/out[/x][red]", *flags, "--samples", "1")
@@ -108,9 +105,7 @@ def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(sandbox: Sandb
         ({}, "Cannot reach the Hub at http://127.0.0.1:9 ("),
     ],
 )
-def test_neither_a_token_nor_a_password_of_the_hub_is_shown(
-    tmp_path: Path, change: dict[str, str], sentence: str
-) -> None:
+def test_neither_a_token_nor_a_password_of_the_hub_is_shown(tmp_path, change, sentence):
     more = {"HF_ENDPOINT": "http://me:hunter2@127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
     environment = {**os.environ, **more, "HF_HOME": str(tmp_path), **change}
     command = [sys.executable, "-c", AT_ONCE, "--debug", "list", "org/ruler"]
@@ -133,7 +128,7 @@ NESTED = "[" * 20_000 + "]" * 20_000
         *[("prediction", value) for value in ("3", "true", "NaN", '["a"]', '{"a": 1}', NESTED)],
     ],
 )
-def test_a_prediction_that_is_none(sandbox: Sandbox, field: str, value: str) -> None:
+def test_a_prediction_that_is_none(sandbox, field, value):
     line = {"config": '"vt_4k"', "index": "0", "prediction": '"a"', field: value}
     text = ", ".join(f'"{name}": {given}' for name, given in line.items())
     sandbox.new()
@@ -144,7 +139,7 @@ def test_a_prediction_that_is_none(sandbox: Sandbox, field: str, value: str) -> 
     assert named in done.stderr
 
 
-def test_a_token_that_is_not_there_is_no_refusal_of_the_hub() -> None:
+def test_a_token_that_is_not_there_is_no_refusal_of_the_hub():
     from huggingface_hub.errors import LocalTokenNotFoundError
 
     sentence = r"^There is no token for the Hub: log in \(hf auth login\) or set HF_TOKEN\.$"
@@ -153,7 +148,7 @@ def test_a_token_that_is_not_there_is_no_refusal_of_the_hub() -> None:
 
 
 @pytest.mark.parametrize("command", ["build --help", "sources", "list é"])
-def test_an_ascii_terminal_is_no_reason_to_fail(command: str, tmp_path: Path) -> None:
+def test_an_ascii_terminal_is_no_reason_to_fail(command, tmp_path):
     more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         ruler_command(*command.split()),
