@@ -20,7 +20,7 @@ from ruler_builder.release.build import build
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from tests.in_process import ruler
 
 MOST_WORKERS = 8

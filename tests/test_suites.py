@@ -9,8 +9,7 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.registry import FAMILIES, usual_of
+from ruler_builder.tasks.registry import FAMILIES, read_suite, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
     SUITE_DIGESTS,

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
 from ruler_release.api import verify
 from tests.builder.tasks.row_reading import own_task, task_of

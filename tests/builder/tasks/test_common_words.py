@@ -29,12 +29,12 @@ def test_no_common_word_stands_in_the_wording_around_the_list(embedded):
 
 @pytest.mark.nightly
 def test_beyond_128k_common_words_adds_the_most_frequent_other_words(embedded):
-    from ruler_builder.text import word_lists
+    from ruler_builder.text import corpora
 
-    known = {word.casefold() for word in word_lists.vocabulary()}
+    known = {word.casefold() for word in corpora.vocabulary()}
     task = task_of(embedded, "cwe", "256k")
     row = task.row(0).columns
     found = {word.casefold() for word in numbered(parts(row)[1])}
     assert len(found & known) > 8000
     assert found - known
-    assert found - known <= set(word_lists.extension()[: 2**18 // 3])
+    assert found - known <= set(corpora.extension()[: 2**18 // 3])

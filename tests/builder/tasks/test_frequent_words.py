@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_builder.suites.suite import read_suite
+from ruler_builder.tasks.registry import read_suite
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import own_task, task_of
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.parquet import digest_row
-from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.base import Task, TaskKey
+from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
 from ruler_common.rows import Row

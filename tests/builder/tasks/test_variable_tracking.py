@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ruler_builder.suites.suite import read_suite
+from ruler_builder.tasks.registry import read_suite
 from tests.builder.tasks.row_reading import NOISE, task_of
 
 TRACK = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.window.fit import Fitted, fit
+from ruler_builder.window.prompt import Fitted, fit
 from ruler_common.errors import RulerError
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.tasks.randomness import all_but, distinct, letters, numbers, rng, uuids
+from ruler_builder.tasks.base import all_but, distinct, letters, numbers, rng, uuids
 
 LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
 PARTS = st.integers(-(10**6), 10**6) | st.text(LETTERS, max_size=8)
