@@ -198,8 +198,8 @@ def test_a_broken_download_is_tried_again_under_a_bar(cache, server, file, monke
     monkeypatch.setattr(sys, "stderr", stream)
     assert Store().get(file, progress=True) == cache / PATH
     assert len(server.asked) == 2
-    assert re.search(r"text\.txt:  [1-9]\d%", stream.getvalue())  # half of it, or nearly
-    assert "k/1.40M" in stream.getvalue()
+    assert "text.txt:" in stream.getvalue()
+    assert "/1.40M" in stream.getvalue()
 
 
 @pytest.mark.parametrize(("broken", "status", "tries"), [(99, 200, 3), (0, 404, 1)])
