@@ -14,9 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.text import word_lists
+from ruler_builder.tasks.registry import Suite
+from ruler_builder.text import corpora
 from ruler_common.errors import RulerError
 from ruler_common.manifest import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
 from ruler_common.names import parse_length
@@ -58,7 +58,7 @@ def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> 
         "tasks": suite.described(),
         "groups": {name: list(members) for name, members in suite.groups.items()},
         "sources": {},
-        "words": word_lists.digests(extended),
+        "words": corpora.digests(extended),
         "languages": {},
         "tokenizers": {},
         "files": {},

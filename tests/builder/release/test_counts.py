@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release import build as building
@@ -19,9 +18,7 @@ from ruler_builder.verify import file_check
 from ruler_release.api import verify
 
 
-def test_rows_are_made_once_and_files_encoded_and_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_made_once_and_files_encoded_and_read_once(tmp_path, monkeypatch):
     made: Counter[tuple[str, int]] = Counter()
     encoded: Counter[str] = Counter()
     mapped: Counter[str] = Counter()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
@@ -31,11 +28,9 @@ ROWS = st.lists(
 )
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
-def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+def test_a_file_holds_what_was_added(tmp_path, rows):
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
     write_rows(path, rows, group=3, level=1)
     written = pq.read_table(path)

@@ -79,11 +79,11 @@ def hotpotqa() -> Corpus:
     return corpora.questions("hotpotqa", json.dumps(HOTPOT).encode())
 
 
-def test_squads_documents_are_the_distinct_paragraphs_in_file_order() -> None:
+def test_squads_documents_are_the_distinct_paragraphs_in_file_order():
     assert squad().documents == ["The Ilvane is long.", "It floods.", "Hills are high."]
 
 
-def test_squads_questions_are_the_answerable_ones_in_file_order() -> None:
+def test_squads_questions_are_the_answerable_ones_in_file_order():
     assert [question.text for question in squad().questions] == [
         "How long?",
         "What?",
@@ -92,11 +92,11 @@ def test_squads_questions_are_the_answerable_ones_in_file_order() -> None:
     ]
 
 
-def test_squads_answers_are_all_annotators_each_once() -> None:
+def test_squads_answers_are_all_annotators_each_once():
     assert squad().questions[0].answers == ("long", "L")
 
 
-def test_squads_gold_is_the_paragraph_and_its_own_are_the_rest_of_the_article() -> None:
+def test_squads_gold_is_the_paragraph_and_its_own_are_the_rest_of_the_article():
     corpus = squad()
     assert [(q.gold, q.own) for q in corpus.questions] == [
         ((0,), (1,)),
@@ -107,7 +107,7 @@ def test_squads_gold_is_the_paragraph_and_its_own_are_the_rest_of_the_article() 
     assert not corpus.own_required
 
 
-def test_hotpotqas_documents_are_title_and_sentences_each_once() -> None:
+def test_hotpotqas_documents_are_title_and_sentences_each_once():
     assert hotpotqa().documents == [
         "Ada\nAda was. First.",
         "Hill\nHigh.",
@@ -116,9 +116,7 @@ def test_hotpotqas_documents_are_title_and_sentences_each_once() -> None:
     ]
 
 
-def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_is_required() -> (
-    None
-):
+def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_is_required():
     corpus = hotpotqa()
     assert corpus.questions == [
         Question("Which came first?", ("Ada",), (2, 0), (1,)),
@@ -127,7 +125,7 @@ def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_i
     assert corpus.own_required
 
 
-def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept() -> None:
+def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept():
     first = hotpotqa()
     assert hotpotqa() is first
     for question in "abcd":
@@ -137,13 +135,13 @@ def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept() -> None:
     assert hotpotqa() == first
 
 
-def test_an_unknown_corpus_is_refused() -> None:
+def test_an_unknown_corpus_is_refused():
     with pytest.raises(RulerError, match="Unknown question-answering dataset 'triviaqa'"):
         corpora.questions("triviaqa", b"{}")
 
 
 @pytest.mark.parametrize("data", [b"An essay.", b'{"text": "An essay."}'])
-def test_essays_are_text_or_json_with_a_text(data: bytes) -> None:
+def test_essays_are_text_or_json_with_a_text(data):
     assert corpora.essays(data) == "An essay."
 
 

@@ -82,22 +82,20 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 # ---- Where a file is found ---------------------------------------------------------------------
 
 
-def test_the_mirror_is_searched_before_the_cache(cache: Path, folder: Path) -> None:
+def test_the_mirror_is_searched_before_the_cache(cache, folder):
     put(cache)
     there = put(folder)
     assert Store(folder).get(pinned(CLOSED)) == there
 
 
-def test_the_cache_is_searched_before_the_network(cache: Path, folder: Path, serve: Serve) -> None:
+def test_the_cache_is_searched_before_the_network(cache, folder, serve):
     served = Served()
     there = put(cache)
     assert Store(folder).get(pinned(serve(served))) == there
     assert served.requests == 0
 
 
-def test_the_network_is_asked_last_and_fills_the_cache(
-    cache: Path, folder: Path, serve: Serve
-) -> None:
+def test_the_network_is_asked_last_and_fills_the_cache(cache, folder, serve):
     served = Served()
     file = pinned(serve(served))
     assert Store(folder).read(file) == TEXT
@@ -106,9 +104,7 @@ def test_the_network_is_asked_last_and_fills_the_cache(
     assert served.requests == 1
 
 
-def test_nothing_of_a_download_stays_on_a_full_disk(
-    cache: Path, folder: Path, serve: Serve
-) -> None:
+def test_nothing_of_a_download_stays_on_a_full_disk(cache, folder, serve):
     file = pinned(serve(Served()))
     with files_of_at_most(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
         Store(folder).get(file)
@@ -116,23 +112,19 @@ def test_nothing_of_a_download_stays_on_a_full_disk(
     assert Store(folder).read(file) == TEXT
 
 
-def test_the_environment_names_a_mirror_where_no_option_does(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_names_a_mirror_where_no_option_does(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
     there = put(folder)
     assert Store(None).mirror == tmp_path
     assert Store(folder).get(pinned()) == there
 
 
-def test_a_mirror_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_mirror_that_is_not_a_folder_is_refused(tmp_path):
     with pytest.raises(RulerError, match="is not a folder: correct --mirror or RULER_MIRROR"):
         Store(tmp_path / "nowhere")
 
 
-def test_the_cache_is_the_users_unless_the_environment_names_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_cache_is_the_users_unless_the_environment_names_one(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RULER_CACHE")
@@ -146,9 +138,7 @@ def test_the_cache_is_the_users_unless_the_environment_names_one(
 CHANGED = TEXT[:7] + b"X" + TEXT[8:]
 
 
-def test_a_damaged_file_in_the_mirror_is_named_and_left_alone(
-    cache: Path, folder: Path, serve: Serve
-) -> None:
+def test_a_damaged_file_in_the_mirror_is_named_and_left_alone(cache, folder, serve):
     there = put(folder, CHANGED)
     served = Served()
     with pytest.raises(RulerError) as refusal:
@@ -160,7 +150,7 @@ def test_a_damaged_file_in_the_mirror_is_named_and_left_alone(
     assert served.requests == 0
 
 
-def test_a_damaged_file_in_the_cache_is_downloaded_again(cache: Path, serve: Serve) -> None:
+def test_a_damaged_file_in_the_cache_is_downloaded_again(cache, serve):
     put(cache, CHANGED)
     assert Store(None).read(pinned(serve(Served()))) == TEXT
     assert (cache / PATH).read_bytes() == TEXT
@@ -169,7 +159,7 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(cache: Path, serve: Ser
 # ---- The network -------------------------------------------------------------------------------
 
 
-def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(cache: Path) -> None:
+def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(cache):
     with pytest.raises(RulerError) as refusal:
         Store(None).read(pinned(CLOSED))
     message = str(refusal.value)
@@ -180,17 +170,17 @@ def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(cache: Path) -
     assert not (cache / PATH).exists()
 
 
-def test_a_second_url_is_tried_if_the_first_does_not_answer(cache: Path, serve: Serve) -> None:
+def test_a_second_url_is_tried_if_the_first_does_not_answer(cache, serve):
     assert Store(None).read(pinned(CLOSED, serve(Served()))) == TEXT
 
 
-def test_a_broken_download_is_tried_again(cache: Path, serve: Serve) -> None:
+def test_a_broken_download_is_tried_again(cache, serve):
     served = Served(broken=1)
     assert Store(None).read(pinned(serve(served))) == TEXT
     assert served.requests == 2
 
 
-def test_a_download_that_always_breaks_leaves_nothing_behind(cache: Path, serve: Serve) -> None:
+def test_a_download_that_always_breaks_leaves_nothing_behind(cache, serve):
     served = Served(broken=99)
     with pytest.raises(RulerError, match=r"Cannot download 'corpus/text\.txt'"):
         Store(None).get(pinned(serve(served)))
@@ -198,9 +188,7 @@ def test_a_download_that_always_breaks_leaves_nothing_behind(cache: Path, serve:
     assert list((cache / PATH).parent.iterdir()) == []
 
 
-def test_a_terminal_shows_the_progress_of_a_download(
-    cache: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_the_progress_of_a_download(cache, serve, monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     assert Store(None).get(pinned(serve(Served(broken=1))), progress=True) == cache / PATH
@@ -215,27 +203,25 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_downloaded_file_can_be_read_by_other_users_of_the_cache(
-    cache: Path, serve: Serve
-) -> None:
+def test_a_downloaded_file_can_be_read_by_other_users_of_the_cache(cache, serve):
     Store(None).get(pinned(serve(Served())))
     assert (cache / PATH).stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize("wrong", [TEXT[:-1] + b"X", TEXT + b"more", b"<html>Moved</html>"])
-def test_a_wrong_download_is_not_kept(wrong: bytes, cache: Path, serve: Serve) -> None:
+def test_a_wrong_download_is_not_kept(wrong, cache, serve):
     with pytest.raises(RulerError, match="its sha256 differs; the download was deleted"):
         Store(None).get(pinned(serve(Served(wrong))))
     assert list((cache / PATH).parent.iterdir()) == []
 
 
-def test_a_missing_page_leaves_nothing_behind(cache: Path, serve: Serve) -> None:
+def test_a_missing_page_leaves_nothing_behind(cache, serve):
     with pytest.raises(RulerError, match="HTTPError"):
         Store(None).get(pinned(serve(Served(status=404))))
     assert list((cache / PATH).parent.iterdir()) == []
 
 
-def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> None:
+def test_two_processes_that_want_one_file_download_it_once(tmp_path):
     """With a server of its own that counts requests, and an empty cache."""
     import hashlib
     import http.server

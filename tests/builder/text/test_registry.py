@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,14 @@ from ruler_builder.text.sources import (
 from ruler_common.errors import RulerError
 
 
-def test_every_pinned_corpus_is_what_the_mirror_holds(mirror: Path, store: Store) -> None:
+def test_every_pinned_corpus_is_what_the_mirror_holds(mirror, store):
     for source in registry().values():
         file = source.canonical.file
         assert store.get(file) == mirror / file.path
         assert len(store.read(file)) == file.bytes
 
 
-def test_every_embedded_file_is_what_the_registry_says(store: Store) -> None:
+def test_every_embedded_file_is_what_the_registry_says(store):
     shipped = {name: s.embedded for name, s in registry().items() if s.embedded}
     for own in shipped.values():
         assert len(Store(own.folder).read(own.file)) == own.file.bytes
@@ -36,7 +35,7 @@ def test_every_embedded_file_is_what_the_registry_says(store: Store) -> None:
     ]
 
 
-def test_every_source_is_pinned_cited_and_licensed() -> None:
+def test_every_source_is_pinned_cited_and_licensed():
     assert list(named_sources(["ruler"])) == ["essays", "squad", "hotpotqa"]
     assert len(named_sources(["oneruler"])) == 1 + 4 * 26 - 1  # English has no dictionary
     for source in registry().values():
@@ -52,7 +51,7 @@ def test_every_source_is_pinned_cited_and_licensed() -> None:
 # ---- Canonical or embedded -----------------------------------------------------------------------
 
 
-def test_what_is_read_is_recorded(mirror: Path) -> None:
+def test_what_is_read_is_recorded(mirror):
     sources = Sources(Store(mirror))
     data = sources.read("squad")
     used = sources.used["squad"]
@@ -63,7 +62,7 @@ def test_what_is_read_is_recorded(mirror: Path) -> None:
     assert used["urls"] == registry()["squad"].canonical.file.origins
 
 
-def test_a_damaged_file_is_not_replaced(folder: Path) -> None:
+def test_a_damaged_file_is_not_replaced(folder):
     damaged = folder / registry()["squad"].canonical.file.path
     damaged.parent.mkdir()
     damaged.write_bytes(b"damaged")
@@ -73,14 +72,14 @@ def test_a_damaged_file_is_not_replaced(folder: Path) -> None:
     assert sources.used == {}
 
 
-def test_embedded_chooses_the_projects_own_texts_for_all(folder: Path) -> None:
+def test_embedded_chooses_the_projects_own_texts_for_all(folder):
     sources = Sources(Store(folder), parse_choice(["embedded"]))
     for name in [*named_sources(["ruler", "oneruler-nouns"]), "book-en", "words-zh"]:
         assert sources.read(name)
         assert sources.used[name]["variant"] == EMBEDDED
 
 
-def test_a_later_choice_overrides_an_earlier_one() -> None:
+def test_a_later_choice_overrides_an_earlier_one():
     choice = parse_choice(["embedded", "squad=canonical"])
     assert choice.embedded == registry().keys() - {"squad"}
 
@@ -93,18 +92,18 @@ def test_a_later_choice_overrides_an_earlier_one() -> None:
         ("embeded", "Unknown kind of source 'embeded'. Did you mean 'embedded'?"),
     ],
 )
-def test_an_unknown_choice_is_refused_with_a_suggestion(word: str, message: str) -> None:
+def test_an_unknown_choice_is_refused_with_a_suggestion(word, message):
     with pytest.raises(RulerError) as refusal:
         parse_choice([word])
     assert str(refusal.value).startswith(message)
 
 
-def test_an_unknown_source_is_refused_with_a_suggestion(folder: Path) -> None:
+def test_an_unknown_source_is_refused_with_a_suggestion(folder):
     with pytest.raises(RulerError, match=r"Unknown source 'essay'\. Did you mean 'essays'\?"):
         Sources(Store(folder)).read("essay")
 
 
-def test_states_say_which_sources_are_present_damaged_or_missing(folder: Path) -> None:
+def test_states_say_which_sources_are_present_damaged_or_missing(folder):
     for name, more in (("essays", 0), ("squad", 1)):
         file = registry()[name].canonical.file
         (folder / file.path).parent.mkdir(exist_ok=True)

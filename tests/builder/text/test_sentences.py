@@ -35,7 +35,7 @@ def sentences(text: str) -> list[str]:
 
 
 @given(SENTENCES)
-def test_starts_ascend_from_zero_are_unique_and_in_range(text: str) -> None:
+def test_starts_ascend_from_zero_are_unique_and_in_range(text):
     starts = sentence_starts(text, "en")
     assert starts[0] == 0
     assert all(a < b for a, b in pairwise(starts))
@@ -43,11 +43,11 @@ def test_starts_ascend_from_zero_are_unique_and_in_range(text: str) -> None:
 
 
 @given(SENTENCES)
-def test_the_sentences_joined_give_the_text_back(text: str) -> None:
+def test_the_sentences_joined_give_the_text_back(text):
     assert "".join(sentences(text)) == text
 
 
-def test_sentences_are_told_apart() -> None:
+def test_sentences_are_told_apart():
     found = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
     assert [part.strip() for part in found] == [
         "The grass is green.",
@@ -58,7 +58,7 @@ def test_sentences_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("quote", ['"', "“", "‘", "(", "«"])
-def test_a_quotation_that_never_ends_does_not_swallow_a_long_text(quote: str) -> None:
+def test_a_quotation_that_never_ends_does_not_swallow_a_long_text(quote):
     line = "The grass is green and the sky above it is blue. "
     text = line + quote + line * 400
     found = sentences(text)
@@ -67,7 +67,7 @@ def test_a_quotation_that_never_ends_does_not_swallow_a_long_text(quote: str) ->
 
 
 @pytest.mark.parametrize(("opening", "closing"), [('"', '"'), ("“", "”"), ("(", ")")])
-def test_a_quotation_that_fills_the_window_is_split(opening: str, closing: str) -> None:
+def test_a_quotation_that_fills_the_window_is_split(opening, closing):
     line = "The grass is green and the sky above it is blue. "
     quoted = f"{opening}{line * 30}{'x' * 27}{closing}"  # 1499 characters
     found = sentences(f"{quoted} {line * 40}")
@@ -75,7 +75,7 @@ def test_a_quotation_that_fills_the_window_is_split(opening: str, closing: str) 
     assert max(map(len, found)) < 150
 
 
-def test_a_text_longer_than_the_window_splits_as_short_texts_do() -> None:
+def test_a_text_longer_than_the_window_splits_as_short_texts_do():
     line = "The grass is green. The sky is blue. "
     assert {part.strip() for part in sentences(line * 500)} == set(
         line.strip().replace(". ", ".|").split("|")
@@ -86,14 +86,14 @@ def test_a_text_longer_than_the_window_splits_as_short_texts_do() -> None:
 
 
 @given(SENTENCES)
-def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None:
+def test_split_sentences_joined_by_a_space_give_the_text_back(text):
     found = list(split(text, "en"))
     assert " ".join(found) == text.strip()
     assert all(part == part.strip() != "" for part in found)
 
 
 @given(SENTENCES)
-def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -> None:
+def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text):
     found = list(split(text, "ja", language_facts("ja").sentences))
     assert "".join(found).replace(" ", "") == text.replace(" ", "")
     for before, _ in pairwise(found):
@@ -110,9 +110,7 @@ def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -
         ("यह एक है। वह दो है। बस।", "hi", ["यह एक है।", "वह दो है।", "बस।"]),
     ],
 )
-def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
-    text: str, language: str, parts: list[str]
-) -> None:
+def test_a_sentence_starts_after_a_space_with_its_quotation_mark(text, language, parts):
     assert list(split(text, language)) == parts
 
 
@@ -133,8 +131,8 @@ def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
     ],
 )
 def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
-    text: str, language: str, parts: list[str]
-) -> None:
+    text, language, parts
+):
     assert list(split(text, language, language_facts(language).sentences)) == parts
 
 
@@ -146,9 +144,7 @@ def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
         ("走了。 一 又来了！", "zh", ["走了。", "一 又来了！"]),
     ],
 )
-def test_an_unspaced_sentence_starts_after_a_sign(
-    text: str, language: str, parts: list[str]
-) -> None:
+def test_an_unspaced_sentence_starts_after_a_sign(text, language, parts):
     assert list(split(text, language, language_facts(language).sentences)) == parts
 
 
@@ -165,9 +161,7 @@ def test_an_unspaced_sentence_starts_after_a_sign(
         ("sr", "Рекао је и т.д. појам. Оде.", ["Рекао је и т.д. појам.", "Оде."]),
     ],
 )
-def test_no_sentence_starts_after_an_initial_or_in_lower_case(
-    code: str, text: str, expected: list[str]
-) -> None:
+def test_no_sentence_starts_after_an_initial_or_in_lower_case(code, text, expected):
     assert list(split(text, code)) == expected
 
 
@@ -218,13 +212,11 @@ def test_no_sentence_starts_after_an_initial_or_in_lower_case(
         ),
     ],
 )
-def test_no_sentence_starts_with_what_belongs_to_the_one_before(
-    code: str, text: str, expected: list[str]
-) -> None:
+def test_no_sentence_starts_with_what_belongs_to_the_one_before(code, text, expected):
     assert list(split(text, code)) == expected
 
 
-def test_a_sentence_does_not_grow_without_end() -> None:
+def test_a_sentence_does_not_grow_without_end():
     text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
     found = list(split(text, "en"))
     assert " ".join(found) == text

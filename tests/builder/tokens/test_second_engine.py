@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,14 +15,8 @@ from hypothesis import given
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build, make_row
-from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
-from ruler_builder.tokens.counting import (
-    EngineMismatch,
-    TokenCounter,
-    WatchedCounter,
-    with_engine,
-)
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_release.api import verify
@@ -35,9 +28,7 @@ LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base"
 
 
 @pytest.mark.parametrize("name", ["tekken", *NAMED])
-def test_the_engine_counts_a_named_tokenizer_as_its_library_does(
-    counter_of: Callable[[str], TokenCounter], embedded_text: str, name: str
-) -> None:
+def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, embedded_text, name):
     reference = counter_of(name)
     counter = with_engine(reference)
     assert isinstance(counter, WatchedCounter)
@@ -57,9 +48,7 @@ def test_the_engine_counts_a_named_tokenizer_as_its_library_does(
     assert counter.counts(texts) == reference.counts(texts)
 
 
-def test_a_special_tokens_name_in_a_text_is_ordinary_text(
-    counter_of: Callable[[str], TokenCounter],
-) -> None:
+def test_a_special_tokens_name_in_a_text_is_ordinary_text(counter_of):
     for name in ("tekken", "cl100k_base", "o200k_base"):
         counter = with_engine(counter_of(name))
         for special in ("<|endoftext|>", "<|endofprompt|>", "<s>", "[INST]"):
@@ -68,16 +57,14 @@ def test_a_special_tokens_name_in_a_text_is_ordinary_text(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_users_tokenizer_is_counted_right_with_or_without_the_engine(
-    counter_made: Callable[[str], TokenCounter], embedded_text: str, kind: str
-) -> None:
+    counter_made, embedded_text, kind
+):
     reference = counter_made(kind)
     texts = [*TEXTS, embedded_text[:20_000]]
     assert with_engine(reference).counts(texts) == reference.counts(texts)
 
 
-def test_a_vocabulary_without_some_bytes_is_counted_by_both(
-    made: Callable[[str], Path], store: Store, tmp_path: Path
-) -> None:
+def test_a_vocabulary_without_some_bytes_is_counted_by_both(made, store, tmp_path):
     """As SmolLM2's: gigatoken wants all 256, and the reference leaves out what it does not know."""
     described = json.loads((made("gpt2") / "tokenizer.json").read_text(encoding="utf-8"))
     for sign in ("Ą", "ñ", "ÿ"):  # the bytes 0x04, 0xf1 and 0xff
@@ -92,15 +79,13 @@ def test_a_vocabulary_without_some_bytes_is_counted_by_both(
     assert reference.count("\x04") == 0
 
 
-def test_without_gigatoken_the_reference_counts(
-    tekken: TokenCounter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
     monkeypatch.setitem(sys.modules, "gigatoken", None)
     assert with_engine(tekken) is tekken
     assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
-def test_the_first_row_and_one_in_a_hundred_are_sampled() -> None:
+def test_the_first_row_and_one_in_a_hundred_are_sampled():
     counted = []
 
     def confirmed_count(text: str, where: str) -> int:
@@ -148,7 +133,7 @@ def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.usefixtures("wrong_engine")
-def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
+def test_one_mismatch_is_a_sentence(tekken):
     counter = with_engine(tekken)
     text = "The grass is green. " * 100
     with pytest.raises(EngineMismatch) as mismatch:
@@ -160,9 +145,7 @@ def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
     )
 
 
-def test_a_build_drops_a_wrong_engine_and_counts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_build_drops_a_wrong_engine_and_counts_again(tmp_path, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
         build(order(tmp_path / "reference"))
@@ -177,9 +160,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
     assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)
 
 
-def test_verify_drops_a_wrong_engine_and_counts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_verify_drops_a_wrong_engine_and_counts_again(tmp_path, monkeypatch, caplog):
     build(order(tmp_path / "right"))
     with monkeypatch.context() as patch:
         patch.setattr(second_engine, "_load_engine", wrong)
