@@ -27,8 +27,7 @@ from weakref import WeakValueDictionary
 from ruler_builder.text.sources import Pinned, Store
 from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
 from ruler_builder.tokens.split_points import PATTERNS
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
@@ -126,7 +125,7 @@ def _about(spec: str, title: str, library: str) -> TokenizerEntry:
     try:
         return TokenizerEntry(spec=spec, title=title, library=library, version=version(library))
     except PackageNotFoundError as error:
-        raise missing("tokenizers", f"The tokenizer '{spec}'") from error
+        raise missing_packages("tokenizers", f"The tokenizer '{spec}'") from error
 
 
 def _from_files(
