@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.card import collect_facts
 from ruler_builder.release.card_files import card_files
-from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.executor import processes_for, worker_pool
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     begin_build,
@@ -43,8 +43,7 @@ from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.options import several
 from ruler_common.rows import Row
-from ruler_common.terminal import files_bar
-from ruler_common.work import processes_for
+from ruler_common.text import files_bar
 
 log = logging.getLogger(__name__)
 

@@ -23,8 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.text import one_line
 
 Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
@@ -33,6 +32,14 @@ _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
 )
+_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
+
+
+def processes_for(tokens: int) -> int:
+    """Return how many processes to use for rows of this many tokens: at most one per core."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cores, tokens // _MIN_TOKENS))
 
 
 def worker_pool(
@@ -159,7 +166,7 @@ def connect(address: str | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise missing("ray", "--engine ray") from error
+        raise missing_packages("ray", "--engine ray") from error
     if ray.is_initialized():
         return ray
     try:

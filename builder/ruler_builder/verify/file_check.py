@@ -30,18 +30,17 @@ from ruler_builder.tasks.base import DATA_VERSION, Task
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE, open_parquet
+from ruler_common.files import UNREADABLE, open_parquet, release_memory
 from ruler_common.frozen import is_frozen, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import release_memory
 
 log = logging.getLogger(__name__)
 
@@ -365,7 +364,7 @@ class _Rebuild:
     def _load_task(self) -> Task[Any]:
         if self._task is None:
             self._task = self.builder.task(self.job)
-            self.second_engine = isinstance(self._task.counter, WatchedCounter)
+            self.second_engine = self._task.counter.reference is not None
         return self._task
 
 

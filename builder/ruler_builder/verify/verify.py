@@ -33,7 +33,7 @@ from ruler_builder.release.card_files import (
     card_files,
     described_repository,
 )
-from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.executor import processes_for, worker_pool
 from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished
 from ruler_builder.release.manifest import new_settings, with_files
 from ruler_builder.tasks.base import DATA_VERSION
@@ -68,9 +68,7 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import Config
-from ruler_common.terminal import files_bar
-from ruler_common.text import printable
-from ruler_common.work import processes_for
+from ruler_common.text import files_bar, printable
 
 
 @dataclass

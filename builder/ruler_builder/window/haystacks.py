@@ -120,7 +120,7 @@ class EssayHaystack(Haystack):
         self._words = len(words)
         self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-        self._tokens = np.cumsum([0, *counter.counts_once([f" {word}" for word in words])])
+        self._tokens = np.cumsum([0, *counter.counts([f" {word}" for word in words])])
         starts = sentence_starts(self._text, "en")
         offsets = (start + (self._text[start] == " ") for start in starts)
         sentence_offsets = np.fromiter(offsets, dtype=int)
@@ -206,7 +206,7 @@ class LineHaystack(Haystack):
         more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
         self._lines += more
         before = self._tokens.pop()
-        self._tokens += accumulate(self._counter.counts_once(more), initial=before)
+        self._tokens += accumulate(self._counter.counts(more), initial=before)
 
     def _tokens_before(self, line: int) -> int:
         """Return the tokens of the lines before one, each counted with its newline."""
@@ -289,7 +289,7 @@ class BookHaystack(Haystack):
         source: Iterator[str] = iter(sentences)
         while sum(counts) < needed and (batch := list(islice(source, _BATCH))):
             read += batch
-            counts += counter.counts_once([separator + sentence for sentence in batch])
+            counts += counter.counts([separator + sentence for sentence in batch])
         total = sum(counts)
         self._pass = len(read) if total < needed else None  # sentences of the whole book
         if total < needed:
@@ -301,7 +301,7 @@ class BookHaystack(Haystack):
         self._estimate = np.cumsum([0, *counts])
         self._splits = list(self._split_places(counter))
         pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
-        self._tokens = np.cumsum([0, *counter.counts_once(pieces)])  # exact, up to each split point
+        self._tokens = np.cumsum([0, *counter.counts(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
         self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
         """The seven-digit strings in the text: none of them may be a value."""

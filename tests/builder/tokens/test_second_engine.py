@@ -16,7 +16,12 @@ from hypothesis import given
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build, make_row
 from ruler_builder.tokens import counting as second_engine
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter, with_engine
+from ruler_builder.tokens.counting import (
+    EngineMismatch,
+    TokenCounter,
+    engine_counter,
+    with_engine,
+)
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_release.api import verify
@@ -31,7 +36,7 @@ LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base"
 def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, embedded_text, name):
     reference = counter_of(name)
     counter = with_engine(reference)
-    assert isinstance(counter, WatchedCounter)
+    assert counter.reference is reference
     assert counter.counted_by == GIGATOKEN
     library = LIBRARIES.get(name, "tokenizers")
     assert reference.counted_by == f"{library} {version(library)}"
@@ -73,7 +78,7 @@ def test_a_vocabulary_without_some_bytes_is_counted_by_both(made, store, tmp_pat
     (tmp_path / "few/tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
     reference = load_counter(f"mine={tmp_path / 'few'}", store)
     counter = with_engine(reference)
-    assert isinstance(counter, WatchedCounter)
+    assert counter.reference is reference
     texts = [*TEXTS, "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
     assert counter.counts(texts) == reference.counts(texts)
     assert reference.count("\x04") == 0
@@ -113,8 +118,8 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
-def wrong(reference: TokenCounter) -> WatchedCounter:
-    return WatchedCounter(reference, Wrong(reference))
+def wrong(reference: TokenCounter) -> TokenCounter:
+    return engine_counter(reference, Wrong(reference))
 
 
 @pytest.fixture

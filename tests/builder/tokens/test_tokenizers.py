@@ -88,7 +88,7 @@ def test_tekken_counts_as_mistral_common_does(tekken):
     path = Path(str(files("mistral_common") / "data" / named()["tekken"]["packaged"]))
     reference = Tekkenizer.from_file(path)
     for part in ("_mergeable_ranks", "_special_tokens", "_pat_str"):
-        assert getattr(tekken.encoding, part) == getattr(reference._model, part)
+        assert getattr(tekken.tokenizer, part) == getattr(reference._model, part)
     counted = disagreements(tekken, lambda text: len(reference.encode(text, bos=False, eos=False)))
     assert counted == []
 
