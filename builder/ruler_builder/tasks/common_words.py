@@ -200,8 +200,11 @@ class NumberedWords(Task[P]):
         tokens = self._tokens(common, uncommon, first)
 
         def draft(units: int, context: str) -> PromptBuilder:
-            prompt = PromptBuilder(self.counter).add(before).begin_context(lead=len(lead))
-            return prompt.add(lead + context, tokens(units)).end_context().add(after)
+            prompt = PromptBuilder(self.counter).add(before)
+            prompt.context_start = prompt.length + len(lead)
+            prompt.add(lead + context, tokens(units))
+            prompt.context_end = prompt.length
+            return prompt.add(after)
 
         def text(units: int) -> str:
             items = self.repeated(common, uncommon[:units], self.times)

@@ -139,8 +139,9 @@ class FrequentWords(Task[FrequentParams]):
         def draft(total: int, context: str) -> PromptBuilder:
             context_tokens = int(self._counts(total) @ tokens - tokens[last])
             prompt = PromptBuilder(self.counter).add(frame.head.removesuffix(" "))
-            prompt.begin_context(lead=1).add(context, context_tokens)
-            prompt.add(f" {vocabulary[last]}").end_context()
+            prompt.context_start = prompt.length + 1  # after a space
+            prompt.add(context, context_tokens).add(f" {vocabulary[last]}")
+            prompt.context_end = prompt.length
             return prompt.add(frame.tail + frame.prefix)
 
         def text(total: int) -> str:

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,31 +152,21 @@ class Chain:
 
         So it does in the reference code.
         """
-        return [
-            f"VAR {self.names[0]} = {self.value}",
-            *(
-                f"VAR {name} = VAR {source} "
-                for source, name in zip(self.names, self.names[1:], strict=False)
-            ),
-        ]
+        lines = [f"VAR {self.names[0]} = {self.value}"]
+        for source, name in pairwise(self.names):
+            lines.append(f"VAR {name} = VAR {source} ")
+        return lines
 
-    def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
-        """Return the assignments, each with the line of noise, of `lines`, before which it goes.
+    def places(self, lines: int) -> list[int]:
+        """Return the lines of noise, of `lines`, before which the assignments go.
 
         At least one line is between two of them and one after the last, as in the reference code.
         Without noise they are in the order of their depths.
         """
-        texts = self.assignments()
-        gaps = lines - len(texts) + 1
-        return [
-            (int(depth * gaps) + link if lines else 0, Needle(depth, text, answer))
-            for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
-        ]
-
-    def sentences(self, answer: bool) -> list[Needle]:
-        """Return the assignments as sentences between those of an essay."""
-        texts = [f"{text.strip()}." for text in self.assignments()]
-        return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
+        if not lines:
+            return [0] * len(self.depths)
+        gaps = lines - len(self.depths) + 1
+        return [int(depth * gaps) + link for link, depth in enumerate(self.depths)]
 
 
 class VariableTracking(Task[ChainParams]):
@@ -305,14 +296,20 @@ class VariableTracking(Task[ChainParams]):
     def _lay(
         self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
     ) -> PromptBuilder:
-        """So much of the haystack with the chains in it; the first chain is the asked one."""
+        """Add `units` units of the haystack with the chains in it; the first chain is asked for.
+
+        In essays assignments are sentences between others.
+        """
+        needles, places = [], []
+        for number, chain in enumerate(chains):
+            for depth, text in zip(chain.depths, chain.assignments(), strict=True):
+                if self.params.haystack == "essay":
+                    text = f"{text.strip()}."
+                needles.append(Needle(depth, text, answer=number == 0))
+            places += chain.places(units)
         if self.params.haystack == "essay":
-            needles = [n for i, chain in enumerate(chains) for n in chain.sentences(i == 0)]
             return self._haystack.lay(prompt, units, needles, tail)
-        placed = [
-            pair for i, chain in enumerate(chains) for pair in chain.placed(units, answer=i == 0)
-        ]
-        return self._haystack.lay_at(prompt, units, placed, tail)
+        return self._haystack.lay(prompt, units, needles, tail, places)
 
     def _example(self, chains: Sequence[Chain]) -> str:
         """Return a solved example of 500 tokens at the most, or as few as its chains need."""
