@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
-from ruler_builder.tasks.templates import AuditContext, context_of, filled
+from ruler_builder.tasks.templates import AuditContext, context_of, fill_templates
 from ruler_builder.window.prompt import Impossible, PromptBuilder
 from ruler_common.rows import Row
 
@@ -132,7 +132,7 @@ class FrequentWords(Task[FrequentParams]):
         """Row `index`: the same asked words at every length."""
         asked = self.references(index)
         vocabulary, tokens = self._vocabulary(index, asked)
-        frame = filled(self.templates, n=NUMBERS[self.params.words])
+        frame = fill_templates(self.templates, n=NUMBERS[self.params.words])
         # The tokens of the text after the context depend on the last word, so draw it first.
         last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1))
 

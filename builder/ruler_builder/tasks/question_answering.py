@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
-from ruler_builder.tasks.templates import AuditContext, Frame, context_of, frame_of
+from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame, context_of
 from ruler_builder.text.corpora import Corpus, Question
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import CountedTexts
@@ -54,7 +54,7 @@ class QaParams(TaskParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need_one_of("dataset", _CORPORA)
+        self.need(self.dataset in _CORPORA, f"dataset must be one of {', '.join(_CORPORA)}")
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
@@ -188,12 +188,12 @@ class QuestionAnswering(Task[QaParams]):
             required += question.own
         return required
 
-    def _pools(self, index: int) -> Iterator[Pool]:
-        """Yield the distractor documents to add, each pool in random order.
+    def _pools(self, index: int) -> Iterator[tuple[Documents, int]]:
+        """Yield pools of distractor documents, and how often the corpus was used up before each.
 
-        First come the other paragraphs of the question's article, then the rest of the corpus, then
-        the whole corpus without the gold documents again and again. The `documents` parameter
-        limits their number.
+        A pool is in random order. First come the other paragraphs of the question's article, then
+        the rest of the corpus, then the whole corpus without the gold documents again and again.
+        The `documents` parameter limits their number.
         """
         question = self._corpus.questions[index]
         required = self._required(question)
@@ -210,7 +210,7 @@ class QuestionAnswering(Task[QaParams]):
                 rest = all_but(corpus_size, [*question.gold, *related])
                 pools = [draw.permutation(np.concatenate([related, rest]))]
             for pool in pools:
-                yield Pool(pool[:limit], repeats)
+                yield pool[:limit], repeats
                 if limit is not None:
                     limit -= len(pool)
                     if limit <= 0:
@@ -283,19 +283,14 @@ class QuestionAnswering(Task[QaParams]):
 
     def _frame(self, question: Question) -> Frame:
         template = WITHOUT_DOCUMENTS if self.params.no_documents else self.templates["input"]
-        return frame_of(template, question.text, self.templates["prefix"])
+        head, _, tail = template.partition(CONTEXT)
+        tail = tail.format(question=question.text)
+        return Frame(head.format(), tail, self.templates["prefix"], question.text)
 
 
 # ---- Packing documents --------------------------------------------------------------------------
 
 Documents = np.ndarray
-
-
-class Pool(NamedTuple):
-    """Documents in the order to try them, and how many times the corpus was used up before."""
-
-    documents: Documents
-    repeats: int
 
 
 class Packed(NamedTuple):
@@ -312,7 +307,7 @@ class Packed(NamedTuple):
 
 
 def pack(
-    pools: Iterable[Pool],
+    pools: Iterable[tuple[Documents, int]],
     required: Documents,
     tokens: Callable[[Documents], int],
     estimate: Callable[[Documents, int], np.ndarray],
@@ -325,19 +320,18 @@ def pack(
     """
     packed = Packed(required, tokens(required), None, 0)
     refuse_if_over(packed.tokens, budget)
-    for pool in pools:
-        fuller = _from_pool(pool, packed, tokens, estimate, budget)
-        repeats = packed.repeats
-        if len(fuller.documents) > len(packed.documents):
-            repeats = pool.repeats
-        packed = fuller._replace(repeats=repeats)
+    for pool, repeats in pools:
+        number = len(packed.documents)
+        packed = _from_pool(pool, packed, tokens, estimate, budget)
+        if len(packed.documents) > number:
+            packed = packed._replace(repeats=repeats)
         if packed.next_unit_tokens is not None:
             break
     return packed
 
 
 def _from_pool(
-    pool: Pool,
+    pool: Documents,
     packed: Packed,
     tokens: Callable[[Documents], int],
     estimate: Callable[[Documents, int], np.ndarray],
@@ -345,19 +339,19 @@ def _from_pool(
 ) -> Packed:
     """Add the first documents of a pool while they fit, then smaller ones that still fit."""
     before = len(packed.documents)
-    sums = np.concatenate([[0], np.cumsum(estimate(pool.documents, before))])
+    sums = np.concatenate([[0], np.cumsum(estimate(pool, before))])
 
     def draft(count: int) -> Packed:
         if not count:
             return packed
-        documents = np.concatenate([packed.documents, pool.documents[:count]])
-        return Packed(documents, tokens(documents), None, pool.repeats)
+        documents = np.concatenate([packed.documents, pool[:count]])
+        return packed._replace(documents=documents, tokens=tokens(documents))
 
     def step(count: int, more_tokens: int) -> int:
         return int(np.searchsorted(sums, sums[count] + more_tokens, "right")) - 1
 
-    fitted = fit(draft, budget, step, len(pool.documents))
-    packed, untried = fitted.draft, pool.documents[fitted.units :]
+    fitted = fit(draft, budget, step, len(pool))
+    packed, untried = fitted.draft, pool[fitted.units :]
     failed = False  # whether the last document was larger than its estimate and did not fit
     while len(untried):
         guesses = estimate(untried, len(packed.documents))
@@ -367,7 +361,7 @@ def _from_pool(
         documents = np.append(packed.documents, untried[tried])
         total = tokens(documents)
         if total <= budget:
-            packed = Packed(documents, total, None, pool.repeats)
+            packed = packed._replace(documents=documents, tokens=total)
             untried, failed = np.delete(untried, tried), False
         elif tried == smallest:
             return packed._replace(next_unit_tokens=total - packed.tokens)
