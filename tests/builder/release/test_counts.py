@@ -4,6 +4,7 @@ for its digest and for the row that the card shows."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release import build as building
-from ruler_builder.release.build import build
+from ruler_builder.release.build import FileRows, build
 from ruler_builder.tasks.base import NewRow, Task
-from ruler_builder.verify import file_check
+from ruler_common.rows import Row
 from ruler_release.api import verify
 
 
@@ -27,16 +28,17 @@ def test_rows_are_made_once_and_files_encoded_and_read_once(
     mapped: Counter[str] = Counter()
     hashed: Counter[str] = Counter()
     make, write, sha256_of, memory_map = (
-        building.make_row,
+        FileRows.__iter__,
         pq.ParquetWriter.write_batch,
         building.sha256_of,
         pa.memory_map,
     )
     finish = Task.finish
 
-    def count_row(task: Task[Any], index: int, config: str) -> NewRow:
-        made[config, index] += 1
-        return make(task, index, config)
+    def count_rows(self: FileRows) -> Iterator[Row]:
+        for row in make(self):
+            made[self.config.name, row["index"]] += 1
+            yield row
 
     def count_full(self: Task[Any], index: int, *rest: Any, **more: Any) -> NewRow:
         if self.fills:
@@ -55,8 +57,7 @@ def test_rows_are_made_once_and_files_encoded_and_read_once(
         mapped[Path(path).name] += 1
         return memory_map(path)
 
-    monkeypatch.setattr(building, "make_row", count_row)
-    monkeypatch.setattr(file_check, "make_row", count_row)
+    monkeypatch.setattr(FileRows, "__iter__", count_rows)
     monkeypatch.setattr(Task, "finish", count_full)
     monkeypatch.setattr(pq.ParquetWriter, "write_batch", count_written)
     monkeypatch.setattr(building, "sha256_of", count_hashed)
