@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ruler_builder.release.folder import is_unfinished
-from ruler_builder.suites.suite import read_suite
+from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError

@@ -1,8 +1,8 @@
-"""Makes docs/example.html, the page of the answers of `ruler example`, and its picture, report.png.
+"""Write docs/example.html, the page of the answers of `ruler example`, and its picture, report.png.
 
     python docs/draw_example.py
 
-The picture needs playwright and a chromium.
+The picture needs playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def write_page(page: Path) -> None:
     """Score the example's two runs and write their page."""
     from ruler_eval.example.write_example import FIRST_LINE, write_example
 
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made) / "ruler-example"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "ruler-example"
         write_example(folder)
         runs = [folder / "run", folder / FIRST_LINE]
         for run in runs:
@@ -38,10 +38,10 @@ def photograph(page: Path, picture: Path) -> None:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        shown = browser.new_page(viewport={"width": 1240, "height": 960})
-        shown.goto(page.as_uri())
-        shown.wait_for_load_state("networkidle")
-        shown.screenshot(path=picture)
+        tab = browser.new_page(viewport={"width": 1240, "height": 960})
+        tab.goto(page.as_uri())
+        tab.wait_for_load_state("networkidle")
+        tab.screenshot(path=picture)
         browser.close()
 
 

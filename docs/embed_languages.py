@@ -1,4 +1,4 @@
-"""Write what scoring knows of each language into the metric, which imports nothing of the rest.
+"""Copy the scoring rules of each language into the metric, which imports nothing else.
 
 python -m docs.embed_languages            # after a change of ruler_common/languages/*.toml
 """
@@ -71,8 +71,8 @@ def _literal(value: Any) -> str:
         return f"({', '.join(map(_literal, value))})"
     if isinstance(value, int):
         return str(value)
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in value)
-    return f'"{shown}"'
+    escaped = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in value)
+    return f'"{escaped}"'
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def tokenizers(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the groups and tasks of the suite, if it is one of the project's."""
     from ruler_builder.suites import suite_names
-    from ruler_builder.suites.suite import read_suite
+    from ruler_builder.tasks.registry import read_suite
 
     name = str(flags.get("suite") or "ruler")
     if name not in suite_names():

@@ -20,7 +20,8 @@ from ruler_builder.release.build import build
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
+from tests.in_process import ruler
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
@@ -259,6 +260,28 @@ def oneruler(once: Once) -> Path:
         build(order)
 
     return once("oneruler/oneruler", make)
+
+
+@pytest.fixture(scope="session")
+def answered(once: Once, release: Path, oneruler: Path) -> Path:
+    """A folder with both releases, and a scored run of the oracle on two files of each.
+
+    Not to be changed.
+    """
+    configs = {
+        "ruler": "vt_4k,qa_1_4k",
+        "oneruler": "niah_none_8k_en,niah_single_8k_en-zh",
+    }
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        for name, root in {"ruler": release, "oneruler": oneruler}.items():
+            (folder / name).symlink_to(root)
+            asked = ("--dataset", name, "--configs", configs[name], "--backend", "oracle")
+            for command in (("run", *asked, "--out", f"run-{name}"), ("score", f"run-{name}")):
+                assert ruler(*command, cwd=folder).code == 0
+
+    return once("answered", make)
 
 
 @pytest.fixture(scope="session")

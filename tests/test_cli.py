@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ruler_common.text import plain
 from tests import in_process
 from tests.in_process import ruler_command
 
@@ -22,78 +24,84 @@ def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_proc
     return done
 
 
+def refusal(*arguments: object, cwd: Path) -> str:
+    """The one line that a wrong command prints; nothing in it is obeyed by a terminal."""
+    there = sorted(cwd.rglob("*"))
+    done = ruler(*arguments, cwd=cwd, code=2)
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert plain(done.stderr) == done.stderr
+    assert sorted(cwd.rglob("*")) == there
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def mistakes(answered, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a release `ruler`, a scored `run` of it, and files that are written wrongly."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    (folder / "ruler").symlink_to(answered / "ruler")
+    (folder / "run").symlink_to(answered / "run-ruler")
+    (folder / "no_index.jsonl").write_text('{"prediction": "1"}\n')
+    (folder / "no_index.csv").write_text("prediction\n1\n")
+    (folder / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
+    (folder / "commas.csv").write_text("index,prediction\n0,1, 2\n")
+    (folder / "page.html").mkdir()
+    (folder / "folder").mkdir()
+    (folder / "folder/file.json").write_text("{}")
+    return folder
+
+
+RUN = "run -d ruler -c vt_4k -o r -b"
+SERVER = f"{RUN} openai -m m --base-url"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("build out --lengths 5x", "Unknown length '5x'"),
         ("build out --tokenizer teken", "Did you mean 'tekken'?"),
-        ("build out --lengths 4k --tokenizer mine=no/folder", "no/folder' is not a folder"),
-        ("build out --lengths 4k --sources squad=rebuilt", "Known: canonical, embedded"),
-        ("build out --yes --sources embeded", "Did you mean 'embedded'?"),
+        (
+            "build out --lengths 4k --samples 1 --sources squad=rebuilt",
+            "Known: canonical, embedded",
+        ),
         ("build out --suite none.toml", "Cannot read 'none.toml'"),
-        ("build out --suite onerulr", "Unknown suite 'onerulr'. Did you mean 'oneruler'?"),
         ("build out --dataset oneruler", "write --suite ruler or --suite oneruler."),
-        ("sources --dataset oneruler", "write --suite ruler or --suite oneruler."),
-        ("build out --lengths all --mirror none", "is not a folder: correct --mirror"),
+        ("build out --lengths 4k --samples 1 --mirror none", "is not a folder: correct --mirror"),
         ("build out --samples 0", "--samples takes a number of at least 1, not 0."),
-        ("build out --sources embedded --tokenizer gemma3 --lengths 4k", "gemma3/tokenizer"),
+        ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("verify none", "No release in 'none'"),
         ("list none", "neither a folder nor a Hub repository"),
-        ("sources fetch x", "Unknown source 'x'. See: ruler sources"),
-        ("sources fetch hotpot", "Did you mean 'hotpotqa'?"),
+        ("list [x]", "'[x]' is neither a folder nor a Hub repository"),
+        ("list folder/file.json", "'folder/file.json' is a file: name the folder of a release."),
+        ("sources fetch hotpot", "Did you mean 'hotpotqa'? See: ruler sources"),
         ("buildd", "No such command 'buildd'. Did you mean 'build'? See: ruler --help"),
-    ],
-)
-def test_a_mistake_is_one_sentence_and_exit_code_2(
-    arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("RULER_MIRROR", raising=False)
-    for proxy in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
-    done = ruler(*arguments.split(), cwd=tmp_path, code=2)
-    assert said in " ".join(done.stderr.replace("│", " ").split())
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture
-def mistakes(release: Path, tmp_path: Path) -> Path:
-    """A folder with a release called `ruler`, a run, and files that are written wrongly."""
-    (tmp_path / "ruler").symlink_to(release)
-    flags = ("-d", "ruler", "-c", "vt_4k", "-b", "oracle", "-o", "run")
-    assert in_process.ruler("run", *flags, cwd=tmp_path).code == 0
-    (tmp_path / "no_index.jsonl").write_text('{"prediction": "1"}\n')
-    (tmp_path / "no_index.csv").write_text("prediction\n1\n")
-    (tmp_path / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
-    (tmp_path / "commas.csv").write_text("index,prediction\n0,1, 2\n")
-    (tmp_path / "page.html").mkdir()
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder/file.json").write_text("{}")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
         ("run -d rulr -c vt_4k -b oracle -o r", "No release in 'rulr': no manifest.json. Did you"),
-        ("run -d ruler -c vt_5k -b oracle -o r", "vt_5k"),
-        ("run -d ruler -c vt_4k -b orcale -o r", "Unknown --backend 'orcale'. Did you mean"),
-        ("run -d ruler -c vt_4k -b oracle -o r --lmit 3", "'--lmit'. Did you mean '--limit'?"),
-        ("run -d ruler -c vt_4k -b oracle -o r --limit 0", "--limit takes a number of at least 1"),
+        (f"{RUN} orcale", "Unknown --backend 'orcale'. Did you mean"),
+        (f"{RUN} oracle --lmit 3", "'--lmit'. Did you mean '--limit'?"),
+        (f"{RUN} oracle --limit 0", "--limit takes a number of at least 1"),
+        (f"{RUN} oracle --engine-arg x=NaN", "'x' is not a finite number"),
+        (f"{RUN} oracle --temperature inf", "--temperature takes a number of at least 0"),
+        (f"{RUN} oracle --timeout 0", "--timeout takes a number above 0"),
+        (f"{SERVER} http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
+        (f"{SERVER} http://[::1", "--base-url takes http://HOST:PORT"),
+        (f"{SERVER} http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
         ("score no_index.jsonl -d ruler --config vt_4k", "does not say which row an answer is of"),
         ("score no_index.csv -d ruler --config vt_4k", "name yours with --columns"),
         ("score utf16.jsonl -d ruler --config vt_4k", "is UTF-16: save it as UTF-8."),
         ("score commas.csv -d ruler --config vt_4k", "between quotation marks"),
         ("score run --out /proc/x/y.json", "cannot be written"),
         ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
+        ("score run --config nope", "'nope' is not a ruler configuration"),
+        ("score [x]", "There is no file or folder '[x]'"),
+        ("score ruler", "'ruler' is a release: name a RUN folder, or files of predictions."),
         ("report run --out page.html", "is a folder"),
-        ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("compare run", "Name two results, or more"),
         ("compare ruler run", "'ruler' is a release: name a scored RUN folder or a results.json."),
         ("compare none run", "There is no 'none': name a scored RUN folder or a results.json."),
-        ("score ruler", "'ruler' is a release: name a RUN folder, or files of predictions."),
-        ("list folder/file.json", "'folder/file.json' is a file: name the folder of a release."),
-        ("run -d folder/file.json -c vt_4k -b oracle -o r", "is a file: name the folder"),
+        ("results run --model a/b --dataset-repo nope", "'nope' is not a data set"),
+        ("results", "Error: Missing argument 'RESULTS'. See: ruler results --help"),
+        ("fetch org/ruler --configs ,, --to r", "--configs names no configuration"),
         ("show vt_4k 0 -d ruler --html /proc/row.html", "'/proc' cannot be written: choose"),
         ("show vt_4k x -d ruler", "'x' is not a valid integer. See: ruler show --help"),
         ("decide run run", "Missing option '--max-drop'. See: ruler decide --help"),
@@ -102,71 +110,97 @@ def mistakes(release: Path, tmp_path: Path) -> Path:
         ("batch read run answers.jsonl", "'run' is not a run of batch files."),
     ],
 )
-def test_mistakes_name_the_cause_and_the_remedy(mistakes: Path, arguments: str, said: str) -> None:
-    done = ruler(*arguments.split(), cwd=mistakes, code=2)
-    assert said in done.stderr
-    assert done.stderr.startswith("Error: ")
-    assert done.stderr.count("\n") == 1
-    assert not (mistakes / "r").exists()
+def test_a_mistake_is_one_sentence_with_the_cause_and_the_remedy(
+    mistakes, arguments, said, monkeypatch
+):
+    monkeypatch.delenv("RULER_MIRROR", raising=False)
+    for proxy in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
+    assert said in refusal(*arguments.split(" "), cwd=mistakes)
 
 
-def test_a_page_of_a_run_refuses_another_release(mistakes: Path) -> None:
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("index", value) for value in ("Infinity", "true", "-1", '"x"', "1.5")],
+        *[("prediction", value) for value in ("3", "NaN", '["a"]', '{"a": 1}')],
+    ],
+)
+def test_a_prediction_that_is_not_one_is_named(answered, tmp_path, field, value):
+    line = {"config": '"vt_4k"', "index": "0", "prediction": '"a"', field: value}
+    text = ", ".join(f'"{name}": {value}' for name, value in line.items())
+    (tmp_path / "vt_4k.jsonl").write_text(f"{{{text}}}\n")
+    assert "vt_4k.jsonl" in refusal("score", ".", "-d", answered / "ruler", cwd=tmp_path)
+
+
+HOSTILE = "\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
+SHOWN = r"\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ([HOSTILE], f"Error: No such command '{SHOWN}'. See: ruler --help"),
+        (["list", f"--{HOSTILE}"], f"Error: No such option '--{SHOWN}'. See: ruler list --help"),
+        (["list", "x", HOSTILE], f"extra argument ({SHOWN}). See: ruler list --help"),
+        (["a\nb"], r"No such command 'a\nb'. See: ruler --help"),
+        (["list", HOSTILE], f"'{SHOWN}' is neither a folder nor a Hub repository"),
+    ],
+)
+def test_a_wrong_word_is_shown_and_not_obeyed(tmp_path, command, sentence):
+    assert sentence in refusal(*command, cwd=tmp_path)
+
+
+def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(tmp_path):
+    flags = ("--sources", "embedded", "--lengths", "1k", "--tasks", "niah_single_1")
+    done = ruler("build", "out[/x][red]", *flags, "--samples", "1", cwd=tmp_path)
+    assert "made in 'out[/x][red]'" in done.stdout
+    assert "niah_single_1_1k" in ruler("list", "out[/x][red]", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", ["sources", "list é"])
+def test_an_ascii_terminal_is_no_reason_to_fail(command, tmp_path):
+    more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        ruler_command(*command.split()), env=os.environ | more, cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == (2 if "é" in command else 0), done.stderr
+    assert (done.stdout + done.stderr).isascii()
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_page_of_a_run_refuses_another_release(answered, tmp_path):
     flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--samples", "1")
-    ruler("build", "other", *flags, "--sources", "embedded", cwd=mistakes)
-    done = ruler("report", "run", "-d", "other", cwd=mistakes, code=2)
-    assert done.stderr.endswith("Error: 'other' has no 'vt_4k': name another release.\n")
-    assert not (mistakes / "report.html").exists()
+    ruler("build", "other", *flags, "--sources", "embedded", cwd=tmp_path)
+    text = refusal("report", answered / "run-ruler", "-d", "other", cwd=tmp_path)
+    assert "Error: 'other' has no " in text
+    assert text.endswith(": name another release.\n")
 
 
-def test_files_as_excel_writes_them_are_read(mistakes: Path) -> None:
+def test_files_as_excel_writes_them_are_read(release, tmp_path):
     lines = ["index;prediction", *(f"{index};1" for index in range(20))]
-    (mistakes / "excel.csv").write_text("\n".join(lines), encoding="utf-16")
-    scored = ruler("score", "excel.csv", "-d", "ruler", "--config", "vt_4K", cwd=mistakes)
+    (tmp_path / "excel.csv").write_text("\n".join(lines), encoding="utf-16")
+    scored = ruler("score", "excel.csv", "-d", release, "--config", "vt_4K", cwd=tmp_path)
     assert "20 rows" in scored.stdout
 
 
-def test_the_version_is_the_packages() -> None:
+def test_the_version_is_the_packages():
     from importlib.metadata import version
 
     assert ruler("--version").stdout.strip() == f"ruler-release {version('ruler-release')}"
 
 
-def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None:
-    command = ruler_command("--debug", "verify", tmp_path)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path):
+    done = subprocess.run(
+        ruler_command("--debug", "verify", tmp_path), capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "DEBUG ruler: The traceback" in done.stderr
     assert "Traceback (most recent call last)" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: No release in")
 
 
-@pytest.mark.nightly
-def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
-    flags = [
-        "build",
-        "out",
-        "--lengths",
-        "1k",
-        "--tasks",
-        "vt",
-        "--samples",
-        "2",
-        "--sources",
-        "embedded",
-    ]
-    done = subprocess.run(
-        ruler_command("--debug", *flags),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "DEBUG ruler_builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
-
-
-def test_verify_exits_with_1_and_names_the_configuration_and_the_row(
-    release: Path, tmp_path: Path
-) -> None:
+def test_verify_exits_with_1_and_names_the_configuration_and_the_row(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "bad"))
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
     done = ruler("verify", root, code=1)
@@ -174,7 +208,7 @@ def test_verify_exits_with_1_and_names_the_configuration_and_the_row(
     assert "vt_4k file: sha256 is" in done.stdout
 
 
-def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
+def test_verify_prints_a_line_a_file_and_a_verdict(release):
     lines = ruler("verify", release).stdout.splitlines()
     assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
@@ -183,13 +217,7 @@ def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     assert "data version 1.0.0" in verdict
 
 
-def test_sources_shows_each_with_its_state(tmp_path: Path) -> None:
-    shown = ruler("sources", "--mirror", tmp_path).stdout
-    for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
-        assert word in shown
-
-
-def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> None:
+def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path):
     first = ruler("quickstart", cwd=tmp_path)
     assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in first.stdout
     assert "mean length" in first.stdout
@@ -198,20 +226,17 @@ def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> N
     page = tmp_path / "runs" / "quickstart.html"
     assert f"The page of these scores: {page}" in first.stdout
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-    again = ruler("quickstart", cwd=tmp_path)
-    assert "gives 15 rows" in again.stdout
+    assert "gives 15 rows" in ruler("quickstart", cwd=tmp_path).stdout
 
 
-def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -> None:
-    shutil.copytree(release, tmp_path / "ruler-quickstart")
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
-    done = ruler("quickstart", cwd=tmp_path, code=2)
-    assert "'ruler-quickstart'" in done.stderr
-    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
-    assert after == before
+def test_quickstart_overwrites_no_other_release(release, tmp_path):
+    (tmp_path / "ruler-quickstart").symlink_to(release)
+    before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
+    assert "'ruler-quickstart'" in refusal("quickstart", cwd=tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = (
         "import sys, ruler_release.app\n"
         "sys.argv = ['ruler', '--help']\n"

@@ -59,7 +59,7 @@ def paths(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("guide", [*GUIDES, *PAGES])
-def test_every_link_leads_to_a_file_and_to_a_heading_of_it(guide: str) -> None:
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(guide):
     folder = (ROOT / guide).parent
     for link in re.findall(r"\]\((?!http)([^)]+)\)", text_of(guide)):
         name, _, anchor = link.partition("#")
@@ -75,7 +75,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("guide", [*GUIDES, *(page for page in PAGES if page not in EXAMPLES)])
-def test_every_path_it_names_is_there(guide: str) -> None:
+def test_every_path_it_names_is_there(guide):
     text, folder = text_of(guide), (ROOT / guide).parent
     own = {"my.toml"} | {name for name in paths(text) if "NAME" in name}  # test_new_family.py
     packages = [PACKAGE_OF[guide]] if guide in PACKAGE_OF else PACKAGE_OF.values()
@@ -84,7 +84,7 @@ def test_every_path_it_names_is_there(guide: str) -> None:
     assert sorted(paths(text) - own - found) == []
 
 
-def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:
+def test_the_row_that_the_builders_guide_follows_is_the_rows(release):
     text = text_of("builder/README.md")
     row = ruler_dataset.load(release, "niah_single_2_4k")[0]
     start, end = row["evidence"][0]["start"], row["evidence"][0]["end"]

@@ -37,7 +37,7 @@ def run(commands: str, folder: Path, **more: str) -> str:
 
 
 @pytest.mark.nightly
-def test_the_gate_runs_the_base_once_and_stops_when_the_answer_is_known(tmp_path: Path) -> None:
+def test_the_gate_runs_the_base_once_and_stops_when_the_answer_is_known(tmp_path):
     text = (ROOT / "examples/quantised_gate.yml").read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -37,9 +35,7 @@ def small(line: str) -> str:
 
 
 @pytest.mark.nightly
-def test_every_command_runs(
-    release: Path, oneruler: Path, suite_release: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_every_command_runs(release, oneruler, suite_release, tmp_path):
     made = {"ruler": release, "oneruler": oneruler}
     made |= {name: suite_release(f"ruler_{name}") for name in ("complexity", "correlation")}
     for name, folder in made.items():

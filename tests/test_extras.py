@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import load_tokenizer
 
 
-def test_what_needs_an_extra_names_it_before_anything_is_fetched(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_needs_an_extra_names_it_before_anything_is_fetched(monkeypatch, tmp_path):
     """`.ci/wheel` tries the commands where the packages are really missing."""
 
     def missing(library: str) -> str:

@@ -58,9 +58,7 @@ def pod_of(job: dict[str, Any]) -> dict[str, Any]:
     return container
 
 
-def test_the_shards_of_a_slurm_array_answer_the_whole_run_in_one_folder(
-    shell: Callable[..., str], tmp_path: Path
-) -> None:
+def test_the_shards_of_a_slurm_array_answer_the_whole_run_in_one_folder(shell, tmp_path):
     (script,) = blocks(PAGE, "Shards", "bash")
     script = script.replace("/8", "/2").replace('--backend vllm --model "$MODEL"', "-b oracle")
     script = script.replace("all_4k", "all_4k --skip-missing")
@@ -72,7 +70,7 @@ def test_the_shards_of_a_slurm_array_answer_the_whole_run_in_one_folder(
     assert "12 rows" in shell("ruler score runs/mine")
 
 
-def test_an_indexed_job_runs_the_commands_of_the_slurm_array(shell: Callable[..., str]) -> None:
+def test_an_indexed_job_runs_the_commands_of_the_slurm_array(shell):
     (script,) = blocks(PAGE, "Shards", "bash")
     (job,) = blocks(PAGE, "Shards", "yaml")
     found = yaml.safe_load(job)
@@ -86,9 +84,7 @@ def test_an_indexed_job_runs_the_commands_of_the_slurm_array(shell: Callable[...
         assert f"--shard {index + 1}/8" in commands[0]
 
 
-def test_one_client_runs_against_the_address_that_vllm_serves(
-    shell: Callable[..., str], tmp_path: Path
-) -> None:
+def test_one_client_runs_against_the_address_that_vllm_serves(shell, tmp_path):
     script = blocks(PAGE, "Behind one address", "bash")[0]
     script = script.replace("all_4k", "all_4k --skip-missing").replace('--tokenizer "$MODEL"', "")
     with model_server(answer_from_prompt) as server:
@@ -102,9 +98,7 @@ def test_one_client_runs_against_the_address_that_vllm_serves(
     assert (tmp_path / "served").read_text() == f"serve m {flags}\n"
 
 
-def test_the_first_node_of_a_slurm_job_is_the_head_of_ray(
-    shell: Callable[..., str], tmp_path: Path
-) -> None:
+def test_the_first_node_of_a_slurm_job_is_the_head_of_ray(shell, tmp_path):
     script = blocks(PAGE, "Behind one address", "bash")[1]
     (tmp_path / "serve_and_run").write_text("wait; echo served")
     each = 'for SLURM_PROCID in 0 1; do export SLURM_PROCID; "$@"; done'
@@ -116,7 +110,7 @@ def test_the_first_node_of_a_slurm_job_is_the_head_of_ray(
     ]
 
 
-def test_the_ray_job_has_the_same_pod_on_every_node() -> None:
+def test_the_ray_job_has_the_same_pod_on_every_node():
     (job,) = blocks(PAGE, "Behind one address", "yaml")
     spec = yaml.safe_load(job)["spec"]
     cluster = spec["rayClusterSpec"]

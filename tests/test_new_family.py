@@ -118,9 +118,7 @@ def run(root: Path, *lines: str) -> str:
 
 
 @pytest.mark.nightly
-def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
-    extended: Path,
-) -> None:
+def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(extended):
     shown = run(
         extended,
         f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
@@ -162,7 +160,7 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
 
 
 @pytest.mark.nightly
-def test_rows_that_are_not_what_the_manifest_says_are_named(extended: Path) -> None:
+def test_rows_that_are_not_what_the_manifest_says_are_named(extended):
     run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
     path = extended / "work/other/manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))

@@ -43,7 +43,7 @@ def beside(started: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_readme_is_short_and_shows_one_picture() -> None:
+def test_the_readme_is_short_and_shows_one_picture():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) < 700
     assert text.count("![") == 1
@@ -52,9 +52,7 @@ def test_the_readme_is_short_and_shows_one_picture() -> None:
 @pytest.mark.parametrize(
     ("page", "heading"), [("README.md", "Load the data"), ("docs/python.md", "Load")]
 )
-def test_what_the_quick_start_made_loads_as_written(
-    page: str, heading: str, beside: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_quick_start_made_loads_as_written(page, heading, beside, monkeypatch):
     (load,) = blocks(page, heading, "python")
     monkeypatch.chdir(beside)
     found: dict[str, Any] = {}
@@ -62,9 +60,7 @@ def test_what_the_quick_start_made_loads_as_written(
     assert len(found["rows"]) == 15
 
 
-def test_the_calls_from_python_work_as_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_calls_from_python_work_as_written(tmp_path, monkeypatch, capfd):
     (calls,) = blocks("docs/python.md", "The commands as calls", "python")
     assert len(calls.strip().splitlines()) <= 7
     monkeypatch.chdir(tmp_path)
@@ -76,9 +72,7 @@ def test_the_calls_from_python_work_as_written(
     assert (tmp_path / "mine.html").is_file()
 
 
-def test_the_notebook_runs_from_its_first_cell_to_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_notebook_runs_from_its_first_cell_to_the_page(tmp_path, monkeypatch):
     """Its cells, one after another in this process: they use nothing of a kernel's own."""
     notebook = json.loads((ROOT / FIRST_LOOK).read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
@@ -93,7 +87,7 @@ def test_the_notebook_runs_from_its_first_cell_to_the_page(
     assert (tmp_path / "first_look.html").is_file()
 
 
-def test_the_commands_that_build_work_as_written(tmp_path: Path) -> None:
+def test_the_commands_that_build_work_as_written(tmp_path):
     (build,) = blocks("docs/build.md", "Commands", "bash")
     shown = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
     assert "Nothing is wrong: 26 files, 52 rows." in shown
@@ -111,8 +105,8 @@ SMALLER = (
 
 
 def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
-    tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, mirror, monkeypatch
+):
     """As a newcomer walks them, with fewer rows and the oracle in the models' place."""
     monkeypatch.chdir(tmp_path)
     shown = {}
@@ -140,7 +134,7 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
     assert (tmp_path / "runs/quickstart.html").is_file()
 
 
-def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Path) -> None:
+def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside):
     documents.run(*blocks("docs/run.md", "Without a model", "bash"), beside)
     documents.run(*blocks("docs/other_tools.md", "Exports", "bash"), beside)
     made = {path.name for path in beside.iterdir()}
@@ -148,7 +142,7 @@ def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Pat
 
 
 @pytest.mark.nightly
-def test_inspect_evaluates_as_written(beside: Path) -> None:
+def test_inspect_evaluates_as_written(beside):
     from inspect_ai.log import read_eval_log
 
     (inspect,) = blocks("docs/other_tools.md", "Inspect", "bash")
@@ -172,7 +166,7 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
     assert log.eval.task == "ruler_release/ruler"
 
 
-def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path: Path) -> None:
+def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path):
     (tmp_path / "ruler").mkdir()
     few = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
     text = (ROOT / "docs/fresh_rows.md").read_text(encoding="utf-8")
@@ -185,12 +179,12 @@ def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path: Path) -> N
     assert "], 2 configurations." in " ".join(said.split())
 
 
-def test_the_test_command_is_one_line_that_runs_pytest() -> None:
+def test_the_test_command_is_one_line_that_runs_pytest():
     (tests,) = blocks("README.md", "Tests", "bash")
     assert tests == "pip install -e '.[test]' && pytest\n"
 
 
-def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path: Path) -> None:
+def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path):
     """Where this fails: python docs/draw_example.py."""
     from docs.draw_example import PAGE, write_page
 

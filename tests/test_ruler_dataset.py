@@ -20,7 +20,7 @@ from tests.hub.client import Client
 VT = "data/tekken/4k/vt.parquet"
 
 
-def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
+def test_load_gives_a_dataset_with_the_features(release):
     import datasets
 
     rows = load(release, "niah_mk_4k")
@@ -30,7 +30,7 @@ def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
     assert list(dict.fromkeys(rows["task"])) == [f"niah_multikey_{i}" for i in (1, 2, 3)]
 
 
-def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:
+def test_load_takes_a_tokenizer_for_the_suffix(release):
     manifest = read_manifest(release)
     assert files_of("vt_4k", manifest, "tekken") == ["data/tekken/4k/vt.parquet"]
     with pytest.raises(RulerError, match=r"no 'vt_4k_qwen2\.5'"):
@@ -42,14 +42,12 @@ def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "meant"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
 )
-def test_a_configuration_that_is_not_there_is_answered_by_one_that_is(
-    release: Path, asked: str, meant: str
-) -> None:
+def test_a_configuration_that_is_not_there_is_answered_by_one_that_is(release, asked, meant):
     with pytest.raises(RulerError, match=f"no '{asked}'. Did you mean '{meant}'. What it holds"):
         load(release, asked)
 
 
-def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -> None:
+def test_load_checks_digests_unless_told_not_to(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     path = root / "data/tekken/4k/vt.parquet"
     pq.write_table(pq.read_table(path), path)
@@ -67,12 +65,12 @@ def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -
         ("out/ruler-4k.", "neither a folder"),
     ],
 )
-def test_a_release_that_is_nowhere_is_one_sentence(where: str, said: str) -> None:
+def test_a_release_that_is_nowhere_is_one_sentence(where, said):
     with pytest.raises(RulerError, match=said):
         load(where, "vt_4k")
 
 
-def test_a_missing_file_is_one_sentence(release: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_one_sentence(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     (root / "data/tekken/4k/vt.parquet").unlink()
     with pytest.raises(RulerError, match="in the manifest but missing"):
@@ -90,9 +88,7 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 @pytest.mark.parametrize(
     ("config", "rows"), [("niah_mk_4k", 60), ("vt_4k", 20), ("all_4k", 260), ("ag_4k", 40)]
 )
-def test_load_dataset_reads_a_bare_relative_folder_offline(
-    release: Path, offline: Client, config: str, rows: int
-) -> None:
+def test_load_dataset_reads_a_bare_relative_folder_offline(release, offline, config, rows):
     found = offline.python(
         "import datasets, json, os\n"
         f"os.chdir({str(release.parent)!r})\n"
@@ -101,7 +97,7 @@ def test_load_dataset_reads_a_bare_relative_folder_offline(
     assert found == {"test": rows}
 
 
-def test_a_release_in_the_hubs_cache_loads_offline(release: Path, offline: Client) -> None:
+def test_a_release_in_the_hubs_cache_loads_offline(release, offline):
     """The cache as huggingface_hub lays it out: refs/main names the snapshot."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     repo = offline.home / "hub/datasets--org--ruler"
@@ -122,9 +118,7 @@ def test_a_release_in_the_hubs_cache_loads_offline(release: Path, offline: Clien
 
 
 @pytest.mark.parametrize("name", ["a[1]", "b*", "c?"])
-def test_a_path_with_signs_of_patterns_loads_its_own_files(
-    release: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_path_with_signs_of_patterns_loads_its_own_files(release, tmp_path, name):
     for folder in (name, "a1", "bb", "cc"):
         (tmp_path / folder / VT).parent.mkdir(parents=True)
         shutil.copy(release / VT, tmp_path / folder / VT)
@@ -132,7 +126,7 @@ def test_a_path_with_signs_of_patterns_loads_its_own_files(
     assert len(load(tmp_path / name, "vt_4k")) == 20
 
 
-def test_public_names_are_handed_on_and_nothing_heavy_is_imported() -> None:
+def test_public_names_are_handed_on_and_nothing_heavy_is_imported():
     code = (
         "import sys, ruler_dataset\n"
         "assert all(hasattr(ruler_dataset, name) for name in ruler_dataset.__all__)\n"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.registry import FAMILIES, usual_of
+from ruler_builder.tasks.registry import FAMILIES, read_suite, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
     SUITE_DIGESTS,
@@ -40,7 +37,7 @@ DIGESTS = {
 
 
 @pytest.mark.parametrize("name", DIGESTS)
-def test_a_suite_is_known_by_its_digest(name: str) -> None:
+def test_a_suite_is_known_by_its_digest(name):
     suite = read_suite(name)
     described = json.loads(json.dumps({"tasks": suite.described(), "families": suite.families}))
     assert suite.name == name
@@ -48,7 +45,7 @@ def test_a_suite_is_known_by_its_digest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", mostly_nightly(2, SUITE_LENGTHS))
-def test_a_suites_release_is_proved(name: str, suite_release: Callable[[str], Path]) -> None:
+def test_a_suites_release_is_proved(name, suite_release):
     root = suite_release(name)
     report = verify(root, audit=True)
     assert {path: file.problems for path, file in report.files.items() if file.count} == {}
@@ -57,7 +54,7 @@ def test_a_suites_release_is_proved(name: str, suite_release: Callable[[str], Pa
     assert report.notes == []  # its wording is checked, as the project's own
 
 
-def test_every_optional_parameter_is_proved(suite_release: Callable[[str], Path]) -> None:
+def test_every_optional_parameter_is_proved(suite_release):
     root = suite_release("optional")
     report = verify(root, audit=True)
     assert {path: file.problems for path, file in report.files.items() if file.count} == {}
@@ -72,9 +69,7 @@ def test_every_optional_parameter_is_proved(suite_release: Callable[[str], Path]
 
 
 @pytest.mark.parametrize("name", [*SUITE_LENGTHS, "optional"])
-def test_the_oracle_scores_100_on_every_suite(
-    name: str, suite_release: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_oracle_scores_100_on_every_suite(name, suite_release, tmp_path):
     out = tmp_path / "run"
     asked = ("--dataset", suite_release(name), "--configs", "all", "--backend", "oracle")
     for line in (("run", *asked, "--out", out), ("score", out)):
@@ -84,9 +79,7 @@ def test_the_oracle_scores_100_on_every_suite(
     assert {cell["score"] for cell in cells.values()} == {100}
 
 
-def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(
-    suite_release: Callable[[str], Path], release: Path
-) -> None:
+def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(suite_release, release):
     old, new = (Release.open(str(root)) for root in (suite_release("ruler_2024"), release))
     columns = ("index", "input", "outputs")
     same = {
@@ -96,9 +89,7 @@ def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(
     assert {config for config, equal in same.items() if not equal} == {"vt_4k", "cwe_4k"}
 
 
-def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(
-    suite_release: Callable[[str], Path],
-) -> None:
+def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(suite_release):
     noise = (
         "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
     )
@@ -124,15 +115,13 @@ def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(
     assert "\n\n\n\nMemorize and track" in heads[0]
 
 
-def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path: Path) -> None:
+def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path):
     order = BuildOptions(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
     with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
         build(order)
 
 
-def test_thresholds_are_for_the_papers_tasks_at_its_lengths(
-    suite_release: Callable[[str], Path], release: Path
-) -> None:
+def test_thresholds_are_for_the_papers_tasks_at_its_lengths(suite_release, release):
     roots = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
     manifests = {name: read_manifest(root) for name, root in roots.items()}
     assert [name for name, found in manifests.items() if has_threshold(found)] == [
@@ -142,9 +131,7 @@ def test_thresholds_are_for_the_papers_tasks_at_its_lengths(
     assert [name for name, found in manifests.items() if is_standard(found)] == ["ruler"]
 
 
-def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(
-    suite_release: Callable[[str], Path],
-) -> None:
+def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(suite_release):
     release = Release.open(str(suite_release("ruler_2024")))
     for task in ("niah_single_2", "niah_multikey_3", "vt", "qa_2", "cwe", "fwe"):
         alone, full = (
@@ -161,8 +148,8 @@ def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(
 
 
 def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_parameter(
-    suite_release: Callable[[str], Path], tmp_path: Path
-) -> None:
+    suite_release, tmp_path
+):
     root, run = suite_release("ruler_complexity"), tmp_path / "oracle"
     chosen = "keys_4k,hops_4k,alpha_4k,hops_0k,qa_1_0k,qa_1_4k,qa_1_no_documents_0k"
     command = f"run --dataset {root} --configs {chosen} --backend oracle --out {run}"

@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_wheel_holds_every_file_of_the_checkout(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_checkout(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     there = {
         re.sub("^(builder|eval)/", "", path.relative_to(ROOT).as_posix())

@@ -29,7 +29,7 @@ def list_sources(options: SourcesCommand) -> None:
 
     Example: ruler sources --suite oneruler
     """
-    from ruler_builder.suites.suite import read_suite
+    from ruler_builder.tasks.registry import read_suite
     from ruler_builder.text.sources import Store, states
     from ruler_common.names import TASKS
     from ruler_release.tables import source_tables

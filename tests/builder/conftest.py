@@ -12,11 +12,7 @@ from ruler_builder.release.build import build
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once
 
-EVERY_LANGUAGES_TASKS = (
-    "niah_none",
-    "niah_single",
-    "cwe_easy",
-)
+EVERY_LANGUAGES_TASKS = ("niah_none", "niah_single", "cwe_easy")
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def other_rows(manifest: Manifest) -> None:
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"] = "0" * 64
 
 
-def test_releases_are_frozen_one_after_another(whole: Callable[..., Path], tmp_path: Path) -> None:
+def test_releases_are_frozen_one_after_another(whole, tmp_path):
     freeze([whole("one", only("vt"))], folder=tmp_path)
     freeze([whole("two", only("cwe")), whole("three", only("qa_1"))], folder=tmp_path)
     found = read_frozen("1.0.0", tmp_path)
@@ -79,17 +79,13 @@ def test_releases_are_frozen_one_after_another(whole: Callable[..., Path], tmp_p
         (lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20), "has 20 rows of vt_4k"),
     ],
 )
-def test_only_releases_as_they_are_published_are_frozen(
-    whole: Callable[..., Path], tmp_path: Path, edit: Edit, text: str
-) -> None:
+def test_only_releases_as_they_are_published_are_frozen(whole, tmp_path, edit, text):
     with pytest.raises(RulerError, match=text):
         freeze([whole("odd", edit)], folder=tmp_path)
     assert not (tmp_path / "1.0.0.toml").exists()
 
 
-def test_other_rows_are_refused_unless_all_are_replaced(
-    whole: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_other_rows_are_refused_unless_all_are_replaced(whole, tmp_path):
     freeze([whole()], folder=tmp_path)
     other = whole("other", other_rows)
     with pytest.raises(RulerError, match=r"1 configurations .* first vt_4k: say why .* --replace"):
@@ -97,7 +93,7 @@ def test_other_rows_are_refused_unless_all_are_replaced(
     assert freeze([other], replace_all=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
 
 
-def test_a_published_version_never_changes(whole: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_published_version_never_changes(whole, tmp_path):
     freeze([whole()], published=True, folder=tmp_path)
     before = (tmp_path / "1.0.0.toml").read_bytes()
     assert b"published = true" in before
@@ -111,9 +107,7 @@ def test_a_published_version_never_changes(whole: Callable[..., Path], tmp_path:
     assert freeze([later], folder=tmp_path).data_version == "1.0.1"
 
 
-def test_a_release_is_compared_configuration_by_configuration(
-    whole: Callable[..., Path], tmp_path: Path, release: Path
-) -> None:
+def test_a_release_is_compared_configuration_by_configuration(whole, tmp_path, release):
     frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
     manifest = read_manifest(whole())
     assert frozen_sentence(manifest, frozen) == (
@@ -136,9 +130,7 @@ def test_a_release_is_compared_configuration_by_configuration(
     )
 
 
-def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(
-    whole: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(whole, tmp_path):
     frozen = freeze([whole()], folder=tmp_path)
     manifest = read_manifest(whole("again"))
     assert unexplained(manifest, frozen) == []
@@ -156,9 +148,7 @@ def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(
         assert unexplained(legitimate, frozen) == []
 
 
-def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(tmp_path, monkeypatch):
     root = tmp_path / "ruler"
     build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]

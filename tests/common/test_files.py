@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.files import (
-    lines_of,
-    read_bytes,
-    read_text,
-    temporary_beside,
-    write_whole,
-)
+from ruler_common.files import lines_of, read_bytes, read_text, temporary_beside, write_whole
 from tests.full_disk import files_of_at_most
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "made" / "file.txt"
     write_whole(path, "old\n")
     with files_of_at_most(100_000), pytest.raises(OSError, match="File too large"):
@@ -30,13 +23,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
 
 
-def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_file(tmp_path):
     for read in (read_bytes, read_text, lambda path: [*lines_of(path)]):
         with pytest.raises(RulerError, match="is a folder: name a file"):
             read(tmp_path)
 
 
-def test_a_text_is_utf8_without_its_mark(tmp_path: Path) -> None:
+def test_a_text_is_utf8_without_its_mark(tmp_path):
     path = tmp_path / "file"
     path.write_bytes("\ufeffé".encode())
     assert read_text(path) == "é"
@@ -45,7 +38,7 @@ def test_a_text_is_utf8_without_its_mark(tmp_path: Path) -> None:
         read_text(path)
 
 
-def test_lines_keep_their_ends(tmp_path: Path) -> None:
+def test_lines_keep_their_ends(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"a\n\nb")
     assert [*lines_of(path)] == [(1, b"a\n"), (2, b"\n"), (3, b"b")]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from huggingface_hub.errors import LocalTokenNotFoundError
 from huggingface_hub.utils import validate_repo_id
 
-from ruler_common.hub import is_repository
+from ruler_common.errors import RulerError
+from ruler_common.hub import hub_errors, is_repository
 from tests.hub.client import environment
 from tests.hub.hub_store import Repo
 from tests.hub.stand_in import StandIn
 
 
 @pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
-def test_a_repositorys_name_is_the_hubs(name: str) -> None:
+def test_a_repositorys_name_is_the_hubs(name):
     assert is_repository(name)
     validate_repo_id(name)
 
@@ -25,11 +26,11 @@ def test_a_repositorys_name_is_the_hubs(name: str) -> None:
     "name",
     ["ruler", "./ruler", "org/-r", "org/r.", "org/a--b", "org/a..b", f"a/{'a' * 97}", "a/b/c"],
 )
-def test_what_the_hub_refuses_is_no_repositorys_name(name: str) -> None:
+def test_what_the_hub_refuses_is_no_repositorys_name(name):
     assert not is_repository(name)
 
 
-def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path) -> None:
+def test_what_the_hub_answers_is_one_sentence_each(release, tmp_path):
     hub = StandIn()
     hub.repos["datasets/org/none"] = Repo("datasets", "org/none")
     hub.fail("HEAD", "/org/busy/", 403, "not today", times=9)
@@ -62,20 +63,31 @@ def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path
     assert said[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
 
 
-def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"HF_TOKEN": "hf_é"}, "The Hub's token holds a character that no token has"),
+        ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"),
+    ],
+)
+def test_neither_a_token_nor_a_password_of_the_hub_is_shown(tmp_path, change, sentence):
     code = (
         "import time; time.sleep = lambda _: None\n"  # five tries, but no 23 seconds between them
-        "import ruler_dataset\n"
-        "try: ruler_dataset.manifest_of('org/ruler')\n"
-        "except ruler_dataset.Unreachable as error: print(error)"
+        "from ruler_release import app; app.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment("http://127.0.0.1:9", tmp_path),
+        [sys.executable, "-c", code, "--debug", "list", "org/ruler"],
+        env=environment("http://me:hunter2@127.0.0.1:9", tmp_path, **change),
         capture_output=True,
         text=True,
-        check=True,
     )
-    assert done.stdout.startswith(
-        "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"
-    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {sentence}")
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "hf_é" not in done.stdout + done.stderr
+
+
+def test_a_token_that_is_missing_is_not_a_refusal_of_the_hub():
+    sentence = r"^There is no token for the Hub: log in \(hf auth login\) or set HF_TOKEN\.$"
+    with pytest.raises(RulerError, match=sentence), hub_errors("org/name"):
+        raise LocalTokenNotFoundError("Token is required")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ OUTSIDE = ("../x", "/x", "a/b", "a\\b", "C:x", "x\x00", "x\n", "", "..", "vt_4k"
 """What no task, group or tokenizer may be called."""
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+def test_a_newer_format_is_refused(tmp_path):
     (tmp_path / MANIFEST).write_text(json.dumps({"format": 99}))
     with pytest.raises(RulerError, match="update this package"):
         read_manifest(tmp_path)
@@ -52,9 +51,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         ({"groups": {"VT": ["vt"]}}, "tasks has both 'vt' and 'VT'"),
     ],
 )
-def test_a_damaged_manifest_is_one_sentence(
-    release: Path, change: dict[str, object], field: str
-) -> None:
+def test_a_damaged_manifest_is_one_sentence(release, change, field):
     text = json.dumps(read_manifest(release) | change)
     with pytest.raises(
         RulerError, match=rf"^'here' is damaged: {field}.*\. Download or build it again\.$"
@@ -64,7 +61,7 @@ def test_a_damaged_manifest_is_one_sentence(
 
 @pytest.mark.parametrize("name", OUTSIDE)
 @pytest.mark.parametrize("part", ["tasks", "tokenizers"])
-def test_a_name_that_leads_elsewhere_is_refused(release: Path, part: str, name: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(release, part, name):
     manifest: dict[str, Any] = {**read_manifest(release)}
     manifest[part] = {**manifest[part], name: next(iter(manifest[part].values()))}
     with pytest.raises(RulerError, match=rf"^'here' is damaged: {part} has '"):
@@ -92,9 +89,7 @@ def test_a_name_that_leads_elsewhere_is_refused(release: Path, part: str, name: 
     ],
     ids=str,
 )
-def test_an_entry_that_is_not_what_its_path_says_is_refused(
-    release: Path, change: dict[str, object]
-) -> None:
+def test_an_entry_that_is_not_what_its_path_says_is_refused(release, change):
     manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][VT] |= change
     with pytest.raises(RulerError, match=rf"^'here' is damaged: files.{VT}"):
@@ -105,14 +100,14 @@ def test_an_entry_that_is_not_what_its_path_says_is_refused(
     "path",
     ["/etc/x", "data/../x", "data/tekken/4k/VT.parquet", "data\\tekken\\4k\\vt.parquet", "x\x00"],
 )
-def test_a_file_lies_where_its_configuration_says(release: Path, path: str) -> None:
+def test_a_file_lies_where_its_configuration_says(release, path):
     manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][path] = manifest["files"][VT]
     with pytest.raises(RulerError, match=r"^'here' is damaged: files"):
         parse_manifest(json.dumps(manifest), "here")
 
 
-def test_half_a_character_in_a_manifest_is_damage(release: Path) -> None:
+def test_half_a_character_in_a_manifest_is_damage(release):
     text = (release / MANIFEST).read_text(encoding="utf-8").replace("tekken_2", "\\ud800_2")
     for manifest in (text, text.encode()):
         with pytest.raises(RulerError, match="'here' is damaged: it holds half a character"):
@@ -120,19 +115,19 @@ def test_half_a_character_in_a_manifest_is_damage(release: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])
-def test_json_that_programs_read_differently_is_damaged(text: str) -> None:
+def test_json_that_programs_read_differently_is_damaged(text):
     with pytest.raises(RulerError, match=r"^'here' is damaged: "):
         parse_manifest(text, "here")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
-def test_a_manifest_that_is_no_object_is_damaged(tmp_path: Path, text: bytes) -> None:
+def test_a_manifest_that_is_no_object_is_damaged(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):
         read_manifest(tmp_path)
 
 
-def test_a_manifest_may_name_every_tokenizer_that_has_a_name(release: Path) -> None:
+def test_a_manifest_may_name_every_tokenizer_that_has_a_name(release):
     from ruler_builder.tokens.tokenizers import named
 
     manifest = json.loads((release / "manifest.json").read_text(encoding="utf-8"))

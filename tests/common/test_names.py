@@ -31,7 +31,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @given(configs())
-def test_every_configuration_name_is_read_back(config: Config) -> None:
+def test_every_configuration_name_is_read_back(config):
     assert Names.standard(config.dataset).parse(config.name) == config
 
 
@@ -45,12 +45,12 @@ def test_every_configuration_name_is_read_back(config: Config) -> None:
         ("oneruler", "cwe_easy_8k_zh_cl100k_base", "data/cl100k_base/8k/zh/cwe_easy.parquet"),
     ],
 )
-def test_a_configuration_is_one_file(dataset: str, name: str, path: str) -> None:
+def test_a_configuration_is_one_file(dataset, name, path):
     assert Names.standard(dataset).parse(name).path == path
 
 
 @pytest.mark.parametrize("tokens", [1024, 4096, 131072, 1048576, 2097152])
-def test_ruler_counts_in_binary_thousands(tokens: int) -> None:
+def test_ruler_counts_in_binary_thousands(tokens):
     assert parse_length(length_name(tokens)) == tokens
 
 
@@ -62,9 +62,7 @@ def test_ruler_counts_in_binary_thousands(tokens: int) -> None:
         ("oneruler", "niah_none_8K_pl", "niah_none_8k_pl"),
     ],
 )
-def test_a_length_is_the_same_in_upper_and_in_lower_case(
-    dataset: str, name: str, read: str
-) -> None:
+def test_a_length_is_the_same_in_upper_and_in_lower_case(dataset, name, read):
     names = Names.standard(dataset)
     assert names.parse(name) == names.parse(read)
     assert names.configs(name) == names.configs(read)
@@ -73,7 +71,7 @@ def test_a_length_is_the_same_in_upper_and_in_lower_case(
     assert len(Names.standard("oneruler").configs("all_8K")) == 26 * 7
 
 
-def test_oneruler_counts_in_decimal_thousands() -> None:
+def test_oneruler_counts_in_decimal_thousands():
     assert parse_length("128k", "oneruler") == 128_000
     assert length_name(8000, "oneruler") == "8k"
 
@@ -89,7 +87,7 @@ def test_oneruler_counts_in_decimal_thousands() -> None:
         ("vt_00k", "Unknown length '00k'"),
     ],
 )
-def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -> None:
+def test_a_wrong_name_is_one_sentence_with_the_right_one(name, said):
     with pytest.raises(RulerError) as error:
         Names.standard("ruler").parse(name)
     assert said in str(error.value)

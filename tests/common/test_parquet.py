@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +12,7 @@ from ruler_common.files import leaf_columns, open_parquet, rows_of
 FEW = pa.table({"input": ["a", "b", "c"], "doc": [{"id": 1}, {"id": 2}, {"id": 3}]})
 
 
-def test_chosen_columns_are_read(tmp_path: Path) -> None:
+def test_chosen_columns_are_read(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(FEW, path, row_group_size=2)
     assert leaf_columns(path) == ["input", "doc.id"]
@@ -23,14 +21,14 @@ def test_chosen_columns_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 5, b"x" * 1000])
-def test_another_file_is_refused_with_a_sentence(tmp_path: Path, data: bytes) -> None:
+def test_another_file_is_refused_with_a_sentence(tmp_path, data):
     path = tmp_path / "a.parquet"
     path.write_bytes(data)
     with pytest.raises(RulerError, match=r"is not a readable Parquet file: .* build it again\.$"):
         leaf_columns(path)
 
 
-def test_damage_within_a_file_is_a_sentence_too(tmp_path: Path) -> None:
+def test_damage_within_a_file_is_a_sentence_too(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(FEW, path, compression="zstd")
     data = bytearray(path.read_bytes())

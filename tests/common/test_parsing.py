@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, parse_yaml, read_toml
 
 
-def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path):
     path = tmp_path / "suite.toml"
     with pytest.raises(RulerError, match=r"Cannot read '.*suite\.toml': No such file"):
         read_toml(path)
@@ -29,17 +27,17 @@ def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["{", "", "[1,", b"\xff", "[" * 100_000])
-def test_a_text_that_is_not_json_is_a_value_error(text: str | bytes) -> None:
+def test_a_text_that_is_not_json_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         json_value(text)
 
 
 @pytest.mark.parametrize("text", ["a: [", "!!python/object/apply:os.getcwd []", "[" * 9999, "\0"])
-def test_a_yaml_text_that_is_none_is_a_value_error(text: str) -> None:
+def test_a_yaml_text_that_is_none_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         parse_yaml(text)
 
 
-def test_a_day_that_is_none_is_a_value_error() -> None:
+def test_a_day_that_is_none_is_a_value_error():
     with pytest.raises(ValueError, match="month must be"):
         parse_yaml("a: 2026-13-45")

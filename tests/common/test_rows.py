@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,14 +12,14 @@ from ruler_common.errors import RulerError
 from ruler_common.rows import CANARIES, COLUMNS, arrow_schema, canary_of, features
 
 
-def test_the_files_hold_the_features(release: Path) -> None:
+def test_the_files_hold_the_features(release):
     schema = pq.read_schema(release / "data/tekken/4k/qa_1.parquet")
     assert schema.names == list(COLUMNS)
     assert schema.equals(arrow_schema())
     assert schema.metadata == arrow_schema().metadata
 
 
-def test_the_schema_written_out_is_that_of_datasets() -> None:
+def test_the_schema_written_out_is_that_of_datasets():
     import datasets
 
     kinds = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
@@ -31,20 +30,20 @@ def test_the_schema_written_out_is_that_of_datasets() -> None:
     assert arrow_schema().equals(datasets.Features(columns).arrow_schema, check_metadata=True)
 
 
-def test_every_data_set_and_data_version_has_a_guid_of_its_own() -> None:
+def test_every_data_set_and_data_version_has_a_guid_of_its_own():
     every = [guid for by_dataset in CANARIES.values() for guid in by_dataset.values()]
     assert len(every) == len(set(every)) == 2 * len(CANARIES)
     assert all(str(uuid.UUID(guid)) == guid for guid in every)
     assert canary_of("oneruler", DATA_VERSION) != canary_of("ruler", DATA_VERSION)
 
 
-def test_the_canaries_of_a_published_data_version_never_change() -> None:
+def test_the_canaries_of_a_published_data_version_never_change():
     assert CANARIES["1.0.0"] == {
         "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
         "oneruler": "42dedfe8-a025-410b-ae7d-7e4434d10390",
     }
 
 
-def test_a_data_version_without_a_canary_is_a_sentence_with_the_remedy() -> None:
+def test_a_data_version_without_a_canary_is_a_sentence_with_the_remedy():
     with pytest.raises(RulerError, match="has no canary: enter a new GUID"):
         canary_of("ruler", "9.9.9")

@@ -9,12 +9,12 @@ from ruler_common.work import Shard
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2"])
-def test_a_shard_is_checked(text: str) -> None:
+def test_a_shard_is_checked(text):
     with pytest.raises(RulerError, match="such as 2/4"):
         Shard.parse(text)
 
 
-def test_shards_divide_names_evenly_whatever_their_order() -> None:
+def test_shards_divide_names_evenly_whatever_their_order():
     sizes = {f"file{number}": 1000 * number for number in range(1, 30)}
     turned = dict(reversed(sizes.items()))
     parts = [Shard(number, 4).chosen(sizes) for number in range(1, 5)]

@@ -151,12 +151,7 @@ class Reading:
 
 
 def _described(path: str, blob: Blob) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "type": "file",
-        "path": path,
-        "oid": blob.git,
-        "size": len(blob.data),
-    }
+    entry: dict[str, Any] = {"type": "file", "path": path, "oid": blob.git, "size": len(blob.data)}
     if blob.large:
         entry["lfs"] = {
             "oid": blob.sha256,

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import (
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
+from ruler_builder.tasks.templates import (
     AuditContext,
     check_spans,
     context_of,
+    filled,
     longest_line,
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import letters
-from ruler_builder.tasks.templates import filled
 from ruler_builder.window.haystacks import LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pytest
@@ -57,9 +56,7 @@ def worse(run: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_build_returns_what_is_new_and_says_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_build_returns_what_is_new_and_says_nothing(tmp_path, capfd):
     first = ruler.build(tmp_path / "out", samples=1, **ROWS)
     assert isinstance(first, Built)
     assert repr(first) == f"Built(new={first.new}, left_out={{}})"
@@ -72,14 +69,14 @@ def test_build_returns_what_is_new_and_says_nothing(
     assert capfd.readouterr() == ("", "")
 
 
-def test_load_takes_its_arguments_as_load_dataset_does(out: Path) -> None:
+def test_load_takes_its_arguments_as_load_dataset_does(out):
     rows = ruler.load(out, "vt_4k")
     assert isinstance(rows, datasets.Dataset)
     assert rows[:] == datasets.load_dataset(str(out), "vt_4k", split="test")[:]
     assert ruler.load(str(out), "vt_4k", tokenizer="tekken", verify=False)["index"] == [*range(5)]
 
 
-def test_bars_are_as_they_were_after_a_silent_load(out: Path) -> None:
+def test_bars_are_as_they_were_after_a_silent_load(out):
     for switch, disabled in (
         (datasets.enable_progress_bars, False),
         (datasets.disable_progress_bars, True),
@@ -89,7 +86,7 @@ def test_bars_are_as_they_were_after_a_silent_load(out: Path) -> None:
         assert datasets.are_progress_bars_disabled() is disabled
 
 
-def test_run_counts_how_every_row_ended(out: Path, tmp_path: Path) -> None:
+def test_run_counts_how_every_row_ended(out, tmp_path):
     summary = ruler.run(out, configs="all", backend="oracle", out=str(tmp_path / "run"), limit=2)
     assert isinstance(summary, RunSummary)
     assert summary.total == {"stop": 4}
@@ -101,7 +98,7 @@ def test_run_counts_how_every_row_ended(out: Path, tmp_path: Path) -> None:
     }
 
 
-def test_score_returns_what_it_writes(run: Path, tmp_path: Path) -> None:
+def test_score_returns_what_it_writes(run, tmp_path):
     results = ruler.score([run], name="me", threshold=90, out=tmp_path / "mine.json")
     assert json.loads((tmp_path / "mine.json").read_text(encoding="utf-8")) == results
     assert (results["model"], results["configurations"]["vt_4k"]["score"]) == ("me", 100.0)
@@ -111,7 +108,7 @@ def test_score_returns_what_it_writes(run: Path, tmp_path: Path) -> None:
     assert (run / "results.json").is_file()
 
 
-def test_compare_takes_results_or_where_they_lie(run: Path, worse: Path) -> None:
+def test_compare_takes_results_or_where_they_lie(run, worse):
     found = ruler.compare(run, ruler.score(worse), max_drop=5)
     assert found == ruler.compare(str(run / "results.json"), worse, max_drop=5.0)
     assert found["lengths"]["4k"]["difference"] == pytest.approx(40)
@@ -120,13 +117,9 @@ def test_compare_takes_results_or_where_they_lie(run: Path, worse: Path) -> None
     assert "decision" not in ruler.compare(run, worse)
 
 
-def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None:
+def test_report_returns_the_page(run, worse, tmp_path):
     ruler.score(worse)
-    page = ruler.report(
-        [run, worse],
-        out=tmp_path / "page.html",
-        names=["right", "wrong"],
-    )
+    page = ruler.report([run, worse], out=tmp_path / "page.html", names=["right", "wrong"])
     assert page == tmp_path / "page.html"
     assert "right" in page.read_text(encoding="utf-8")
 
@@ -157,12 +150,12 @@ def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None
         (lambda out: ruler.report(out / "none"), "none"),
     ],
 )
-def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out: Path, call: Any, said: str) -> None:
+def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, said):
     with pytest.raises(ruler.RulerError, match=said):
         call(out)
 
 
-def test_importing_it_is_light() -> None:
+def test_importing_it_is_light():
     code = (
         "import sys, time; begun = time.process_time(); import ruler_release\n"
         f"print(time.process_time() - begun, *({HEAVY} & set(sys.modules)))"
@@ -173,7 +166,7 @@ def test_importing_it_is_light() -> None:
 
 
 @pytest.mark.nightly
-def test_a_user_who_checks_types_sees_them(tmp_path: Path) -> None:
+def test_a_user_who_checks_types_sees_them(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import ruler_release as ruler\n"
         "built: str = ruler.build('out', lengths='4k')\n"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
-
-import pytest
 
 from ruler_release.completion import NAMES
 from tests.in_process import ruler, ruler_command
@@ -17,17 +14,13 @@ def completed(*words: str) -> list[str]:
     asked = {"_RULER_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("ruler", *words))}
     asked["COMP_CWORD"] = str(len(words))
     done = subprocess.run(
-        ruler_command(),
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-        check=False,
+        ruler_command(), env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
     return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line]
 
 
-def test_configurations_are_completed_from_the_release_or_the_published_names(release: Path):
+def test_configurations_are_completed_from_the_release_or_the_published_names(release):
     configs = NAMES["configs"]
     assert configs({"dataset": "ORG/ruler"}, "all_1") == ["all_16k", "all_128k"]
     assert configs({}, "vt_4k,qa_1_6") == ["vt_4k,qa_1_64k"]
@@ -46,7 +39,7 @@ def test_what_a_build_takes_is_completed_for_its_suite():
     assert NAMES["suite"]({}, "ruler_c") == ["ruler_complexity", "ruler_correlation"]
 
 
-def test_a_shell_asks_the_program(release: Path):
+def test_a_shell_asks_the_program(release):
     assert completed("run", "-d", str(release), "--configs", "vt") == ["vt_4k"]
     assert completed("run", "-d", str(release), "--backend", "o") == ["openai", "oracle"]
     assert completed("run", "--mode", "c") == ["chat", "completion"]
@@ -55,12 +48,12 @@ def test_a_shell_asks_the_program(release: Path):
     assert completed("quicks") == ["quickstart"]
 
 
-def test_a_damaged_release_completes_nothing(tmp_path: Path):
+def test_a_damaged_release_completes_nothing(tmp_path):
     (tmp_path / "manifest.json").write_text("{")
     assert completed("run", "-d", str(tmp_path), "--configs", "vt") == []
 
 
-def test_completion_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_completion_is_installed_once(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", "/bin/bash")
     for _ in range(2):

@@ -47,7 +47,7 @@ def change(path: Path, old: str | None, new: str) -> None:
     path.write_text(new if old is None else text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[Path, str]) -> None:
+def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done):
     root, said = done
     files = read_manifest(root / "turkish")["files"].values()
     assert len({file["task"] for file in files if file["language"] == "tr"}) == 8
@@ -64,7 +64,7 @@ def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
 
 
-def test_the_release_says_who_wrote_the_language(done: tuple[Path, str]) -> None:
+def test_the_release_says_who_wrote_the_language(done):
     card = " ".join((done[0] / "turkish/README.md").read_text(encoding="utf-8").split())
     assert "**Turkish (tr) is not a language of ONERULER.**" in card
     assert "Written by: The maintainers of this project, not native speakers" in card
@@ -72,17 +72,13 @@ def test_the_release_says_who_wrote_the_language(done: tuple[Path, str]) -> None
     assert "| tr | hiçbiri | hiçbirisi: longer form" in card
 
 
-def test_the_metric_alone_scores_it_by_the_manifest(
-    done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_metric_alone_scores_it_by_the_manifest(done, monkeypatch, capsys):
     monkeypatch.chdir(done[0])
     exec(documents.blocks(PAGE, "Scoring elsewhere", "python")[0], {})
     assert capsys.readouterr().out.strip() == "100.0"
 
 
-def test_rows_load_by_name_and_no_row_of_the_26_changes(
-    done: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_rows_load_by_name_and_no_row_of_the_26_changes(done, tmp_path):
     rows = load(str(done[0] / "turkish"), "niah_none_4k_tr")
     assert rows[0]["outputs"] == ["hiçbiri"]
     few = {"suite": "oneruler", "lengths": "2k", "samples": 2}
@@ -96,7 +92,7 @@ def test_rows_load_by_name_and_no_row_of_the_26_changes(
     assert "data/tekken/2k/zh-tr/niah_multikey.parquet" in beside["files"]
 
 
-def test_without_its_folder_the_rows_are_not_made_anew(done: tuple[Path, str]) -> None:
+def test_without_its_folder_the_rows_are_not_made_anew(done):
     shown = in_process.ruler("verify", "turkish", cwd=done[0])
     assert shown.code == 3
     assert "not here: give --language-folder FOLDER" in " ".join(shown.stderr.split())
@@ -106,7 +102,7 @@ def test_without_its_folder_the_rows_are_not_made_anew(done: tuple[Path, str]) -
     assert "Unknown language 'tr'" in shown.stderr
 
 
-def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: Path) -> None:
+def test_another_folder_of_the_same_code_is_named(done, copy):
     change(copy / "book.txt", "mektup", "telgraf")
     change(copy / "language.toml", '"hiç" =', '"hiçte" =')
     report = ruler.verify(done[0] / "turkish", language_folders=copy)
@@ -121,7 +117,7 @@ def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: 
         )  # fmt: skip
 
 
-def test_its_letters_fold_as_it_writes_them() -> None:
+def test_its_letters_fold_as_it_writes_them():
     spoken = ReleaseLanguages({"tr": _table()})
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
@@ -144,12 +140,7 @@ def _table() -> dict[str, Any]:
 FAULTS = {
     "a code of the 26": ("language.toml", 'code = "tr"', 'code = "pl"', "has the code 'pl'"),
     "no writer": ("language.toml", "written_by", "# written_by", "written_by"),
-    "an unknown field": (
-        "language.toml",
-        "script =",
-        'colour = "red"\nscript =',
-        "is unknown",
-    ),
+    "an unknown field": ("language.toml", "script =", 'colour = "red"\nscript =', "is unknown"),
     "a number as text": ("language.toml", "600_000", '"many"', "should be a valid integer"),
     "a form without a source": (
         "language.toml",
@@ -158,24 +149,14 @@ FAULTS = {
         "should be a valid string",
     ),
     "rights that lack": ("language.toml", "restricted = false", "", "restricted"),
-    "another tag": (
-        "language.toml",
-        '["Yanıt", "Cevap"]',
-        '["Cevap"]',
-        "does not ask for",
-    ),
+    "another tag": ("language.toml", '["Yanıt", "Cevap"]', '["Cevap"]', "does not ask for"),
     "another none": (
         "niah.txt",
         '"none": "hiçbiri"',
         '"none": "hiç"',
         "which is not in none.prompt",
     ),
-    "a needle without value": (
-        "niah.txt",
-        "veriyor: {value}",
-        "veriyor.",
-        "must hold {key}",
-    ),
+    "a needle without value": ("niah.txt", "veriyor: {value}", "veriyor.", "must hold {key}"),
     "no JSON": ("niah.txt", '"task":', "task:", "not a JSON object"),
     "a missing noun": ("nouns.tsv", "umbrella\tşemsiye\n", "", "has no translation of 1 of the"),
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
@@ -190,7 +171,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: Path) -> None:
+def test_a_fault_of_a_folder_is_one_sentence(fault, copy, tmp_path):
     name, old, new, says = FAULTS[fault]
     change(copy / name, old, new)
     tasks = "cwe_easy" if name == "words.csv" else "niah_single"
@@ -205,7 +186,7 @@ def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_a_part_that_lacks_is_named(copy: Path) -> None:
+def test_a_part_that_lacks_is_named(copy):
     change(copy / "niah.txt", '"please_list"', '"list"')
     with pytest.raises(RulerError, match=r"niah\.txt' has no part 'please_list'"):
         language_folders([copy])
@@ -229,7 +210,7 @@ TEXTS = {  # what no prompt may be, or no facts
 }
 
 
-def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror: Path) -> None:
+def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror):
     published, embedded = (
         documents.blocks(PAGE, "Nouns", "text")[place].split() for place in (0, 1)
     )
@@ -240,7 +221,7 @@ def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror: Path) -> Non
 
 
 @pytest.mark.parametrize("fault", TEXTS)
-def test_a_text_that_no_row_could_be_made_or_read_with_is_named(fault: str, copy: Path) -> None:
+def test_a_text_that_no_row_could_be_made_or_read_with_is_named(fault, copy):
     name, old, new, says = TEXTS[fault]
     change(copy / name, old, new)
     with pytest.raises(RulerError, match=re.escape(says)):
@@ -248,7 +229,7 @@ def test_a_text_that_no_row_could_be_made_or_read_with_is_named(fault: str, copy
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "iso-8859-9"])
-def test_another_encoding_is_named(encoding: str, copy: Path) -> None:
+def test_another_encoding_is_named(encoding, copy):
     name = "words.csv"
     path = copy / name
     path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
@@ -256,7 +237,7 @@ def test_another_encoding_is_named(encoding: str, copy: Path) -> None:
         language_folders([copy])
 
 
-def test_lists_that_are_empty_say_nothing() -> None:
+def test_lists_that_are_empty_say_nothing():
     table = _table()
     few = {**table, "and": [], "none": {"prompt": [], "forms": {}}}
     few["touching"] = True
@@ -267,33 +248,28 @@ def test_lists_that_are_empty_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("rules", [["tr"], {"tr": None}, {"tr": "ve"}, {"tr": {}}, {"en": {}}])
-def test_the_metric_names_rules_of_another_form(rules: object) -> None:
+def test_the_metric_names_rules_of_another_form(rules):
     with pytest.raises(ValueError, match="language_rules"):
         rules_of.compute(["a"], [["b"]], "niah_none", ["tr"], language_rules=rules)
 
 
-def test_two_folders_of_one_code_are_named() -> None:
+def test_two_folders_of_one_code_are_named():
     with pytest.raises(RulerError, match="Two folders describe the language 'tr'"):
         language_folders([FOLDER, FOLDER])
 
 
 @pytest.mark.parametrize("name", FILES.values())
-def test_every_file_is_needed(name: str, copy: Path) -> None:
+def test_every_file_is_needed(name, copy):
     (copy / name).unlink()
     with pytest.raises(RulerError, match=re.escape(f"it has no {name}")):
         language_folders([copy])
 
 
-def test_a_manifest_cannot_change_the_rules_of_the_26(
-    done: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_a_manifest_cannot_change_the_rules_of_the_26(done, tmp_path):
     text = (done[0] / "turkish/manifest.json").read_text(encoding="utf-8")
     own = json.loads(text)["languages"]["tr"]["facts"]
     for spoil, says in (
-        (
-            lambda m: m["languages"]["en"].update(facts=own),
-            "one of the 26",
-        ),
+        (lambda m: m["languages"]["en"].update(facts=own), "one of the 26"),
         (lambda m: m["languages"]["tr"].pop("facts"), "not a language of oneruler"),
         (
             lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]),
@@ -312,9 +288,7 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
             read_manifest(tmp_path)
 
 
-def test_results_that_do_not_describe_their_language_are_refused(
-    done: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_results_that_do_not_describe_their_language_are_refused(done, tmp_path):
     results = json.loads((done[0] / "runs/turkish/results.json").read_text(encoding="utf-8"))
     results["dataset"]["languages"] = {}
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
@@ -323,14 +297,14 @@ def test_results_that_do_not_describe_their_language_are_refused(
     assert "rows in 'tr', a language that they do not describe" in " ".join(shown.stderr.split())
 
 
-def test_results_of_two_languages_of_one_code_are_refused() -> None:
+def test_results_of_two_languages_of_one_code_are_refused():
     table = _table()
     other = {**table, "script": "Arabic"}
     with pytest.raises(RulerError, match="two languages named 'tr'"):
         ReleaseLanguages.joined([{"tr": table}, {"tr": other}])
 
 
-def test_an_export_scores_it_too(done: tuple[Path, str], tmp_path: Path) -> None:
+def test_an_export_scores_it_too(done, tmp_path):
     words = ("--format", "lm-eval", "--configs", "niah_none_4k_tr", "--to", str(tmp_path / "tasks"))
     assert in_process.ruler("export", "turkish", *words, cwd=done[0]).code == 0
     process = runpy.run_path(str(tmp_path / "tasks/utils.py"))["process_results"]

@@ -25,7 +25,7 @@ def folder(made: Callable[[str], Path]) -> Path:
     return made("single_bytes")
 
 
-def test_each_language_has_the_mean_tokens_of_its_rows(oneruler: Path, folder: Path) -> None:
+def test_each_language_has_the_mean_tokens_of_its_rows(oneruler, folder):
     found = api.tokens_by_tokenizer(oneruler, f"bytes={folder}", configs=CONFIGS, limit=3)
     assert (found["dataset"], found["fitted_under"], found["rows"]) == ("oneruler", "tekken", 9)
     manifest = read_manifest(oneruler)
@@ -40,9 +40,7 @@ def test_each_language_has_the_mean_tokens_of_its_rows(oneruler: Path, folder: P
     assert [*found["tokens"]] == ["tekken", "bytes"]
 
 
-def test_the_command_prints_a_column_for_each_and_writes_them(
-    oneruler: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, tmp_path):
     out = tmp_path / "tokens.json"
     done = ruler(
         *("analyze", "--dataset", oneruler, "--tokenizer", f"bytes={folder}", "--tokenizer"),
@@ -67,20 +65,18 @@ def test_the_command_prints_a_column_for_each_and_writes_them(
         (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "are at 16k"),
     ],
 )
-def test_a_mistake_is_a_sentence(oneruler: Path, arguments: tuple[str, ...], sentence: str) -> None:
+def test_a_mistake_is_a_sentence(oneruler, arguments, sentence):
     done = ruler("analyze", *(str(oneruler) if word == "here" else word for word in arguments))
     assert done.code == 2
     assert sentence in " ".join(done.stderr.split())
 
 
-def test_two_tokenizers_of_one_name_are_refused(oneruler: Path, folder: Path) -> None:
+def test_two_tokenizers_of_one_name_are_refused(oneruler, folder):
     with pytest.raises(RulerError, match="Two tokenizers are called 'bytes'"):
         api.tokens_by_tokenizer(oneruler, [f"bytes={folder}", f"bytes={folder}/."])
 
 
-def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(folder, tmp_path):
     tokenizers = ["tekken", f"bytes={folder}"]
     asked = {"tasks": "vt", "lengths": "4k", "samples": 2, "sources": "embedded"}
     api.build(tmp_path / "two", tokenizers=tokenizers, **asked)

@@ -41,14 +41,13 @@ from ruler_builder.release.folder import (
     write_rows,
 )
 from ruler_builder.release.plan import BuildPlan, FileJob, plan_build
-from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import Task, TaskKey
-from ruler_builder.tasks.registry import sources_of
+from ruler_builder.tasks.registry import Suite, sources_of
 from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
-from ruler_builder.window.fit import Impossible
+from ruler_builder.window.haystacks import CountedSources
+from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.extras import missing
 from ruler_common.files import sha256_of, write_whole

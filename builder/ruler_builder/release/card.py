@@ -25,8 +25,7 @@ import jinja2
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.release.card_tables import figures, markdown_table
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.tasks.registry import sources_of, usual_of
+from ruler_builder.tasks.registry import read_suite, sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
 from ruler_common.errors import RulerError

@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.text import word_lists
+from ruler_builder.tasks.registry import Suite
+from ruler_builder.text import corpora
 from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
 from ruler_common.files import check_writable, read_bytes, temporary_beside, write_whole
@@ -151,7 +151,7 @@ def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> 
         "tasks": suite.described(),
         "groups": {name: list(members) for name, members in suite.groups.items()},
         "sources": {},
-        "words": word_lists.digests(extended),
+        "words": corpora.digests(extended),
         "languages": {},
         "tokenizers": {},
         "files": {},

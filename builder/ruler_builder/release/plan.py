@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.folder import is_unfinished, join_manifests, new_settings, read_finished
-from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import Task
-from ruler_builder.tasks.registry import FAMILIES
+from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
 from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec

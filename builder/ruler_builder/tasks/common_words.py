@@ -13,20 +13,18 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import LONGEST, AuditContext, context_of, fold
-from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import all_but, distinct
-from ruler_builder.tasks.templates import Frame, filled, wording_of
-from ruler_builder.text import word_lists
-from ruler_builder.text.word_lists import WordParts
-from ruler_builder.window.counted_sources import CountedTexts
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, all_but, distinct
+from ruler_builder.tasks.templates import LONGEST, AuditContext, Frame, context_of, filled, fold
+from ruler_builder.text import corpora
+from ruler_builder.text.corpora import WordParts
+from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
@@ -275,6 +273,11 @@ class NumberedWords(Task[P]):
         return "".join(parts.tolist())[1:]
 
 
+def _wording_of(templates: Mapping[str, Any]) -> str:
+    """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
+    return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
+
+
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 
 
@@ -298,21 +301,21 @@ class CommonWords(NumberedWords[CommonParams]):
         """Beyond 128k, the most frequent other words."""
         if self.key.max_length <= _LONG:
             return []
-        return word_lists.extension()[: self.key.max_length // MIN_ITEM_TOKENS]
+        return corpora.extension()[: self.key.max_length // MIN_ITEM_TOKENS]
 
     @cached_property
     def words(self) -> CountedTexts:
         """The words of wonderwords, then the extension."""
-        return self.counted_sources.counted(word_lists.vocabulary() + self.further, before=" ")
+        return self.counted_sources.counted(corpora.vocabulary() + self.further, before=" ")
 
     def safe(self) -> np.ndarray:
         """Return the places of the words that no other contains."""
-        return word_lists.maximal_places()
+        return corpora.maximal_places()
 
     @cached_property
     def unfit(self) -> frozenset[int]:
         """The places of those of them that the wording contains."""
-        wording, words = wording_of(self.templates).casefold(), word_lists.vocabulary()
+        wording, words = _wording_of(self.templates).casefold(), corpora.vocabulary()
         safe = self.safe().tolist()
         return frozenset(place for place in safe if words[place].casefold() in wording)
 

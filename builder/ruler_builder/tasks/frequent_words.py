@@ -18,12 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import AuditContext, context_of
-from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import letters
-from ruler_builder.tasks.templates import filled
-from ruler_builder.window.fit import Impossible
-from ruler_builder.window.prompt import PromptBuilder
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
+from ruler_builder.tasks.templates import AuditContext, context_of, filled
+from ruler_builder.window.prompt import Impossible, PromptBuilder
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

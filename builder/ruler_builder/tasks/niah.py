@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import (
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, distinct, iter_numbers, uuids
+from ruler_builder.tasks.templates import (
     AuditContext,
+    Frame,
     check_spans,
     context_of,
+    filled,
     longest_line,
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import distinct, iter_numbers, uuids
-from ruler_builder.tasks.templates import Frame, filled
-from ruler_builder.text import word_lists
+from ruler_builder.text import corpora
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (
@@ -202,7 +202,7 @@ class Niah(Task[NiahParams]):
             return set()
         if self.params.value_type == "numbers":
             return set(self.counted_sources.essays.numbers)
-        adjectives, nouns = map(set, word_lists.key_words())
+        adjectives, nouns = map(set, corpora.key_words())
         pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
         return {
             f"{adjective}-{noun}"
@@ -219,7 +219,7 @@ class Niah(Task[NiahParams]):
             return iter(uuids(draw, count))
         if kind == "numbers":
             return iter_numbers(draw, 7, count, taken)
-        adjectives, nouns = word_lists.key_words()
+        adjectives, nouns = corpora.key_words()
         population = len(adjectives) * len(nouns)
         picked = distinct(draw, population, count + len(taken))
         first, second = (half.tolist() for half in np.divmod(picked, len(nouns)))

@@ -19,17 +19,25 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import (
+from ruler_builder.tasks.base import (
+    CHECKED_ROWS,
+    NewRow,
+    Task,
+    TaskParams,
+    between_tags,
+    distinct,
+    numbers,
+)
+from ruler_builder.tasks.templates import (
     AuditContext,
+    Frame,
     check_spans,
     context_of,
     fold,
     only_in_evidence,
     pattern_of,
+    split_at_context,
 )
-from ruler_builder.tasks.base import CHECKED_ROWS, NewRow, Task, TaskParams, between_tags
-from ruler_builder.tasks.randomness import distinct, numbers
-from ruler_builder.tasks.templates import Frame, split_at_context
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, BookHaystack, Needle

@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import AuditContext
 from ruler_builder.tasks.base import between_tags
 from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
-from ruler_builder.tasks.templates import Frame, split_at_context
+from ruler_builder.tasks.templates import AuditContext, Frame, split_at_context
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.counted_sources import CountedTexts
+from ruler_builder.window.haystacks import CountedTexts
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

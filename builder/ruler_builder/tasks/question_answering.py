@@ -14,23 +14,20 @@ are added before those of other articles.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import AuditContext, context_of
-from ruler_builder.tasks.base import NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import all_but
-from ruler_builder.tasks.templates import Frame, frame_of
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
+from ruler_builder.tasks.templates import AuditContext, Frame, context_of, frame_of
 from ruler_builder.text.corpora import Question
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.counted_sources import CountedTexts
-from ruler_builder.window.fit import Documents, Pool, pack, refuse_if_over
-from ruler_builder.window.prompt import PromptBuilder
+from ruler_builder.window.haystacks import CountedTexts
+from ruler_builder.window.prompt import PromptBuilder, fit, refuse_if_over
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
 
@@ -285,6 +282,96 @@ class QuestionAnswering(Task[QaParams]):
     def _frame(self, question: Question) -> Frame:
         template = WITHOUT_DOCUMENTS if self.params.no_documents else self.templates["input"]
         return frame_of(template, question.text, self.templates["prefix"])
+
+
+# ---- Packing documents --------------------------------------------------------------------------
+
+Documents = np.ndarray
+
+
+class Pool(NamedTuple):
+    """Documents in the order to try them, and how many times the corpus was used up before."""
+
+    documents: Documents
+    repeats: int
+
+
+class Packed(NamedTuple):
+    """The chosen documents and the tokens of their prompt.
+
+    `next_unit_tokens` is what the smallest document that did not fit would have added; None if all
+    fit. `repeats` is how many times the corpus was used up.
+    """
+
+    documents: Documents
+    tokens: int
+    next_unit_tokens: int | None
+    repeats: int
+
+
+def pack(
+    pools: Iterable[Pool],
+    required: Documents,
+    tokens: Callable[[Documents], int],
+    estimate: Callable[[Documents, int], np.ndarray],
+    budget: int,
+) -> Packed:
+    """Return the documents that fill a budget of tokens, the required ones first.
+
+    `estimate(documents, n)` estimates how many tokens each document adds to n others.
+    Raises Impossible if the required documents do not fit.
+    """
+    packed = Packed(required, tokens(required), None, 0)
+    refuse_if_over(packed.tokens, budget)
+    for pool in pools:
+        fuller = _from_pool(pool, packed, tokens, estimate, budget)
+        repeats = packed.repeats
+        if len(fuller.documents) > len(packed.documents):
+            repeats = pool.repeats
+        packed = fuller._replace(repeats=repeats)
+        if packed.next_unit_tokens is not None:
+            break
+    return packed
+
+
+def _from_pool(
+    pool: Pool,
+    packed: Packed,
+    tokens: Callable[[Documents], int],
+    estimate: Callable[[Documents, int], np.ndarray],
+    budget: int,
+) -> Packed:
+    """Add the first documents of a pool while they fit, then smaller ones that still fit."""
+    before = len(packed.documents)
+    sums = np.concatenate([[0], np.cumsum(estimate(pool.documents, before))])
+
+    def draft(count: int) -> Packed:
+        if not count:
+            return packed
+        documents = np.concatenate([packed.documents, pool.documents[:count]])
+        return Packed(documents, tokens(documents), None, pool.repeats)
+
+    def step(count: int, more_tokens: int) -> int:
+        return int(np.searchsorted(sums, sums[count] + more_tokens, "right")) - 1
+
+    fitted = fit(draft, budget, step, len(pool.documents))
+    packed, untried = fitted.draft, pool.documents[fitted.units :]
+    failed = False  # whether the last document was larger than its estimate and did not fit
+    while len(untried):
+        guesses = estimate(untried, len(packed.documents))
+        fitting = np.flatnonzero(guesses <= budget - packed.tokens)
+        smallest = int(np.argmin(guesses))
+        tried = smallest if failed or not len(fitting) else int(fitting[0])
+        documents = np.append(packed.documents, untried[tried])
+        total = tokens(documents)
+        if total <= budget:
+            packed = Packed(documents, total, None, pool.repeats)
+            untried, failed = np.delete(untried, tried), False
+        elif tried == smallest:
+            return packed._replace(next_unit_tokens=total - packed.tokens)
+        else:
+            failed = True
+    return packed
 
 
 # ---- Audit: without the code that makes rows ---------------------------------------------------

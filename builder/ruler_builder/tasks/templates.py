@@ -1,18 +1,28 @@
-r"""The text around a context: a prompt template parted at {context}, and filled.
+r"""Prompt templates: filled when a row is made, and read back by the audits of all task families.
 
     frame = frame_of("Read this.\n{context}\n{question}", question, prefix)
     frame.head, frame.tail          # "Read this.\n", "\nWhat are …"
 
-It imports nothing that makes rows, so that audits read a prompt by the same rule.
+`ruler verify --audit` checks each row by its family's audit:
+
+    def audit(row: Row, about: AuditContext) -> Iterator[str]:
+        '''Yield what is wrong with a row, one sentence each.'''
+
+An audit reads only a row's text. It uses the parameters and the wording of a task, and nothing
+that makes rows, so that a mistake there shows. Therefore this module does not either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from string import Formatter
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ruler_common.errors import RulerError
+from ruler_common.manifest import FileEntry, LanguageEntry
+from ruler_common.rows import Row
 
 CONTEXT = "{context}"
 
@@ -44,44 +54,90 @@ def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
     return frame_of(templates["input"], question, prefix, **names)
 
 
-def wording_of(templates: Mapping[str, Any]) -> str:
-    """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
-    return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
+# ---- What the audits of all families share ------------------------------------------------------
+
+LONGEST = 32  # of the longest words or lines, those that are counted
 
 
-def reworded(family: str, usual: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the templates of a family, some of them replaced by the `texts` of a suite.
+@dataclass(frozen=True, kw_only=True)
+class AuditContext:
+    """What is known of the rows of a file: the manifest's entry, task, wording and languages."""
 
-    A text has the placeholders of the template that it replaces, so that a row can be read back.
-    Raises RulerError for any other.
-    """
-    for key, text in texts.items():
-        name, replaced = f"families.{family}.{key}", usual.get(key)
-        if not isinstance(replaced, str) or not isinstance(text, str):
-            templates = ", ".join(name for name, part in usual.items() if isinstance(part, str))
-            raise RulerError(
-                f"'{name}' cannot be reworded: give a text for one of {templates or 'none'}."
-            )
-        needed, names = _placeholders(replaced), _placeholders(text)
-        if sorted(names) != sorted(needed):
-            raise RulerError(
-                f"The template '{name}' must have {', '.join(needed) or 'no placeholder'}, "
-                f"each as often as in ruler_builder/tasks, not {', '.join(names) or 'none'}."
-            )
-        if CONTEXT in names and names.index("{question}") < names.index(CONTEXT):
-            raise RulerError(f"The template '{name}' must have {{question}} after {CONTEXT}.")
-    return {**usual, **texts}
+    entry: FileEntry
+    # The task's parameters, of its family's class.
+    params: Any
+    # The family's templates.
+    templates: Mapping[str, Any]
+    languages: Mapping[str, LanguageEntry]
+    canary: str
+    # Tokens kept free for a chat template.
+    reserve: int
+    # Tokens of a text by the tokenizer's own library.
+    count: Callable[[str], int]
+
+    @property
+    def evidence_only(self) -> bool:
+        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        return self.entry["max_length"] == 0
+
+    def remaining_tokens(self, row: Row) -> int:
+        """Tokens of the window that a row leaves free."""
+        return self.entry["max_length"] - self.reserve - row["length"]
+
+    def not_full(self, row: Row, unit: int) -> Iterator[str]:
+        """Say if a further unit of the haystack, of `unit` tokens at most, would fit."""
+        free = self.remaining_tokens(row)
+        if not self.evidence_only and free >= unit:
+            yield f"{free} tokens are free, and a unit of the haystack has at most {unit}"
 
 
-def _placeholders(template: str) -> list[str]:
-    """Return what a template has in braces, in its order; RulerError for an open brace."""
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError as error:
-        raise RulerError(f"The template {template!r} is malformed: {error}.") from None
-    placeholders = []
-    for _, name, form, conversion in parts:
-        if name is not None:
-            form = f":{form}" if form else ""
-            placeholders.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
-    return placeholders
+Audit = Callable[[Row, AuditContext], Iterator[str]]
+
+
+def context_of(row: Row) -> str:
+    """Return the part of a row's input that holds the haystack and the needles."""
+    return row["input"][row["context_start"] : row["context_end"]]
+
+
+def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
+    """Return a template as a regular expression; each {name} becomes the group of that name."""
+    pattern = re.escape(template)
+    for name, group in groups.items():
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{group})", 1)
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P={name})")
+    return re.compile(pattern)
+
+
+def check_spans(row: Row, expected: Iterable[tuple[int, int, bool]]) -> Iterator[str]:
+    """Say if the evidence is not exactly these spans of `input`, in their order."""
+    spans = [(span["start"], span["end"], span["answer"]) for span in row["evidence"]]
+    expected_spans = list(expected)
+    if spans != expected_spans:
+        first = next((span for span in spans if span not in expected_spans), None)
+        missing = next((span for span in expected_spans if span not in spans), None)
+        what = f"{first} is not a span of it" if first else f"{missing} is missing"
+        if not first and not missing:
+            what = "a span is listed twice or out of order"
+        yield f"the evidence is not exactly what the text holds: {what}"
+
+
+def only_in_evidence(row: Row) -> Iterator[str]:
+    """Say if a reference occurs in the context elsewhere than in the evidence that carries it."""
+    context, text = context_of(row), row["input"]
+    carrying = [text[span["start"] : span["end"]] for span in row["evidence"] if span["answer"]]
+    for output in row["outputs"]:
+        times, listed = context.count(output), sum(part.count(output) for part in carrying)
+        if times != listed or not listed:
+            yield f"reference '{output}' occurs {times} times, {listed} of them in the evidence"
+
+
+def longest_line(lines: Collection[str], count: Callable[[str], int]) -> int:
+    """Return the tokens that a further line like these may have, at most."""
+    longest = sorted(lines, key=len)[-LONGEST:]
+    return max(count("\n" + line) for line in longest) * 5 // 4 + 2
+
+
+@lru_cache(maxsize=1 << 17)  # the words of a dictionary are in every row
+def fold(word: str) -> str:
+    """Return a word without differences of case and width."""
+    return unicodedata.normalize("NFKC", word).casefold()

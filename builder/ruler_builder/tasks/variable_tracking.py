@@ -21,13 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import AuditContext, check_spans, context_of, only_in_evidence
-from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
-from ruler_builder.tasks.randomness import distinct, letters, numbers
-from ruler_builder.tasks.templates import filled
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, distinct, letters, numbers
+from ruler_builder.tasks.templates import (
+    AuditContext,
+    check_spans,
+    context_of,
+    filled,
+    only_in_evidence,
+)
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import (
     DEPTHS,
     MAX_NEEDLES,
@@ -35,7 +38,7 @@ from ruler_builder.window.haystacks import (
     Haystack,
     Needle,
 )
-from ruler_builder.window.prompt import PromptBuilder
+from ruler_builder.window.prompt import PromptBuilder, fit
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_builder.text import errata
+from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
     CANONICAL,
@@ -42,7 +43,6 @@ from ruler_builder.text.sources import (
     language_sources,
     restricted,
 )
-from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, json_value, parse_toml, read_bytes
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts

@@ -14,12 +14,10 @@ reference counts everything.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -36,12 +34,16 @@ WORTHWHILE = 1 << 20
 def counts_by_words(
     texts: Sequence[str], count_batch: Callable[[Sequence[str]], list[int]]
 ) -> list[int]:
-    """Tokens of each text, each different word tokenised once; `count_batch` counts texts whole.
+    """Return the tokens of each text; each different word is tokenised once.
 
-    If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text
-    are those of its first word and of every other word with its space. HotpotQA's paragraphs have
-    6 million words, half a million of them different, so this takes a fraction of the time. A text
+    If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text are
+    those of its first word and of every other word with its space. HotpotQA's paragraphs have 6
+    million words, half a million of them different, so this takes a fraction of the time. A text
     with a space that is not alone between two words is counted whole.
+
+    Args:
+        texts: The texts.
+        count_batch: Returns the tokens of each of some texts, counted whole.
     """
     words: set[str] = set()
     for text in texts:
@@ -58,111 +60,85 @@ def counts_by_words(
             and last_only.isdisjoint(others[:-1])
         )
 
-    divided = [divisible(text) for text in texts]
     ordered = sorted(words - no_words)
     spaced = dict(zip(ordered, count_batch([f" {word}" for word in ordered]), strict=True))
-    pairs = list(zip(texts, divided, strict=True))
-    firsts = count_batch([text.partition(" ")[0] if split else text for text, split in pairs])
-    return [
-        first + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else first
-        for (text, split), first in zip(pairs, firsts, strict=True)
-    ]
+    beginnings = []  # the first word of each text, or all of the text
+    for text in texts:
+        beginnings.append(text.partition(" ")[0] if divisible(text) else text)
+    counts = []
+    for text, beginning, tokens in zip(texts, beginnings, count_batch(beginnings), strict=True):
+        if beginning != text:
+            tokens += sum(spaced[word] for word in text.split(" ")[1:])
+        counts.append(tokens)
+    return counts
 
 
-@dataclass(eq=False)
-class TokenCounter(ABC):
-    """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
+@dataclass(eq=False, kw_only=True)
+class TokenCounter:
+    """Counts tokens, without special tokens, exactly as a tokenizer's own library does."""
 
     name: str
+    # Its entry in the manifest
     about: TokenizerEntry
-    split_points: SplitPoints = field(default=split_points.NONE)
+    # The library that counts, and its version: `tokenizers 0.23.3`
+    counted_by: str
+    # The library's tokenizer
+    tokenizer: Any
+    # Returns the tokens of a text; a special token's name in it counts as ordinary text
+    encode: Callable[[str], Sized]
+    split_points: SplitPoints = split_points.NONE
+    # The library's own counter, if gigatoken counts
+    reference: TokenCounter | None = None
 
-    @property
-    def counted_by(self) -> str:
-        """The library that counts, and its version: `tokenizers 0.23.3`."""
-        return f"{self.about['library']} {self.about['version']}"
-
-    @abstractmethod
     def count(self, text: str) -> int:
-        """Tokens of a text, without special tokens, exactly as the reference library gives them."""
+        """Return the number of tokens of a text."""
+        return len(self.encode(text))
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
-        return [self.count(text) for text in texts]
-
-    def confirmed_count(self, text: str, where: str) -> int:
-        """Tokens of a text, as the tokenizer's own library counts them.
-
-        `where` names the text in an error: "row 100 of vt_4k".
-        """
-        return self.count(text)
-
-    def counts_once(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; each different one is counted once."""
-        different = list(dict.fromkeys(texts))
-        tokens = dict(zip(different, self.counts(different), strict=True))
+        """Return the number of tokens of each text; each different text is counted once."""
+        tokens: dict[str, int] = {}
+        for text in texts:
+            if text not in tokens:
+                tokens[text] = len(self.encode(text))
         return [tokens[text] for text in texts]
 
+    def confirmed_count(self, text: str, where: str) -> int:
+        """Return the number of tokens of a text as the tokenizer's own library counts them.
 
-class TiktokenCounter(TokenCounter):
-    """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
+        `where` names the text in an error: "row 100 of vt_4k". Raises EngineMismatch if the engine
+        counts differently.
+        """
+        tokens = self.count(text)
+        if self.reference is None:
+            return tokens
+        exact = self.reference.count(text)
+        if exact != tokens:
+            raise EngineMismatch(
+                f"{self.counted_by} counts {tokens} tokens in {where}, "
+                f"{self.reference.counted_by} counts {exact}: "
+                "this file is counted again without it."
+            )
+        return exact
 
-    def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
-        super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
-        self.encoding = encoding
-        self.pattern: str = encoding._pat_str
-        """The regular expression that splits a text before the merges."""
-        self._encode = encoding.encode_ordinary
 
-    def count(self, text: str) -> int:
-        """Tokens of a text; a special token's name in it counts as ordinary text."""
-        return len(self._encode(text))
-
-
-class FastCounter(TokenCounter):
-    """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
-
-    def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
-        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
-        backend.no_padding()
-        serialised: str = backend.to_str()
-        about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
-        about["backend_version"] = version("tokenizers")
-        super().__init__(name, about, split_points.of_tokenizer_json(serialised))
-        self._backend = backend
-        self.serialised = serialised
-        """The tokenizer as its library writes it, the form of a tokenizer.json."""
-
-    @property
-    def counted_by(self) -> str:
-        """`tokenizers`, which counts for transformers, and its version."""
-        return f"tokenizers {self.about['backend_version']}"
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
+class BatchCounter(TokenCounter):
+    """Counts with the Rust library tokenizers, which is much faster for many texts at a time."""
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many texts by their words, if that is exact."""
+        """Return the number of tokens of each text; of many texts by their words, if exact."""
         if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
             return counts_by_words(texts, self._counts_whole)
         return self._counts_whole(texts)
 
     def _counts_whole(self, texts: Sequence[str]) -> list[int]:
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
+        different = list(dict.fromkeys(texts))
+        encodings = self.tokenizer.encode_batch_fast(different, add_special_tokens=False)
+        tokens = {text: len(encoded) for text, encoded in zip(different, encodings, strict=True)}
+        return [tokens[text] for text in texts]
 
 
-class SlowCounter(TokenCounter):
-    """Counts with a transformers tokenizer that has no fast backend."""
-
-    def __init__(self, name: str, about: TokenizerEntry, tokenizer: Any) -> None:
-        super().__init__(name, about)
-        self._tokenizer = tokenizer
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+class EngineMismatch(Exception):
+    """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
 
 
 ENGINE = "gigatoken"
@@ -179,51 +155,6 @@ _PROBES = (
     "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी தமிழ் 🙂👩‍👧 e\u0301 \u200b ½ Ⅷ",
     "<s> </s> <bos> <|endoftext|> <|im_start|> [INST] <unk> <start_of_turn> </b>",
 )
-
-
-class EngineMismatch(Exception):
-    """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
-
-
-class WatchedCounter(TokenCounter):
-    """Counts with gigatoken; `reference` is the tokenizer's own library.
-
-    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
-    reference.
-    """
-
-    def __init__(self, reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> None:
-        super().__init__(reference.name, reference.about, reference.split_points)
-        self.reference, self._unknown = reference, unknown
-        self._encode = getattr(tokenizer, "backend", tokenizer).encode
-
-    @property
-    def counted_by(self) -> str:
-        """`gigatoken` and its version."""
-        return f"{ENGINE} {version(ENGINE)}"
-
-    def count(self, text: str) -> int:
-        """Tokens of a text, as the engine counts them."""
-        if self._unknown and len(data := text.encode()) > len(data.translate(None, self._unknown)):
-            return self.reference.count(text)
-        return len(self._encode(text))
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many short ones the calls in between are half of the time."""
-        if self._unknown:
-            return super().counts(texts)
-        return [len(self._encode(text)) for text in texts]
-
-    def confirmed_count(self, text: str, where: str) -> int:
-        """Tokens of a text; raises EngineMismatch if the reference counts differently."""
-        tokens, exact = self.count(text), self.reference.count(text)
-        if exact != tokens:
-            raise EngineMismatch(
-                f"{self.counted_by} counts {tokens} tokens in {where}, "
-                f"{self.reference.counted_by} counts {exact}: "
-                "this file is counted again without it."
-            )
-        return exact
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
@@ -244,24 +175,53 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
 
 
 @lru_cache(maxsize=1)
-def _load_engine(reference: TokenCounter) -> WatchedCounter | None:
+def _load_engine(reference: TokenCounter) -> TokenCounter | None:
     """Return gigatoken's counter for a tokenizer; None if it does not know its pattern."""
     import gigatoken
 
-    if isinstance(reference, FastCounter):
-        serialised, unknown = _with_every_byte(reference.serialised)
-        return WatchedCounter(reference, gigatoken.Tokenizer.from_json(serialised), unknown)
-    if not isinstance(reference, TiktokenCounter) or reference.pattern not in _SCHEMES:
-        return None
-    ranks = reference.encoding._mergeable_ranks
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ranks.tiktoken"
-        with path.open("wb") as file:
-            for token in sorted(ranks, key=ranks.get):
-                file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
-        # No special tokens: their names in a text are ordinary text, as for the reference.
-        tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[reference.pattern], {})
-    return WatchedCounter(reference, tokenizer)
+    if isinstance(reference, BatchCounter):
+        serialised, unknown = _with_every_byte(reference.tokenizer.to_str())
+        tokenizer = gigatoken.Tokenizer.from_json(serialised)
+    else:
+        unknown = b""
+        pattern = getattr(reference.tokenizer, "_pat_str", None)  # tiktoken's
+        if pattern not in _SCHEMES:
+            return None
+        ranks = reference.tokenizer._mergeable_ranks
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ranks.tiktoken"
+            with path.open("wb") as file:
+                for token in sorted(ranks, key=ranks.get):
+                    file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
+            # No special tokens: their names in a text are ordinary text, as for the reference.
+            tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
+    return engine_counter(reference, tokenizer, unknown)
+
+
+def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> TokenCounter:
+    """Return a counter by gigatoken's tokenizer.
+
+    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
+    reference.
+    """
+    encode = getattr(tokenizer, "backend", tokenizer).encode
+
+    def encode_known(text: str) -> Sized:
+        data = text.encode()
+        if len(data) > len(data.translate(None, unknown)):
+            return reference.encode(text)
+        tokens: Sized = encode(text)
+        return tokens
+
+    return TokenCounter(
+        name=reference.name,
+        about=reference.about,
+        counted_by=f"{ENGINE} {version(ENGINE)}",
+        tokenizer=tokenizer,
+        encode=encode_known if unknown else encode,
+        split_points=reference.split_points,
+        reference=reference,
+    )
 
 
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:

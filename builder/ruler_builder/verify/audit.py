@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from ruler_builder.tasks.audit_parts import AuditContext, context_of
 from ruler_builder.tasks.registry import FAMILIES, read_params
+from ruler_builder.tasks.templates import AuditContext, context_of
 from ruler_builder.verify.file_check import WHOLE_FILE
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import Row

@@ -26,14 +26,13 @@ from ruler_builder.options import VerifyOptions
 from ruler_builder.release.build import FileBuilder, FileRows
 from ruler_builder.release.folder import digest_row, rows_of
 from ruler_builder.release.plan import FileJob
-from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.tasks.registry import sources_of
+from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
-from ruler_builder.window.fit import Impossible
+from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet
 from ruler_common.frozen import is_frozen, read_frozen
@@ -261,7 +260,7 @@ class FileChecker:
             return _read(file, audit)
         rows = _read(file, audit, rebuilt)
         count, counter = len(rows.lengths), rebuilt.task.counter
-        if rows.difference and isinstance(counter, WatchedCounter):
+        if rows.difference and counter.reference:
             return self._compare(file, entry, report, audit, fast=False)
         if rows.difference:
             report.add(rows.difference.what, rows.difference.row)

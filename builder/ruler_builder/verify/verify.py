@@ -35,10 +35,9 @@ from ruler_builder.release.card_files import (
     described_repository,
 )
 from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
-from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.tasks.registry import sources_of
-from ruler_builder.text import word_lists
+from ruler_builder.tasks.registry import sources_of, suite_in
+from ruler_builder.text import corpora
 from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import (
     Sources,
@@ -244,7 +243,7 @@ def rebuilt_manifest(
     The wording of a language whose prompts are not on this machine is copied from the manifest.
     """
     longest = max((entry["max_length"] for entry in files.values()), default=0)
-    if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
+    if manifest["words"].keys() >= corpora.digests(extended=True).keys():
         longest = 1 << 20  # the release, or the one that this is a part of, has longer rows
     suite = suite_in(manifest)
     rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], longest)

@@ -1,4 +1,4 @@
-r"""A prompt under construction, in pieces, so that it is counted without being tokenised again.
+r"""A prompt under construction, and the fullest one that fits a window.
 
     prompt = PromptBuilder(counter)
     prompt.add("A special magic number …\n")              # counted when asked for
@@ -6,13 +6,26 @@ r"""A prompt under construction, in pieces, so that it is counted without being 
     prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
     prompt.tokens                                        # exact: pieces meet at split points
 
-Pieces that do not meet at a split point are counted as one; if the tokenizer has no split points,
-the whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
+A prompt is built of pieces, so that it is counted without being tokenised again. Pieces that do not
+meet at a split point are counted as one; if the tokenizer has no split points, the whole text is.
+So `tokens` is always what the reference tokenizer gives for `text`.
+
+    fitted = fit(draft, budget, step)      # fitted.units, fitted.draft, fitted.next_unit_tokens
+
+`draft(n)` returns the row's text with n units of haystack; `step(n, tokens)` estimates how many
+units hold `tokens` more (or, if negative, fewer) than n units do. The result has at most `budget`
+tokens, and would not fit with one more unit: it is found by counting, under every tokenizer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Generic, Protocol, TypeVar
+
 from ruler_builder.tokens.counting import TokenCounter
+from ruler_common.errors import RulerError
 from ruler_common.rows import Evidence
 
 
@@ -105,3 +118,85 @@ class PromptBuilder:
             )
             for start, end, answer in sorted(self._spans)
         ]
+
+
+# ---- The most units that fit ---------------------------------------------------------------------
+
+_MAX_ESTIMATES = 8  # drafts sized by `step`, before the search switches to bisection
+
+
+class Impossible(RulerError):
+    """A task cannot be built for this window; others can (`ruler build --skip-impossible`)."""
+
+
+class Sized(Protocol):
+    """Anything with a known number of tokens."""
+
+    @property
+    def tokens(self) -> int:
+        """Exact number of tokens."""
+        ...
+
+
+S = TypeVar("S", bound=Sized)
+
+
+@dataclass(frozen=True)
+class Fitted(Generic[S]):
+    """The fullest draft, its units, and the tokens of the next unit, which did not fit."""
+
+    units: int
+    draft: S
+    next_unit_tokens: int | None  # None if there are no more units
+
+
+def fit(
+    draft: Callable[[int], S],
+    budget: int,
+    step: Callable[[int, int], int],
+    max_units: int | None = None,
+    min_units: int = 0,
+) -> Fitted[S]:
+    """Return the draft with the most units, from `min_units` to `max_units`, within the budget.
+
+    The search keeps a number of units that fits and one that does not, and tries the estimate of
+    `step` between them; after a few tries it bisects. Raises Impossible if `min_units` do not fit.
+
+    Args:
+        draft: Returns the text with a number of units.
+        budget: The maximum number of tokens.
+        step: Estimates how many units hold a number of tokens more than a number of units do.
+        max_units: The number of units available; None if there is no limit.
+        min_units: The minimum number of units of a text.
+    """
+    units, best = min_units, draft(min_units)
+    refuse_if_over(best.tokens, budget)
+    remaining = budget - best.tokens
+    too_many, excess = max_units + 1 if max_units is not None else None, None
+    tried_units, difference = units, remaining
+    for tried in count():
+        if too_many is not None and too_many - units <= 1:
+            break
+        tried_units = max(units + 1, step(tried_units, difference))
+        if tried >= _MAX_ESTIMATES and too_many is None:
+            tried_units = max(tried_units, units + 2 ** (tried - _MAX_ESTIMATES))
+        elif tried >= _MAX_ESTIMATES and too_many is not None:
+            tried_units = (units + too_many) // 2
+        if too_many is not None:
+            tried_units = min(tried_units, too_many - 1)
+        candidate = draft(tried_units)
+        difference = budget - candidate.tokens
+        if difference >= 0:
+            units, best, remaining = tried_units, candidate, difference
+        else:
+            too_many, excess = tried_units, -difference
+    return Fitted(units, best, remaining + excess if excess is not None else None)
+
+
+def refuse_if_over(tokens: int, budget: int) -> None:
+    """Raise Impossible if the shortest possible row does not fit the budget."""
+    if tokens > budget:
+        raise Impossible(
+            f"The task needs at least {tokens} tokens, and the window has {budget} for it: "
+            "take a longer length."
+        )

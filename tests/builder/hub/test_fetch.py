@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,9 +42,7 @@ def contents(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_whole_release_arrives_byte_for_byte(
-    client: Client, small: Path, extended: Path, tmp_path: Path
-) -> None:
+def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path):
     said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
     assert "4 files, " in said
@@ -55,9 +53,7 @@ def test_a_whole_release_arrives_byte_for_byte(
     assert again.startswith("0 files, 0 bytes")
 
 
-def test_nothing_half_fetched_stays_on_a_full_disk(
-    client: Client, extended: Path, tmp_path: Path
-) -> None:
+def test_nothing_half_fetched_stays_on_a_full_disk(client, extended, tmp_path):
     whole = read_manifest(extended)["files"]
     with small_disk(tmp_path / "disk", 16384, client.process.pid) as disk:
         said = client.ruler("fetch", REPO, "--to", disk / "all", code=2)
@@ -70,7 +66,7 @@ def test_nothing_half_fetched_stays_on_a_full_disk(
     assert contents(tmp_path / "all") == contents(extended)
 
 
-def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: Path) -> None:
+def test_a_part_is_a_release_of_its_own(client, small, tmp_path):
     part = tmp_path / "part"
     said = client.ruler(
         "fetch", REPO, "--configs", "niah_single_1_1k, niah_single_3_1k", "--to", part, "--verify"
@@ -90,9 +86,7 @@ def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: P
     assert load(part, "niah_single_3_1k")[0] == load(small, "niah_single_3_1k")[0]
 
 
-def test_a_part_is_extended_until_it_is_whole(
-    client: Client, extended: Path, tmp_path: Path
-) -> None:
+def test_a_part_is_extended_until_it_is_whole(client, extended, tmp_path):
     part = tmp_path / "part"
     client.ruler("fetch", REPO, "--configs", "niah_single_2_1k", "--to", part)
     said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part)
@@ -102,9 +96,7 @@ def test_a_part_is_extended_until_it_is_whole(
     assert contents(part) == contents(extended)
 
 
-def test_the_registration_comes_too_and_of_a_part_lists_the_part(
-    client: Client, mine: Path, tmp_path: Path
-) -> None:
+def test_the_registration_comes_too_and_of_a_part_lists_the_part(client, mine, tmp_path):
     client.ruler("push", mine, "--repo", "org/registered", "--skip-verify")
     client.ruler("fetch", "org/registered", "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(mine)
@@ -114,9 +106,7 @@ def test_the_registration_comes_too_and_of_a_part_lists_the_part(
     assert [task["id"] for task in listed["tasks"]] == ["niah_single_2_1k"]
 
 
-def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(
-    client: Client, tmp_path: Path
-) -> None:
+def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(client, tmp_path):
     part = tmp_path / "part"
     client.ruler(
         "fetch", REPO, "--configs", "niah_single_1_1k", "--tokenizer", "mine", "--to", part
@@ -124,9 +114,7 @@ def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(
     assert list(read_manifest(part)["files"]) == ["data/mine/1k/niah_single_1.parquet"]
 
 
-def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(
-    client: Client, made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(client, made, tmp_path):
     part, folder = tmp_path / "part", made("gpt2")
     said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=3)
     asked = f"say where it is: ruler verify {part} --tokenizer mine=FOLDER"
@@ -138,9 +126,7 @@ def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(
 
 
 @pytest.mark.nightly
-def test_years_later_its_own_files_and_the_tokenizer_are_enough(
-    client: Client, made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_years_later_its_own_files_and_the_tokenizer_are_enough(client, made, tmp_path):
     """No Hub, no mirror, no sources, empty caches; a user's tokenizer is named by its folder."""
     client.ruler("fetch", REPO, "--to", tmp_path / "old")
     env = environment(
@@ -158,9 +144,7 @@ def test_years_later_its_own_files_and_the_tokenizer_are_enough(
         assert "Nothing is wrong: 4 files, 32 rows." in done.stdout
 
 
-def test_an_interrupted_fetch_shows_nothing_and_goes_on(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_fetch_shows_nothing_and_goes_on(hub, client, small, tmp_path):
     """The second of three files is refused; the first is not brought again."""
     to = tmp_path / "to"
     refused = hub.dataset(REPO).commits[hub.dataset(REPO).tags["v1.0.0"]]
@@ -177,7 +161,7 @@ def test_an_interrupted_fetch_shows_nothing_and_goes_on(
     assert [line.rpartition("/")[2] for line in brought] == [third]
 
 
-def test_a_damaged_file_is_not_kept(hub: StandIn, client: Client, tmp_path: Path) -> None:
+def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
     repo = hub.dataset(REPO)
     oid = repo.commits[repo.main][FIRST].sha256
     right = repo.large[oid]
@@ -206,25 +190,19 @@ def test_a_damaged_file_is_not_kept(hub: StandIn, client: Client, tmp_path: Path
         (["ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
     ],
 )
-def test_a_mistake_is_one_sentence_and_makes_no_folder(
-    client: Client, tmp_path: Path, arguments: list[str], said: str
-) -> None:
+def test_a_mistake_is_one_sentence_and_makes_no_folder(client, tmp_path, arguments, said):
     assert said in client.ruler("fetch", *arguments, "--to", tmp_path / "to", code=2)
     assert not (tmp_path / "to").exists()
 
 
-def test_a_repository_without_a_manifest_is_no_release(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_a_repository_without_a_manifest_is_no_release(hub, client, small, tmp_path):
     hub.fail("POST", "/org/bare/commit/", 500)
     client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
     said = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
     assert "'org/bare' has no manifest.json: it is not a release." in said
 
 
-def test_a_folder_with_something_else_is_left_alone(
-    client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_a_folder_with_something_else_is_left_alone(client, small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
     assert "notes.txt' is a file: give the folder to make or extend." in said
@@ -243,9 +221,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
 
 
-def test_no_file_is_copied_that_manifest_and_card_do_not_account_for(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_no_file_is_copied_that_manifest_and_card_do_not_account_for(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/more", "--skip-verify")
     repo = hub.dataset("org/more")
     names = ("more.py", "data/tekken/1k/more.parquet", ".build/plan.json", "data/README.md")

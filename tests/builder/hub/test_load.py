@@ -67,7 +67,7 @@ def published(
     offline.close()
 
 
-def test_it_loads_by_name_by_tag_and_streamed(published: Published) -> None:
+def test_it_loads_by_name_by_tag_and_streamed(published):
     found = published.python(
         """
 print(json.dumps([
@@ -85,7 +85,7 @@ print(json.dumps([
     assert later[1] == vt[1]  # row 0 asks the same at every length
 
 
-def test_a_tag_keeps_its_state_after_main_has_moved_on(published: Published) -> None:
+def test_a_tag_keeps_its_state_after_main_has_moved_on(published):
     refused = published.python(
         """
 try: load_dataset("org/ruler", "vt_2k", revision="v1.0.0")
@@ -96,7 +96,7 @@ except ValueError as error: print(json.dumps(str(error)))"""
     assert repo.tags["v1.0.0"] != repo.main == repo.tags["v1.0.0.1"]
 
 
-def test_the_contract_loads_and_lists_it_by_name_and_tag(published: Published) -> None:
+def test_the_contract_loads_and_lists_it_by_name_and_tag(published):
     found = published.python(
         """
 from ruler_dataset import load, manifest_of
@@ -116,14 +116,14 @@ print(json.dumps([
     assert "This release has no 'vt_2k'" in found[4]
 
 
-def test_ruler_list_shows_a_repository(published: Published) -> None:
+def test_ruler_list_shows_a_repository(published):
     said = published.user.ruler("list", REPO)
     assert said.startswith("ruler 1.0.0, seed 0")
     assert said.count("_4k ") == 13
     assert "vt_2k" in said
 
 
-def test_what_was_loaded_once_loads_offline_from_the_cache(published: Published) -> None:
+def test_what_was_loaded_once_loads_offline_from_the_cache(published):
     """With the Hub gone, in seconds: by name, by tag, from a snapshot of the tag, verified."""
     published.python(
         """
@@ -150,9 +150,7 @@ print(json.dumps([
     assert len(published.hub.requests) == mark
 
 
-def test_offline_a_revision_is_kept_to_by_the_contract_but_not_by_datasets(
-    published: Published,
-) -> None:
+def test_offline_a_revision_is_kept_to_by_the_contract_but_not_by_datasets(published):
     """What the card warns of: `load_dataset` takes what it cached last, whatever the revision."""
     published.python(
         """
@@ -172,7 +170,7 @@ print(json.dumps([
     assert "This release has no 'vt_2k'" in refused
 
 
-def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:
+def test_what_was_never_loaded_is_one_sentence_offline(published):
     said = published.python_offline(
         """
 try: ruler_dataset.load("org/never", "vt_4k")

@@ -26,9 +26,7 @@ def space(hub: StandIn, client: Client) -> str:
     return client.ruler("push", "--metric", "--repo", REPO)
 
 
-def test_the_space_holds_the_metrics_own_files_under_its_score_version(
-    hub: StandIn, client: Client, space: str
-) -> None:
+def test_the_space_holds_the_metrics_own_files_under_its_score_version(hub, client, space):
     repo = hub.repos[f"spaces/{REPO}"]
     files = repo.commits[repo.main]
     mine = {path.name for path in FOLDER.glob("*.py")} - {"__init__.py"} | {"requirements.txt"}
@@ -41,7 +39,7 @@ def test_the_space_holds_the_metrics_own_files_under_its_score_version(
     assert hub.sent_since(mark) == []
 
 
-def test_its_card_is_the_metrics_with_what_a_space_needs(hub: StandIn, space: str) -> None:
+def test_its_card_is_the_metrics_with_what_a_space_needs(hub, space):
     repo = hub.repos[f"spaces/{REPO}"]
     card = repo.commits[repo.main]["README.md"].data.decode()
     _, header, body = card.split("---\n", 2)
@@ -57,9 +55,7 @@ def test_its_card_is_the_metrics_with_what_a_space_needs(hub: StandIn, space: st
 
 
 @pytest.mark.nightly
-def test_evaluate_loads_it_by_name_by_version_and_offline(
-    hub: StandIn, space: str, tmp_path: Path
-) -> None:
+def test_evaluate_loads_it_by_name_by_version_and_offline(hub, space, tmp_path):
     code = (
         "import evaluate, json\n"
         f"first = evaluate.load('{REPO}').{CALL}\n"
@@ -78,7 +74,7 @@ def test_evaluate_loads_it_by_name_by_version_and_offline(
         assert json.loads(done.stdout.splitlines()[-1]) == [50.0, 50.0]
 
 
-def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path: Path) -> None:
+def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path):
     """With a stand-in of gradio that keeps the page's function and examples."""
     (tmp_path / "gradio.py").write_text(
         "class Interface:\n"
@@ -105,6 +101,6 @@ def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path: Path) -> No
     assert scores == [100.0, 50.0, 100.0, 100.0]
 
 
-def test_another_name_than_the_modules_is_refused(client: Client) -> None:
+def test_another_name_than_the_modules_is_refused(client):
     said = client.ruler("push", "--metric", "--repo", "org/score", code=2)
     assert "push to ORG/ruler_score, not 'org/score'" in said

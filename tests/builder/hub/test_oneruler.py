@@ -22,9 +22,7 @@ def pushed(hub: StandIn, client: Client, oneruler: Path) -> str:
     return client.ruler("push", oneruler, "--repo", REPO)
 
 
-def test_it_is_pushed_with_a_card_that_the_hub_takes(
-    hub: StandIn, pushed: str, oneruler: Path
-) -> None:
+def test_it_is_pushed_with_a_card_that_the_hub_takes(hub, pushed, oneruler):
     files = len(read_manifest(oneruler)["files"])
     assert f"Verified: {files} files." in pushed
     assert "Tagged v1.0.0" in pushed
@@ -37,9 +35,7 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(
 
 
 @pytest.mark.usefixtures("pushed")
-def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(
-    client: Client, oneruler: Path, tmp_path: Path
-) -> None:
+def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(client, oneruler, tmp_path):
     part = tmp_path / "part"
     fetch = ("fetch", REPO, "--to", part)
     said = client.ruler(*fetch, "--configs", "niah_8k_zh, cwe_easy_8k_zh", "--verify")
@@ -62,7 +58,7 @@ def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(
 
 
 @pytest.mark.usefixtures("pushed")
-def test_it_loads_by_name(client: Client) -> None:
+def test_it_loads_by_name(client):
     found = client.python(
         """
 import json

@@ -12,16 +12,12 @@ from ruler_builder.release.card_files import card_files
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from tests.builder.hub.conftest import rewrite
-from tests.hub.client import Client
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 ROWS = [f"data/tekken/1k/niah_single_{i}.parquet" for i in (1, 2, 3)]
 
 
-def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(hub, client, small):
     said = client.ruler("push", small, "--repo", "org/first")
     repo = hub.dataset("org/first")
     assert repo.titles[1:] == ["ruler 1.0.0, 3 files"]
@@ -46,7 +42,7 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(
     assert not repo.private
 
 
-def test_a_second_push_sends_nothing(hub: StandIn, client: Client, small: Path) -> None:
+def test_a_second_push_sends_nothing(hub, client, small):
     client.ruler("push", small, "--repo", "org/twice", "--skip-verify")
     mark = len(hub.requests)
     said = client.ruler("push", small, "--repo", "org/twice")
@@ -54,9 +50,7 @@ def test_a_second_push_sends_nothing(hub: StandIn, client: Client, small: Path) 
     assert hub.sent_since(mark) == []
 
 
-def test_an_extension_sends_only_its_new_files_card_and_manifest(
-    hub: StandIn, client: Client, small: Path, extended: Path
-) -> None:
+def test_an_extension_sends_only_its_new_files_card_and_manifest(hub, client, small, extended):
     client.ruler("push", small, "--repo", "org/grows", "--skip-verify")
     repo, uploads = hub.dataset("org/grows"), len(hub.uploads)
     first, mark = repo.main, len(hub.requests)
@@ -75,9 +69,7 @@ def test_an_extension_sends_only_its_new_files_card_and_manifest(
     assert said == "'org/grows' holds this release already, as v1.0.0.1."
 
 
-def test_a_private_repository_is_made_and_stays_unseen(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_a_private_repository_is_made_and_stays_unseen(hub, client, small):
     push = ("push", small, "--repo", "org/secret", "--skip-verify", "--private")
     client.ruler(*push)
     assert hub.dataset("org/secret").private
@@ -86,18 +78,14 @@ def test_a_private_repository_is_made_and_stays_unseen(
     assert "The Hub has no 'org/secret', or your token may not see it" in said
 
 
-def test_private_is_refused_for_a_public_repository(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_private_is_refused_for_a_public_repository(hub, client, small):
     client.ruler("push", small, "--repo", "org/public", "--skip-verify")
     said = client.ruler("push", small, "--repo", "org/public", "--private", code=2)
     assert said.startswith("Error: 'org/public' is public already")
     assert not hub.dataset("org/public").private
 
 
-def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(hub, client, small):
     hub.fail("POST", "/org/untagged/tag/", 500)
     said = client.ruler("push", small, "--repo", "org/untagged", "--skip-verify", code=2)
     assert "The Hub itself fails (500)" in said
@@ -120,8 +108,8 @@ def newer(mine: Path) -> Path:
 
 
 def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
-    hub: StandIn, client: Client, small: Path, newer: Path
-) -> None:
+    hub, client, small, newer
+):
     client.ruler("push", small, "--repo", "org/moves", "--skip-verify")
     repo = hub.dataset("org/moves")
     first = repo.main
@@ -133,9 +121,7 @@ def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
     assert "holds data version 1.1.0 already" in said
 
 
-def test_a_main_that_was_changed_by_hand_is_not_overwritten(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_a_main_that_was_changed_by_hand_is_not_overwritten(hub, client, small):
     push = ("push", small, "--repo", "org/edited", "--skip-verify")
     client.ruler(*push)
     repo = hub.dataset("org/edited")
@@ -146,9 +132,7 @@ def test_a_main_that_was_changed_by_hand_is_not_overwritten(
     assert hub.sent_since(mark) == []
 
 
-def test_an_untagged_data_version_is_not_replaced(
-    hub: StandIn, client: Client, small: Path, newer: Path
-) -> None:
+def test_an_untagged_data_version_is_not_replaced(hub, client, small, newer):
     client.ruler("push", small, "--repo", "org/loose", "--skip-verify")
     repo = hub.dataset("org/loose")
     repo.tags.clear()

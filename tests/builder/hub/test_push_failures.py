@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,9 +20,7 @@ def healthy(hub: StandIn) -> Iterator[None]:
     hub.held.clear()
 
 
-def test_a_killed_push_goes_on_without_sending_a_file_twice(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_a_killed_push_goes_on_without_sending_a_file_twice(hub, client, small, tmp_path):
     before = len(hub.uploads)
     hub.hold_after = before + 2
     push = ("push", small, "--repo", "org/killed", "--skip-verify")
@@ -42,7 +39,7 @@ def test_a_killed_push_goes_on_without_sending_a_file_twice(
     assert repo.tags == {"v1.0.0": repo.main}
 
 
-def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small: Path) -> None:
+def test_a_dropped_connection_is_tried_again(hub, client, small):
     hub.drop_next = 1
     said = client.ruler("push", small, "--repo", "org/dropped", "--skip-verify")
     assert hub.drop_next == 0
@@ -64,16 +61,8 @@ def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small
     ],
 )  # fmt: skip
 def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
-    hub: StandIn,
-    client: Client,
-    small: Path,
-    method: str,
-    pattern: str,
-    status: int,
-    message: str,
-    headers: dict[str, str],
-    said: str,
-) -> None:
+    hub, client, small, method, pattern, status, message, headers, said
+):
     push = ("push", small, "--repo", "org/x1", "--skip-verify")
     if method == "GET":
         client.ruler(*push)
@@ -86,9 +75,7 @@ def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
     del hub.repos["datasets/org/x1"]
 
 
-def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
-    hub: StandIn, client: Client, small: Path
-) -> None:
+def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client, small):
     hub.intruder = "datasets/org/stale"
     push = ("push", small, "--repo", "org/stale", "--skip-verify")
     said = client.ruler(*push, code=2)
@@ -110,9 +97,7 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
         ("hf_owner", "other/x3", "Your token has no rights for this in 'other/x3' (403"),
     ],
 )  # fmt: skip
-def test_missing_rights_are_said_as_the_hub_says_them(
-    hub: StandIn, client: Client, small: Path, token: str | None, repo: str, said: str
-) -> None:
+def test_missing_rights_are_said_as_the_hub_says_them(hub, client, small, token, repo, said):
     push = ("push", small, "--repo", repo, "--skip-verify")
     assert said in client.ruler(*push, code=2, HF_TOKEN=token)
     assert f"datasets/{repo}" not in hub.repos
@@ -125,9 +110,7 @@ def test_missing_rights_are_said_as_the_hub_says_them(
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_without_a_network_it_says_so_at_once(
-    small: Path, tmp_path: Path, env: dict[str, str], said: str
-) -> None:
+def test_without_a_network_it_says_so_at_once(small, tmp_path, env, said):
     client = Client("http://127.0.0.1:9", tmp_path, **env)
     push = ("push", small, "--repo", "org/x4", "--skip-verify")
     assert said in client.ruler(*push, code=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,9 +12,7 @@ from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_common.manifest import MANIFEST
 from tests.builder.hub.conftest import rewrite
-from tests.hub.client import Client
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 FIRST = "data/tekken/1k/niah_single_1.parquet"
 
@@ -40,16 +37,14 @@ def missing_file(root: Path) -> None:
         (missing_file, "is missing or not the file of the manifest. Run: ruler verify"),
     ],
 )
-def test_a_release_that_is_not_whole_is_refused_even_unverified(
-    hub: StandIn, client: Client, mine: Path, spoil: Callable[[Path], None], said: str
-) -> None:
+def test_a_release_that_is_not_whole_is_refused_even_unverified(hub, client, mine, spoil, said):
     spoil(mine)
     mark = len(hub.requests)
     assert said in client.ruler("push", mine, "--repo", "org/bad", "--skip-verify", code=2)
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_fails_a_check_is_refused(hub: StandIn, client: Client, mine: Path) -> None:
+def test_a_release_that_fails_a_check_is_refused(hub, client, mine):
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     manifest["reserve"] = 900  # no row leaves so much room
     rewrite(mine, manifest)
@@ -59,9 +54,7 @@ def test_a_release_that_fails_a_check_is_refused(hub: StandIn, client: Client, m
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_cannot_be_rebuilt_here_is_refused(
-    hub: StandIn, client: Client, mine: Path
-) -> None:
+def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, mine):
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     rewrite(mine, {**manifest, "data_version": "0.9.0"})
     mark = len(hub.requests)
@@ -78,17 +71,13 @@ def test_a_release_that_cannot_be_rebuilt_here_is_refused(
         (["--repo", "org/x", "--metric"], "Give a release or the metric"),
     ],
 )
-def test_wrong_options_are_refused(
-    hub: StandIn, client: Client, small: Path, arguments: list[str], said: str
-) -> None:
+def test_wrong_options_are_refused(hub, client, small, arguments, said):
     mark = len(hub.requests)
     assert said in client.ruler("push", small, *arguments, code=2)
     assert hub.sent_since(mark) == []
 
 
-def test_published_rows_never_change(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_published_rows_never_change(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/frozen", "--skip-verify")
     other = tmp_path / "other"
     tasks = ("niah_single_1", "niah_single_2", "niah_single_3")
@@ -104,8 +93,8 @@ def test_published_rows_never_change(
 
 
 def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+    hub, client, small, tmp_path
+):
     """Two builders, two lengths, one repository: the second brings in what the first made."""
     client.ruler("push", small, "--repo", "org/shared", "--skip-verify")
     mine = tmp_path / "mine"
@@ -127,9 +116,7 @@ def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
     assert "niah_single_3_1k" in files["README.md"].data.decode()
 
 
-def test_the_same_rows_in_other_bytes_may_be_pushed(
-    hub: StandIn, client: Client, small: Path, mine: Path
-) -> None:
+def test_the_same_rows_in_other_bytes_may_be_pushed(hub, client, small, mine):
     """As when another version of pyarrow wrote them: rows have one identity, rows_sha256."""
     client.ruler("push", small, "--repo", "org/bytes", "--skip-verify")
     other_bytes(mine)
@@ -144,9 +131,7 @@ def test_the_same_rows_in_other_bytes_may_be_pushed(
     assert repo.commits[repo.main][FIRST].data == (mine / FIRST).read_bytes()
 
 
-def test_a_release_of_another_dataset_is_refused(
-    hub: StandIn, client: Client, small: Path, oneruler: Path
-) -> None:
+def test_a_release_of_another_dataset_is_refused(hub, client, small, oneruler):
     client.ruler("push", small, "--repo", "org/kind", "--skip-verify")
     repo = hub.dataset("org/kind")
     said = client.ruler("push", oneruler, "--repo", "org/kind", "--skip-verify", code=2)
@@ -161,9 +146,7 @@ def test_a_release_of_another_dataset_is_refused(
         (b"[]", "'manifest.json of org/strange' is damaged"),
     ],
 )
-def test_a_damaged_manifest_on_the_hub_is_one_sentence(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path, text: bytes, said: str
-) -> None:
+def test_a_damaged_manifest_on_the_hub_is_one_sentence(hub, client, small, tmp_path, text, said):
     hub.repos.pop("datasets/org/strange", None)
     client.ruler("push", small, "--repo", "org/strange", "--skip-verify")
     repo = hub.dataset("org/strange")
@@ -173,9 +156,7 @@ def test_a_damaged_manifest_on_the_hub_is_one_sentence(
     assert not (tmp_path / "to").exists()
 
 
-def test_an_untrusted_manifest_cannot_write_outside_its_folder(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_an_untrusted_manifest_cannot_write_outside_its_folder(hub, client, small, tmp_path):
     path = "data/../../x.parquet"
     client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
     repo = hub.dataset("org/outside")
@@ -188,9 +169,7 @@ def test_an_untrusted_manifest_cannot_write_outside_its_folder(
     assert not (tmp_path / "to").exists()
 
 
-def test_a_published_release_without_files_is_refused(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
-) -> None:
+def test_a_published_release_without_files_is_refused(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/empty", "--skip-verify")
     repo = hub.dataset("org/empty")
     manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))

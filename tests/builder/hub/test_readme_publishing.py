@@ -17,7 +17,7 @@ from tests.hub.stand_in import StandIn
 
 
 @pytest.mark.nightly
-def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) -> None:
+def test_the_publishing_commands_work_as_written(release, tmp_path):
     (block,) = blocks("docs/publish.md", "Commands", "bash")
     block = block.replace("ruler results", "ruler results --own-rows")  # 20 rows are not frozen
     shutil.copytree(release, tmp_path / "out")  # docs/build.md's

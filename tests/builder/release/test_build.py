@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.folder import BUILD_FOLDER
 from ruler_builder.text.sources import registry
-from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
@@ -47,7 +45,7 @@ def files(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.nightly
-def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None:
+def test_workers_and_order_change_no_byte(release, tmp_path):
     order = BuildOptions(
         tmp_path / "two", lengths=("4k",), samples=20, sources=("embedded",), workers=2
     )
@@ -55,9 +53,7 @@ def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None
     assert files(tmp_path / "two") == files(release)
 
 
-def test_workers_are_processes_or_actors_of_ray(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_are_processes_or_actors_of_ray(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     order = replace(ORDER, root=tmp_path / "ruler")
     for given, text in (
@@ -70,7 +66,7 @@ def test_workers_are_processes_or_actors_of_ray(
     assert not order.root.exists()
 
 
-def test_built_in_parts_a_release_has_the_bytes_of_one_build(release: Path, tmp_path: Path) -> None:
+def test_built_in_parts_a_release_has_the_bytes_of_one_build(release, tmp_path):
     root = tmp_path / "parts"
     order = BuildOptions(root, lengths=("4k",), samples=20, sources=("embedded",))
     for tasks in (("qa", "fwe"), ("niah",), ("all",)):
@@ -78,9 +74,7 @@ def test_built_in_parts_a_release_has_the_bytes_of_one_build(release: Path, tmp_
     assert files(root) == files(release)
 
 
-def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
-    release: Path, tmp_path: Path
-) -> None:
+def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_path):
     root = tmp_path / "killed"
     kept = 0
     for workers in ("1", "2"):
@@ -107,9 +101,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
 
 
 @pytest.mark.nightly
-def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
-    release: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "extended"))
     command = ruler_command("build", str(root), *ARGUMENTS, "--lengths", "64k")
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -127,7 +119,7 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
 
 
 @pytest.mark.nightly
-def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_resumed(release, tmp_path):
     def small_files() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
@@ -145,7 +137,7 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert files(root) == files(release)
 
 
-def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
+def test_asking_again_does_nothing_and_says_so(release):
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
     again = ruler("build", str(release), *ARGUMENTS)
     assert "nothing to do" in again.stdout
@@ -153,9 +145,7 @@ def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
-def test_a_length_extends_a_release_and_touches_no_file_of_it(
-    release: Path, tmp_path: Path
-) -> None:
+def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
     built = build(
         BuildOptions(root, lengths=("8k",), tasks=("vt",), samples=20, sources=("embedded",))
@@ -175,9 +165,7 @@ def test_a_length_extends_a_release_and_touches_no_file_of_it(
         ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 6"),
     ],
 )
-def test_another_setting_is_refused_not_mixed(
-    tmp_path: Path, change: dict[str, object], said: str
-) -> None:
+def test_another_setting_is_refused_not_mixed(tmp_path, change, said):
     order = replace(ORDER, root=tmp_path / "one")
     build(order)
     before = files(order.root)
@@ -186,7 +174,7 @@ def test_another_setting_is_refused_not_mixed(
     assert files(order.root) == before
 
 
-def test_an_incompatible_data_version_is_refused(release: Path, tmp_path: Path) -> None:
+def test_an_incompatible_data_version_is_refused(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "old"))
     manifest = json.loads((root / MANIFEST).read_text())
     manifest["data_version"] = "0.9.0"
@@ -195,7 +183,7 @@ def test_an_incompatible_data_version_is_refused(release: Path, tmp_path: Path) 
         build(BuildOptions(root, lengths=("8k",), samples=20, sources=("embedded",)))
 
 
-def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirror: Path) -> None:
+def test_other_sources_are_refused_not_mixed(release, tmp_path, mirror):
     root = Path(shutil.copytree(release, tmp_path / "mixed"))
     order = BuildOptions(root, lengths=("8k",), tasks=("niah_single_2",), samples=20, mirror=mirror)
     before = files(root)
@@ -205,9 +193,7 @@ def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(
-    tmp_path: Path, workers: str
-) -> None:
+def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(tmp_path, workers):
     squad = registry()["squad"].canonical.file
     changed = tmp_path / "mirror" / squad.path
     changed.parent.mkdir(parents=True)
@@ -224,7 +210,7 @@ def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(
 
 
 @pytest.mark.nightly
-def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> None:
+def test_an_unfinished_build_with_other_settings_is_refused(tmp_path):
     root = tmp_path / "begun"
     command = ruler_command("build", str(root), *ARGUMENTS, "--workers", "1")
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -236,9 +222,7 @@ def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> N
         build(BuildOptions(root, lengths=("4k",), samples=20, seed=5, sources=("embedded",)))
 
 
-def test_a_disk_that_is_too_small_is_said_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_too_small_is_said_before_any_work(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on another"):
@@ -246,23 +230,21 @@ def test_a_disk_that_is_too_small_is_said_before_any_work(
     assert not (tmp_path / "full").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_said_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(RulerError, match="cannot be written: choose another folder"):
         build(replace(ORDER, root=tmp_path / "out"))
     assert not any(tmp_path.iterdir())
 
 
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
         build(replace(ORDER, root=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path):
     order = BuildOptions(
         tmp_path / "small", lengths=("1k", "4k"), samples=4, sources=("embedded",), reserve=500
     )
@@ -271,7 +253,7 @@ def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path: P
     assert not (tmp_path / "small").exists()
 
 
-def test_what_a_window_cannot_hold_can_be_left_out_with_the_reason(tmp_path: Path) -> None:
+def test_what_a_window_cannot_hold_can_be_left_out_with_the_reason(tmp_path):
     root = tmp_path / "small"
     order = replace(ORDER, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
     with pytest.raises(RulerError, match=r"vt_1k cannot be built.* --skip-impossible build"):
@@ -291,9 +273,7 @@ def test_what_a_window_cannot_hold_can_be_left_out_with_the_reason(tmp_path: Pat
         build(replace(order, root=tmp_path / "none", tasks=("vt",)))
 
 
-def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so(tmp_path):
     order = BuildOptions(
         tmp_path / "many", lengths=("2k",), tasks=("qa_2",), samples=500, sources=("embedded",)
     )
@@ -302,9 +282,7 @@ def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so
     assert build(order).new == []
 
 
-def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
-    release: Path, tmp_path: Path
-) -> None:
+def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tmp_path):
     import pyarrow.parquet as pq
 
     order = replace(ORDER, root=tmp_path / "six")
@@ -313,7 +291,7 @@ def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
         assert pq.read_table(order.root / path).to_pylist() == large[:6]
 
 
-def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
+def test_haystacks_that_run_out_are_in_the_manifest(tmp_path):
     order = replace(ORDER, root=tmp_path / "long", lengths=("32k",), samples=1)
     made = build(order).manifest["files"]
     assert made["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
@@ -325,16 +303,12 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
 @pytest.mark.mirror
 @pytest.mark.parametrize("tokenizer", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
-    mirror: Path, counter_of: Callable[[str], TokenCounter], tmp_path: Path, tokenizer: str
-) -> None:
+    mirror, counter_of, tmp_path, tokenizer
+):
     assert counter_of(tokenizer).split_points.proved  # held: build and verify do not load it again
     root = tmp_path / "real"
     order = BuildOptions(
-        root,
-        tokenizers=(tokenizer,),
-        lengths=("4k", "16k"),
-        samples=2,
-        mirror=mirror,
+        root, tokenizers=(tokenizer,), lengths=("4k", "16k"), samples=2, mirror=mirror
     )
     manifest = build(order).manifest
     assert set(manifest["sources"]) == {"essays", "squad", "hotpotqa"}
@@ -343,9 +317,7 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     assert report.ok, [f.problems for f in report.files.values() if f.count]
 
 
-def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(
-    made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(made, tmp_path):
     folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
     order = BuildOptions(

@@ -8,8 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.plan import FileJob, plan_build
 from ruler_common.names import Config
@@ -18,7 +16,7 @@ from tests import in_process
 MEASURED = Path(__file__).parents[3] / "bench/RELEASE.md"
 
 
-def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts() -> None:
+def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts():
     whole = plan_build(BuildOptions("never"))
     assert (whole.suite.dataset, len(whole.missing), whole.rows) == ("ruler", 78, 39_000)
     assert whole.tokens == 13 * 500 * sum(4096 * 2**i for i in range(6))
@@ -27,12 +25,12 @@ def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts() -> None:
     assert plan_build(BuildOptions("never", suite="oneruler")).rows == 4 * 12_200
 
 
-def test_what_is_there_is_not_counted(release: Path) -> None:
+def test_what_is_there_is_not_counted(release):
     assert plan_build(BuildOptions(release, lengths=("4k",), samples=20)).missing == []
     assert plan_build(BuildOptions(release, lengths=("4k", "8k"), samples=20)).rows == 13 * 20
 
 
-def test_bytes_and_time_are_near_those_measured() -> None:
+def test_bytes_and_time_are_near_those_measured():
     lines = re.findall(r"^\| (\w+) \| \S+ \| (\w+) \|(.*)\|$", MEASURED.read_text(), re.M)
     assert len(lines) > 40
     for dataset, length, rest in lines:
@@ -45,7 +43,7 @@ def test_bytes_and_time_are_near_those_measured() -> None:
         assert 0.5 < plan.bytes / 1e6 / float(size) < 2, (dataset, length)
 
 
-def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path: Path) -> None:
+def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path):
     done = in_process.ruler("build", tmp_path / "out")
     assert done.code == 2
     assert "To make: 39,000 rows in 78 files, 1,677 million tokens" in done.stderr
@@ -60,7 +58,7 @@ class Somebody(io.StringIO):
         return True
 
 
-def test_somebody_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_at_a_terminal_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Somebody("n\n"))
     done = in_process.ruler("build", tmp_path / "out")
     assert done.code == 1
@@ -69,7 +67,7 @@ def test_somebody_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "out").exists()
 
 
-def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path: Path) -> None:
+def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path):
     small = ("--samples", 1, "--tasks", "vt", "--sources", "embedded")
     done = in_process.ruler("build", tmp_path / "out", *small, "--lengths", "2k")
     assert (done.code, "To make" in done.stderr) == (0, False), done.stderr

@@ -16,11 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from ruler_builder.release.card import (
-    collect_facts,
-    files_of_config,
-    render,
-)
+from ruler_builder.release.card import collect_facts, files_of_config, render
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
 from ruler_builder.text.languages import language_pairs
 from ruler_builder.text.sources import registry
@@ -50,7 +46,7 @@ def options(field: str) -> list[str]:
 # ---- Metadata ------------------------------------------------------------------------------------
 
 
-def test_huggingface_hub_accepts_the_metadata_and_writes_it_back_unchanged(root: Path) -> None:
+def test_huggingface_hub_accepts_the_metadata_and_writes_it_back_unchanged(root):
     card = DatasetCard.load(root / "README.md")
     data = card.data.to_dict()
     assert data["license"] == "other"
@@ -64,7 +60,7 @@ def test_huggingface_hub_accepts_the_metadata_and_writes_it_back_unchanged(root:
     assert card.text == text_of(root).split("---\n", 2)[2]
 
 
-def test_the_hubs_validation_takes_the_card(root: Path, tmp_path: Path) -> None:
+def test_the_hubs_validation_takes_the_card(root, tmp_path):
     hub = StandIn()
     code = f"from huggingface_hub import DatasetCard; DatasetCard.load({str(root / 'README.md')!r})"
     done = subprocess.run(
@@ -78,7 +74,7 @@ def test_the_hubs_validation_takes_the_card(root: Path, tmp_path: Path) -> None:
     assert hub.requests == ["POST /api/validate-yaml"]
 
 
-def test_the_metadata_has_languages_and_size(release: Path, oneruler: Path) -> None:
+def test_the_metadata_has_languages_and_size(release, oneruler):
     english, both = (metadata_load(root / "README.md") or {} for root in (release, oneruler))
     assert (english["language"], english["multilinguality"]) == (["en"], ["monolingual"])
     assert (both["language"], both["multilinguality"]) == (["en", "zh"], ["multilingual"])
@@ -88,9 +84,7 @@ def test_the_metadata_has_languages_and_size(release: Path, oneruler: Path) -> N
 @pytest.mark.parametrize(
     ("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (10**5, "100K<n<1M")]
 )
-def test_size_and_norwegian_are_what_the_hub_reads(
-    oneruler: Path, tmp_path: Path, rows: int, size: str
-) -> None:
+def test_size_and_norwegian_are_what_the_hub_reads(oneruler, tmp_path, rows, size):
     manifest = read_manifest(oneruler)
     entry = {**next(iter(manifest["files"].values())), "language": "no", "rows": rows}
     entry["instruction_language"] = "no"
@@ -104,7 +98,7 @@ def test_size_and_norwegian_are_what_the_hub_reads(
 # ---- Configurations ------------------------------------------------------------------------------
 
 
-def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest) -> None:
+def test_every_configuration_is_listed_and_loads(root, manifest):
     from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
 
     listed = get_dataset_config_names(str(root))
@@ -134,7 +128,7 @@ def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     return configs
 
 
-def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: Manifest) -> None:
+def test_the_metadata_name_every_file_whatever_their_form(root, manifest):
     known = {config.name: config.paths for config in collect_facts(manifest).configs}
     mine = metadata_load(root / "README.md") or {}
     assert any("data_dir" in config for config in mine["configs"])
@@ -147,9 +141,7 @@ def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: 
 
 
 @pytest.mark.parametrize(("dataset", "listed"), [("ruler", 1_026), ("oneruler", 2_632)])
-def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(
-    dataset: str, listed: int
-) -> None:
+def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(dataset, listed):
     lock = read_frozen("1.0.0")
     assert lock is not None
     names = Names.standard(dataset)
@@ -163,7 +155,7 @@ def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(
     assert len("\n".join(lines)) < 420_000  # a card of 1.3 MB was too large
 
 
-def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -> None:
+def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root):
     from datasets import get_dataset_config_names, load_dataset
 
     name = next(n for n in get_dataset_config_names(str(root)) if n.startswith("all_"))
@@ -171,7 +163,7 @@ def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -
     assert rows["input"] == load(root, name)["input"]
 
 
-def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Manifest) -> None:
+def test_the_table_of_groups_shows_those_that_are_whole(root, manifest):
     left = deepcopy(manifest)
     gone = next(path for path, entry in left["files"].items() if entry["task"].startswith("cwe"))
     for path in [path for path in left["files"] if Path(path).name == Path(gone).name]:
@@ -186,7 +178,7 @@ def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Ma
 
 
 @pytest.mark.nightly
-def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_path: Path) -> None:
+def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler, tmp_path):
     manifest = read_manifest(oneruler)
     like = next(entry for entry in manifest["files"].values() if entry["task"] == "niah_single")
     files = {}
@@ -211,10 +203,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
     assert len(body.encode()) < 60_000
     (tmp_path / "README.md").write_text(text, encoding="utf-8")
     rows = (oneruler / "data/tekken/8k/en/niah_single.parquet").read_bytes()
-    for path in (
-        configs[0].paths[0],
-        "data/qwen2.5/64k/pl/niah_single.parquet",
-    ):
+    for path in (configs[0].paths[0], "data/qwen2.5/64k/pl/niah_single.parquet"):
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_bytes(rows)
     from datasets import load_dataset
@@ -231,7 +220,7 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-def test_the_row_shown_is_a_row_of_the_release(root: Path) -> None:
+def test_the_row_shown_is_a_row_of_the_release(root):
     (shown,) = blocks(text_of(root), "json")
     row = json.loads(shown)
     (load_block, _) = blocks(text_of(root), "python")
@@ -248,7 +237,7 @@ def test_the_row_shown_is_a_row_of_the_release(root: Path) -> None:
     assert sum(map(len, parts)) < 1000
 
 
-def test_the_file_that_the_card_names_streams_as_plain_parquet(root: Path) -> None:
+def test_the_file_that_the_card_names_streams_as_plain_parquet(root):
     import datasets
     import pyarrow.parquet as pq
 
@@ -257,7 +246,7 @@ def test_the_file_that_the_card_names_streams_as_plain_parquet(root: Path) -> No
     assert next(iter(rows)) == pq.read_table(root / path).slice(0, 1).to_pylist()[0]
 
 
-def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> None:
+def test_without_the_files_the_card_shows_no_row(root, tmp_path):
     manifest = read_manifest(root)
     facts = collect_facts(manifest, tmp_path)
     assert facts.row is None
@@ -275,13 +264,13 @@ def local(code: str, root: Path) -> str:
     return re.sub(r"ORG/(one)?ruler", str(root), code)
 
 
-def test_the_python_examples_work_as_written(root: Path) -> None:
+def test_the_python_examples_work_as_written(root):
     names: dict[str, Any] = {}
     exec(local("\n".join(blocks(text_of(root), "python")), root), names)
     assert names["score"]["score"] == 100
 
 
-def test_the_commands_work_as_written(oneruler: Path, tmp_path: Path) -> None:
+def test_the_commands_work_as_written(oneruler, tmp_path):
     (bash,) = blocks(text_of(oneruler), "bash")
     *commands, fetch = local(bash, oneruler).splitlines()
     assert fetch.startswith("ruler fetch ")  # from the Hub: tests/hub/test_fetch.py
@@ -303,9 +292,7 @@ def test_the_commands_work_as_written(oneruler: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_the_same_manifest_gives_the_same_bytes_in_any_process(
-    release: Path, oneruler: Path
-) -> None:
+def test_the_same_manifest_gives_the_same_bytes_in_any_process(release, oneruler):
     code = (
         "import json, sys; from pathlib import Path;"
         "from ruler_builder.release.card import collect_facts;"
@@ -328,14 +315,14 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
                 assert text == (root / name).read_text(encoding="utf-8")
 
 
-def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
+def test_a_build_writes_card_and_registration_of_its_manifest(root):
     facts = collect_facts(read_manifest(root), root)
     assert text_of(root) == render(facts)
     assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(facts)
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(facts)
 
 
-def test_a_card_names_its_embedded_texts(oneruler: Path, release: Path) -> None:
+def test_a_card_names_its_embedded_texts(oneruler, release):
     for root in (release, oneruler):
         text, manifest = text_of(root), read_manifest(root)
         assert "**Made from texts written for this project (" in text
@@ -347,7 +334,7 @@ def test_a_card_names_its_embedded_texts(oneruler: Path, release: Path) -> None:
     assert "Made from texts written" not in render(collect_facts(manifest))
 
 
-def test_the_columns_have_the_contracts_types_and_a_meaning_each(root: Path) -> None:
+def test_the_columns_have_the_contracts_types_and_a_meaning_each(root):
     schema = pq.read_schema(next((root / "data").rglob("*.parquet")))
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", text_of(root), re.MULTILINE))
     assert rows == COLUMNS

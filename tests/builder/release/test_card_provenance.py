@@ -22,9 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
 
 
-def test_tokenizers_sources_and_word_lists_have_their_digests(
-    text: str, manifest: Manifest
-) -> None:
+def test_tokenizers_sources_and_word_lists_have_their_digests(text, manifest):
     about = manifest["tokenizers"]["tekken"]
     assert all(digest in text for digest in about["sha256"].values())
     assert f"{about['library']} {about['version']}" in text
@@ -37,7 +35,7 @@ def test_tokenizers_sources_and_word_lists_have_their_digests(
         assert source["licence"] in sources
 
 
-def test_versions_and_citations_are_those_of_the_files(text: str, manifest: Manifest) -> None:
+def test_versions_and_citations_are_those_of_the_files(text, manifest):
     said = " ".join(section(text, "Versions").split())
     assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in said
     assert f"ruler-release {manifest['builder_version']}." in said
@@ -60,7 +58,7 @@ def test_versions_and_citations_are_those_of_the_files(text: str, manifest: Mani
     assert f"data version {manifest['data_version']}, seed" in cited.split("@misc{")[1]
 
 
-def test_the_needles_and_none_words_are_the_manifests(oneruler: Path) -> None:
+def test_the_needles_and_none_words_are_the_manifests(oneruler):
     manifest = read_manifest(oneruler)
     table, *_ = tables((oneruler / "README.md").read_text(encoding="utf-8"), "language")
     assert table == [
@@ -69,9 +67,7 @@ def test_the_needles_and_none_words_are_the_manifests(oneruler: Path) -> None:
     ]
 
 
-def test_data_versions_are_the_frozen_ones_with_what_changed(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_versions_are_the_frozen_ones_with_what_changed(root, tmp_path, monkeypatch):
     manifest = read_manifest(root)
     dataset, digests = manifest["dataset"], {"a_4k": "0" * 64, "b_4k": "1" * 64}
     for version in ("1.0.0", "1.10.0", "1.9.0"):
@@ -96,13 +92,13 @@ def test_data_versions_are_the_frozen_ones_with_what_changed(
     assert tuple(newest.values()) == ("2.0.0", "not yet", "–", [])
 
 
-def test_the_table_of_versions_is_in_the_card(text: str, manifest: Manifest) -> None:
+def test_the_table_of_versions_is_in_the_card(text, manifest):
     (table,) = tables(section(text, "Versions"), "data version")
     assert labels(table) == [manifest["data_version"]]
     assert table[0]["what changed"] == "the first version"
 
 
-def test_the_card_says_what_else_there_is_and_what_a_length_means(text: str) -> None:
+def test_the_card_says_what_else_there_is_and_what_a_length_means(text):
     (others,) = tables(section(text, "Which benchmark for what"), "benchmark")
     named = " ".join(labels(others))
     for name in ("RULERv2", "NoLiMa", "HELMET", "MRCR", "BABILong", "LongBench v2", "MLRBench"):
@@ -118,7 +114,7 @@ def test_the_card_says_what_else_there_is_and_what_a_length_means(text: str) -> 
 # ---- The published files -------------------------------------------------------------------------
 
 
-def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
+def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler):
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     assert "\n## Rights\n" not in text
     assert section(text, "Faults of the published files").startswith("\nNone: ")
@@ -126,7 +122,7 @@ def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> No
 
 
 @pytest.mark.nightly
-def test_the_card_lists_every_fault_of_the_errata(every_language: Path) -> None:
+def test_the_card_lists_every_fault_of_the_errata(every_language):
     text = (every_language / "README.md").read_text(encoding="utf-8")
     faults = section(text, "Faults of the published files")
     (corrected,) = tables(faults, "erratum")
@@ -138,7 +134,7 @@ def test_the_card_lists_every_fault_of_the_errata(every_language: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
+def test_every_book_is_in_the_table_of_rights(every_language):
     manifest = read_manifest(every_language)
     text = (every_language / "README.md").read_text(encoding="utf-8")
     (table,) = tables(section(text, "Rights"), "language")
@@ -153,7 +149,7 @@ def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_part_lists_only_its_own_languages(every_language: Path) -> None:
+def test_a_part_lists_only_its_own_languages(every_language):
     manifest = read_manifest(every_language)
     manifest["files"] = {
         path: entry for path, entry in manifest["files"].items() if "/en-ko/" in path

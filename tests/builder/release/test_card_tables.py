@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from tests.builder.release.card_reading import tables
 Manifest = dict[str, Any]
 
 
-def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
+def test_the_sums_are_the_manifests(text, manifest):
     entries = list(manifest["files"].values())
     rows, size = (sum(entry[key] for entry in entries) for key in ("rows", "bytes"))
     assert f"holds {len(entries)} files with {rows:,} rows ({size:,} bytes)" in text
@@ -38,7 +37,7 @@ def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
     }
 
 
-def test_the_fill_of_each_task_is_the_manifests(release: Path) -> None:
+def test_the_fill_of_each_task_is_the_manifests(release):
     manifest = read_manifest(release)
     (table,) = tables((release / "README.md").read_text(encoding="utf-8"), "tekken: task")[:1]
     shown = {row["tekken: task"]: row["4k"] for row in table}
@@ -53,7 +52,7 @@ def test_the_fill_of_each_task_is_the_manifests(release: Path) -> None:
     assert list(shown) == [task for task in manifest["tasks"] if task in shown]
 
 
-def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler: Path) -> None:
+def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler):
     manifest = read_manifest(oneruler)
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     entries = list(manifest["files"].values())
@@ -79,7 +78,7 @@ def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler: Path) -> N
     assert out
 
 
-def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
+def test_figures_are_added_up_over_tokenizers_and_lengths():
     def entry(tokenizer: str, length: str, **more: Any) -> dict[str, Any]:
         window = int(length[:-1]) * 1024
         usual = {"task": "qa_1", "rows": 2, "bytes": 5, "exhausted": 0, "repeats": 0, "fill": 0.5}
@@ -115,7 +114,7 @@ def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
     ]
 
 
-def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> None:
+def test_tasks_of_a_users_own_suite_are_named(manifest, text):
     assert "A custom suite" not in text
     task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
     manifest["tasks"][task]["keys"] = 6
@@ -128,7 +127,7 @@ def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> 
     )
 
 
-def test_every_task_is_shown_with_its_parameters(text: str, manifest: Manifest) -> None:
+def test_every_task_is_shown_with_its_parameters(text, manifest):
     shown = {row["task"]: row for table in tables(text, "task") for row in table}
     said = {True: "yes", False: "no", "": "–"}
     for task in {entry["task"] for entry in manifest["files"].values()}:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release import build as building
@@ -20,9 +19,7 @@ from ruler_common.rows import Row
 from ruler_release.api import verify
 
 
-def test_rows_are_made_once_and_files_encoded_and_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_made_once_and_files_encoded_and_read_once(tmp_path, monkeypatch):
     made: Counter[tuple[str, int]] = Counter()
     encoded: Counter[str] = Counter()
     mapped: Counter[str] = Counter()

@@ -37,9 +37,7 @@ def described(root: Path) -> dict[str, Any]:
     return found
 
 
-def test_mlcroissant_finds_nothing_wrong(
-    mlc: Any, root: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_mlcroissant_finds_nothing_wrong(mlc, root, caplog):
     with caplog.at_level(logging.WARNING, logger="absl"):
         dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
     assert dataset.metadata.ctx.issues.report() == ""
@@ -48,9 +46,7 @@ def test_mlcroissant_finds_nothing_wrong(
     assert dataset.metadata.personal_sensitive_information
 
 
-def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(
-    mlc: Any, root: Path, manifest: Manifest
-) -> None:
+def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(mlc, root, manifest):
     found = described(root)
     assert found["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
     dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
@@ -62,14 +58,14 @@ def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(
     assert "do not train" in found["usageInfo"]["text"]
 
 
-def test_its_name_says_custom_rows_unless_the_lock_has_them(root: Path) -> None:
+def test_its_name_says_custom_rows_unless_the_lock_has_them(root):
     found = described(root)
     assert found["name"].endswith(", custom rows")
     assert found["description"].startswith("Custom rows of ")
     assert "rozen" not in found["name"] + found["description"]
 
 
-def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release: Path) -> None:
+def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release):
     code = 'org/ruler", trust_remote_code=True)\nimport os; os.system("id") #'
     for repo in (code, "org", "org/ruler/tree", "org/ru ler", ""):
         with pytest.raises(RulerError, match="is not the name of a Hub repository"):
@@ -77,7 +73,7 @@ def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release: Pa
 
 
 @pytest.mark.parametrize("evidence", [True, False])
-def test_a_record_is_a_row_of_the_release(mlc: Any, root: Path, evidence: bool) -> None:
+def test_a_record_is_a_row_of_the_release(mlc, root, evidence):
     records = mlc.Dataset(jsonld=str(root / CROISSANT)).records(ROWS)
     record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
     assert as_row(record) == row_of(record, root)
@@ -124,9 +120,7 @@ def pushed(manifest: Manifest, tmp_path: Path) -> Path:
     return tmp_path / CROISSANT
 
 
-def test_the_file_of_a_repository_names_it_and_is_valid(
-    mlc: Any, pushed: Path, root: Path, manifest: Manifest, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_file_of_a_repository_names_it_and_is_valid(mlc, pushed, root, manifest, caplog):
     with caplog.at_level(logging.WARNING, logger="absl"):
         dataset = mlc.Dataset(jsonld=str(pushed))
     assert dataset.metadata.ctx.issues.report() == ""
@@ -142,17 +136,13 @@ def test_the_file_of_a_repository_names_it_and_is_valid(
     }
 
 
-def test_a_download_takes_the_place_of_the_repositorys_clone(
-    mlc: Any, pushed: Path, root: Path
-) -> None:
+def test_a_download_takes_the_place_of_the_repositorys_clone(mlc, pushed, root):
     dataset = mlc.Dataset(jsonld=str(pushed), mapping={REPOSITORY: str(root)})
     record = next(iter(dataset.records(ROWS)))
     assert as_row(record) == row_of(record, root)
 
 
-def test_the_repositorys_clone_holds_the_rows(
-    mlc: Any, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_repositorys_clone_holds_the_rows(mlc, release, tmp_path, monkeypatch):
     pytest.importorskip("git", reason="the extra `git` of mlcroissant is not installed")
     from etils import epath
     from mlcroissant._src.core import constants
@@ -177,7 +167,7 @@ def test_the_repositorys_clone_holds_the_rows(
 # ---- Its parts -------------------------------------------------------------------------------
 
 
-def test_every_file_is_listed_with_its_digest(root: Path, manifest: Manifest) -> None:
+def test_every_file_is_listed_with_its_digest(root, manifest):
     *files, _ = described(root)["distribution"]
     assert {file["@id"]: (file["sha256"], file["contentSize"]) for file in files} == {
         path: (entry["sha256"], f"{entry['bytes']} B") for path, entry in manifest["files"].items()
@@ -185,13 +175,13 @@ def test_every_file_is_listed_with_its_digest(root: Path, manifest: Manifest) ->
     assert all(file["contentUrl"] == file["@id"] for file in files)
 
 
-def test_one_record_set_has_the_columns_of_the_contract(root: Path) -> None:
+def test_one_record_set_has_the_columns_of_the_contract(root):
     (rows,) = described(root)["recordSet"]
     assert [field["name"] for field in rows["field"]] == [f"{ROWS}/{n}" for n in ("file", *COLUMNS)]
     assert all(field["description"] for field in rows["field"])
 
 
-def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path: Path) -> None:
+def test_a_changed_file_is_not_the_described_one(mlc, root, tmp_path):
     found = described(root)
     file = found["distribution"][0]
     found["recordSet"][0]["field"] = [  # read from the file alone, so that its digest is looked at
@@ -214,7 +204,7 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
         next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
 
 
-def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest: Manifest) -> None:
+def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest):
     given = {*json.loads(croissant(collect_facts(manifest)))["license"]}
     for licence in {one.canonical.licence for one in registry().values()}:
         sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
@@ -227,7 +217,7 @@ def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest: Manif
     assert all("stated" in name or "terms" in name for name in said)
 
 
-def test_the_file_of_a_whole_release_stays_small(release: Path) -> None:
+def test_the_file_of_a_whole_release_stays_small(release):
     manifest = read_manifest(release)
     files = {}
     for tokenizer in (f"tokenizer{number}" for number in range(11)):

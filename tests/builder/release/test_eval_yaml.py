@@ -11,7 +11,7 @@ import yaml
 
 from ruler_builder.release.card import collect_facts, render
 from ruler_builder.release.card_files import FRAMEWORK, eval_yaml
-from ruler_builder.suites.suite import read_suite
+from ruler_builder.tasks.registry import read_suite
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
 from ruler_common.names import LANGUAGES, Config

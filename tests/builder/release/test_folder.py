@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -35,11 +32,9 @@ ROWS = st.lists(
 )
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
-def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+def test_a_file_holds_what_was_added(tmp_path, rows):
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
     write_rows(path, rows, group=3, level=1)
     written = pq.read_table(path)
@@ -49,9 +44,7 @@ def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]])
     assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // 3)
 
 
-def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cache):
     order = BuildOptions(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
     refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it ends")
     with locked_folder(order.root), refused:
@@ -59,16 +52,14 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
     assert not order.root.exists()
 
 
-def test_a_folder_is_free_again_after_an_error(tmp_path: Path, cache: Path) -> None:
+def test_a_folder_is_free_again_after_an_error(tmp_path, cache):
     with pytest.raises(KeyError), locked_folder(tmp_path):
         raise KeyError
     with locked_folder(tmp_path):
         assert not list(tmp_path.glob(".lock*"))
 
 
-def test_another_machine_on_the_same_disk_is_kept_out(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_machine_on_the_same_disk_is_kept_out(tmp_path, cache, monkeypatch):
     root = tmp_path / "shared/ruler"
     with locked_folder(root):
         monkeypatch.setenv("RULER_CACHE", str(tmp_path / "another"))  # its own user's cache
@@ -79,14 +70,14 @@ def test_another_machine_on_the_same_disk_is_kept_out(
         assert [path.name for path in root.parent.iterdir()] == [".ruler.building"]
 
 
-def test_a_lock_that_a_killed_build_left_holds_nobody_up(tmp_path: Path, cache: Path) -> None:
+def test_a_lock_that_a_killed_build_left_holds_nobody_up(tmp_path, cache):
     (tmp_path / ".ruler.building").touch()
     with locked_folder(tmp_path / "ruler"):
         pass
     assert not (tmp_path / ".ruler.building").exists()
 
 
-def test_two_names_of_a_folder_are_one(tmp_path: Path, cache: Path) -> None:
+def test_two_names_of_a_folder_are_one(tmp_path, cache):
     (tmp_path / "link").symlink_to(tmp_path)
     with locked_folder(tmp_path), pytest.raises(RulerError), locked_folder(tmp_path / "link"):
         raise AssertionError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,9 +29,7 @@ def part(suite: str, files: int, *, is_nightly: bool, **choice: Any) -> Any:
         part("oneruler", 8, is_nightly=True, lengths=("8k",), languages=("ta",)),
     ],
 )
-def test_a_part_built_again_has_the_frozen_rows(
-    mirror: Path, tmp_path: Path, dataset: str, count: int, choice: dict[str, Any]
-) -> None:
+def test_a_part_built_again_has_the_frozen_rows(mirror, tmp_path, dataset, count, choice):
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
     order = BuildOptions(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)

@@ -32,7 +32,7 @@ def copy(oneruler: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(oneruler, tmp_path / "copy"))
 
 
-def test_its_configurations_are_loaded_by_name(oneruler: Path) -> None:
+def test_its_configurations_are_loaded_by_name(oneruler):
     from datasets import load_dataset
 
     rows = load_dataset(str(oneruler), "niah_none_8k_zh", split="test")
@@ -45,7 +45,7 @@ def test_its_configurations_are_loaded_by_name(oneruler: Path) -> None:
         load(oneruler, "all_8k_zh-en")
 
 
-def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: Path) -> None:
+def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path):
     root = tmp_path / "long"
     built = build(order(root, "zh", lengths=("32k",), tasks=("niah_single",)))
     (entry,) = built.manifest["files"].values()
@@ -55,14 +55,14 @@ def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: 
     assert entry["repeats"] == text.count(opening) - 1 > 0
 
 
-def test_a_default_order_is_more_than_the_embedded_texts() -> None:
+def test_a_default_order_is_more_than_the_embedded_texts():
     with pytest.raises(RulerError, match="no embedded text"):
         build(BuildOptions(Path("never"), suite="oneruler", sources=("embedded",)))
     assert not Path("never").exists()
 
 
 @pytest.mark.nightly
-def test_all_26_languages_are_built_and_proved(every_language: Path) -> None:
+def test_all_26_languages_are_built_and_proved(every_language):
     report = verify(every_language, audit=True)
     assert report.ok, [file.problems for file in report.files.values() if file.count]
     crossed = [task for task in EVERY_LANGUAGES_TASKS if task.startswith("niah_")]
@@ -71,7 +71,7 @@ def test_all_26_languages_are_built_and_proved(every_language: Path) -> None:
     assert found["none_word"] == ["brak"] * 2
 
 
-def test_restricted_books_can_be_left_out(mirror: Path, tmp_path: Path) -> None:
+def test_restricted_books_can_be_left_out(mirror, tmp_path):
     closed = restricted()
     assert set(closed) < set(LANGUAGES)
     code = min(closed)
@@ -83,26 +83,24 @@ def test_restricted_books_can_be_left_out(mirror: Path, tmp_path: Path) -> None:
         build(order(root, code, **free))
 
 
-def test_lists_of_words_are_not_crossed(tmp_path: Path) -> None:
+def test_lists_of_words_are_not_crossed(tmp_path):
     with pytest.raises(RulerError, match="take niah"):
         build(order(tmp_path / "no", "en-zh", tasks=("cwe",)))
     assert not (tmp_path / "no").exists()
 
 
-def test_the_embedded_texts_are_never_mixed_with_the_published(
-    mirror: Path, tmp_path: Path
-) -> None:
+def test_the_embedded_texts_are_never_mixed_with_the_published(mirror, tmp_path):
     with pytest.raises(RulerError, match="cannot be mixed"):
         build(order(tmp_path / "no", mirror=mirror, sources=("book-en=embedded",)))
     assert not (tmp_path / "no" / MANIFEST).exists()
 
 
-def test_ruler_takes_no_language(tmp_path: Path) -> None:
+def test_ruler_takes_no_language(tmp_path):
     with pytest.raises(RulerError, match="--suite oneruler"):
         build(order(tmp_path / "no", "pl", suite="ruler"))
 
 
-def test_a_suite_whose_names_say_nothing_is_proved(tmp_path: Path) -> None:
+def test_a_suite_whose_names_say_nothing_is_proved(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(
         'dataset = "oneruler"\n[tasks.common]\nfamily = "multilingual_words"\n'
@@ -114,7 +112,7 @@ def test_a_suite_whose_names_say_nothing_is_proved(tmp_path: Path) -> None:
     assert verify(root).ok
 
 
-def test_a_card_that_is_not_there_is_written_again(copy: Path) -> None:
+def test_a_card_that_is_not_there_is_written_again(copy):
     card, listing = copy / "README.md", copy / "eval.yaml"
     before = card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")
     card.write_text("old", encoding="utf-8")
@@ -124,7 +122,7 @@ def test_a_card_that_is_not_there_is_written_again(copy: Path) -> None:
     assert (card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")) == before
 
 
-def test_what_is_said_of_a_source_may_change(copy: Path) -> None:
+def test_what_is_said_of_a_source_may_change(copy):
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
     manifest["sources"]["book-en"]["title"] = "Said otherwise before"
     (copy / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")

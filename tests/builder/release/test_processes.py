@@ -39,7 +39,7 @@ class Adder:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_are_the_same_with_any_number_of_workers(workers: int) -> None:
+def test_results_are_the_same_with_any_number_of_workers(workers):
     with worker_pool(workers, Adder, (100,)) as run:
         found = sorted(run(Adder.add, range(5)))
         later = sorted(run(Adder.add, [7]))
@@ -47,12 +47,12 @@ def test_results_are_the_same_with_any_number_of_workers(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_in_one_step_ends_the_work(workers: int) -> None:
+def test_an_error_in_one_step_ends_the_work(workers):
     with pytest.raises(RulerError, match="13 is refused"), worker_pool(workers, Adder, (0,)) as run:
         list(run(Adder.add, [1, 13, 2]))
 
 
-def test_a_process_that_dies_is_one_sentence() -> None:
+def test_a_process_that_dies_is_one_sentence():
     with (
         pytest.raises(RulerError, match="A worker process died, probably because memory ran out"),
         worker_pool(2, Adder, (0,)) as run,
@@ -66,7 +66,7 @@ def interrupt_after_the_first() -> None:
             raise KeyboardInterrupt
 
 
-def test_an_interrupt_does_not_wait_for_work_in_progress() -> None:
+def test_an_interrupt_does_not_wait_for_work_in_progress():
     with pytest.raises(KeyboardInterrupt):
         interrupt_after_the_first()
 
@@ -76,7 +76,7 @@ def write_until_killed(folder: Path) -> None:
         list(run(Adder.write_its_number, [str(folder / "a"), str(folder / "b")]))
 
 
-def test_processes_whose_parent_was_killed_end(tmp_path: Path) -> None:
+def test_processes_whose_parent_was_killed_end(tmp_path):
     code = f"from pathlib import Path; from {__name__} import write_until_killed as write; "
     parent = subprocess.Popen([sys.executable, "-c", f"{code}write(Path({str(tmp_path)!r}))"])
     deadline = time.monotonic() + 60

@@ -10,7 +10,7 @@ from ruler_builder.release.build import connect
 from ruler_common.errors import RulerError
 
 
-def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(
         RulerError, match=r"^--engine ray needs packages that are not installed: pip install"
@@ -18,7 +18,7 @@ def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
         connect(None)
 
 
-def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
+def test_an_address_where_nothing_answers_is_refused_at_once():
     ray = pytest.importorskip("ray", reason="the extra ray is not installed")
     if ray.is_initialized():
         pytest.skip("connected already")

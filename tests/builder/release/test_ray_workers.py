@@ -41,7 +41,7 @@ class Worker:
         return item, ray.get_runtime_context().get_node_id()
 
 
-def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path: Path) -> None:
+def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path):
     with worker_pool(2, Worker, (tmp_path,), "ray") as run:
         found = list(run(Worker.where, range(12)))
         assert sorted(item for item, _ in found) == list(range(12))
@@ -53,22 +53,17 @@ def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path: P
 @pytest.mark.parametrize(
     ("item", "said"), [(13, r"^13 is refused\.$"), (666, "^A worker process died")]
 )
-def test_an_error_of_a_worker_ends_the_work_in_one_sentence(
-    tmp_path: Path, item: int, said: str
-) -> None:
-    with (
-        pytest.raises(RulerError, match=said),
-        worker_pool(2, Worker, (tmp_path,), "ray") as run,
-    ):
+def test_an_error_of_a_worker_ends_the_work_in_one_sentence(tmp_path, item, said):
+    with pytest.raises(RulerError, match=said), worker_pool(2, Worker, (tmp_path,), "ray") as run:
         list(run(Worker.where, [1, item]))
 
 
-def test_more_workers_than_cpus_are_refused() -> None:
+def test_more_workers_than_cpus_are_refused():
     with pytest.raises(RulerError, match="fewer than 9 CPUs"), worker_pool(9, Worker, (), "ray"):
         pass
 
 
-def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path: Path) -> None:
+def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):
     found = []
     for engine, workers in (("processes", 1), ("ray", 2)):
         root = tmp_path / engine

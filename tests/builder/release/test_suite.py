@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.suites.suite import Suite, read_suite
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
 from ruler_release.api import verify
-from tests.builder.tasks.row_reading import (
-    own_task,
-    task_of,
-)
+from tests.builder.tasks.row_reading import own_task, task_of
 
 OWN = """
 [tasks.needles]
@@ -91,7 +86,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     return read_suite(path)
 
 
-def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path: Path) -> None:
+def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(OWN)
     root, lengths = tmp_path / "ruler", ("2k", "8k")
@@ -101,7 +96,7 @@ def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path: Path) -> None:
     assert report.proved
 
 
-def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:
+def test_a_suite_of_ones_own_has_its_names_and_groups(own):
     assert own.names.expand("counted") == ("common", "frequent")
     assert own.names.expand("all") == own.names.tasks
     assert own.names.parse("needles_4k").max_length == 4096
@@ -114,7 +109,7 @@ def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:
     }
 
 
-def test_a_suite_of_ones_own_can_word_a_family(embedded: CountedSources, tmp_path: Path) -> None:
+def test_a_suite_of_ones_own_can_word_a_family(embedded, tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(
         '[families.question_answering]\nprefix = " A:"\n'
@@ -167,9 +162,7 @@ def test_a_suite_of_ones_own_can_word_a_family(embedded: CountedSources, tmp_pat
         ("[tasks.mine", "is not valid TOML"),
     ],
 )
-def test_a_suite_that_cannot_be_is_refused_with_a_sentence(
-    tmp_path: Path, toml: str, said: str
-) -> None:
+def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, said):
     path = tmp_path / "own.toml"
     path.write_text(toml)
     with pytest.raises(RulerError) as refusal:
@@ -178,15 +171,13 @@ def test_a_suite_that_cannot_be_is_refused_with_a_sentence(
     assert "\n" not in str(refusal.value)
 
 
-def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
     assert read_suite("ruler") == read_suite()
 
 
-def test_a_suite_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_suite_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
         read_suite(tmp_path / "none.toml")
 
@@ -201,8 +192,8 @@ def test_a_suite_that_is_not_there_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
-    embedded: CountedSources, tmp_path: Path, toml: str, needed: range
-) -> None:
+    embedded, tmp_path, toml, needed
+):
     def refusal_of(text: str) -> str:
         path = tmp_path / "own.toml"
         path.write_text(text)
@@ -244,9 +235,7 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
 )
-def test_a_template_that_cannot_be_filled_is_refused(
-    tmp_path: Path, wording: str, said: str
-) -> None:
+def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, said):
     path = tmp_path / "my.toml"
     path.write_text(f'[tasks.mine]\nfamily = "niah"\n{wording}\n', encoding="utf-8")
     with pytest.raises(RulerError) as error:

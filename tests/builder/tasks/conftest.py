@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 
 
 @pytest.fixture(scope="session")

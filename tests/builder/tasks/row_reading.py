@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import Task, TaskKey
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.tasks.registry import Suite, read_suite
+from ruler_builder.window.haystacks import CountedSources
 from ruler_common.names import TASKS, parse_length
 from ruler_common.rows import Row
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_builder.window.counted_sources import CountedSources
-from tests.builder.tasks.row_reading import (
-    numbered,
-    parts,
-    task_of,
-)
+from tests.builder.tasks.row_reading import numbered, parts, task_of
 
 LISTED = (
     "Below is a numbered list of words. In these words, some appear more often than others. "
@@ -23,7 +18,7 @@ MOST_COMMON = "What are the 10 most common words in the above list?"
 TOP = " Answer: The top 10 words that appear most often in the list are:"
 
 
-def test_no_common_word_stands_in_the_wording_around_the_list(embedded: CountedSources) -> None:
+def test_no_common_word_stands_in_the_wording_around_the_list(embedded):
     """A model that echoes its prompt would name it: `answer` was drawn in two rows of 500."""
     task = task_of(embedded, "cwe", "4k")
     around = f"{LISTED}{MOST_COMMON}{TOP}".casefold()
@@ -33,15 +28,13 @@ def test_no_common_word_stands_in_the_wording_around_the_list(embedded: CountedS
 
 
 @pytest.mark.nightly
-def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
-    embedded: CountedSources,
-) -> None:
-    from ruler_builder.text import word_lists
+def test_beyond_128k_common_words_adds_the_most_frequent_other_words(embedded):
+    from ruler_builder.text import corpora
 
-    known = {word.casefold() for word in word_lists.vocabulary()}
+    known = {word.casefold() for word in corpora.vocabulary()}
     task = task_of(embedded, "cwe", "256k")
     row = task.row(0).columns
     found = {word.casefold() for word in numbered(parts(row)[1])}
     assert len(found & known) > 8000
     assert found - known
-    assert found - known <= set(word_lists.extension()[: 2**18 // 3])
+    assert found - known <= set(corpora.extension()[: 2**18 // 3])

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.tasks.registry import read_suite
 from ruler_common.errors import RulerError
-from tests.builder.tasks.row_reading import (
-    own_task,
-    task_of,
-)
+from tests.builder.tasks.row_reading import own_task, task_of
 
 
 @pytest.mark.parametrize("alpha", [3.5, 10])
-def test_words_that_never_lead_are_refused_before_any_work(
-    embedded: CountedSources, tmp_path: Path, alpha: float
-) -> None:
+def test_words_that_never_lead_are_refused_before_any_work(embedded, tmp_path, alpha):
     path = tmp_path / "own.toml"
     path.write_text(own_task("frequent_words", alpha=alpha, words=10))
     with pytest.raises(RulerError, match="never lead the next: take a longer length"):

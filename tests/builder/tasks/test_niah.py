@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.counted_sources import CountedSources
-from tests.builder.tasks.row_reading import (
-    haystack,
-    task_of,
-)
+from tests.builder.tasks.row_reading import haystack, task_of
 
 
-def test_needles_in_essays_stand_at_the_40_depths(embedded: CountedSources) -> None:
+def test_needles_in_essays_stand_at_the_40_depths(embedded):
     task = task_of(embedded, "niah_multiquery", "16k")
     depths = [e["depth"] for index in range(100) for e in task.row(index).columns["evidence"]]
     assert max(min(abs(depth - k / 39) for k in range(40)) for depth in depths) < 0.013
@@ -22,7 +15,7 @@ def test_needles_in_essays_stand_at_the_40_depths(embedded: CountedSources) -> N
 
 
 @pytest.mark.parametrize("name", ["niah_multikey_2", "niah_multikey_3"])
-def test_other_needles_are_drawn_anew_for_each_row(embedded: CountedSources, name: str) -> None:
+def test_other_needles_are_drawn_anew_for_each_row(embedded, name):
     task = task_of(embedded, name, "4k")
     lines = [set(haystack(task.row(index).columns).split("\n")) - {""} for index in range(5)]
     assert all(len(found) > 25 for found in lines)
@@ -32,11 +25,8 @@ def test_other_needles_are_drawn_anew_for_each_row(embedded: CountedSources, nam
 
 @pytest.mark.parametrize("name", ["niah_multikey_2", "niah_multikey_3"])
 def test_a_row_has_the_same_other_needles_under_every_tokenizer(
-    embedded: CountedSources,
-    own_texts: Callable[[TokenCounter], CountedSources],
-    counter_made: Callable[[str], TokenCounter],
-    name: str,
-) -> None:
+    embedded, own_texts, counter_made, name
+):
     long = haystack(task_of(embedded, name, "4k").row(3).columns)
     short = haystack(task_of(own_texts(counter_made("whole")), name, "4k").row(3).columns)
     assert len(short) > 1000

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.folder import digest_row
-from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.base import Task, TaskKey
+from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
 from ruler_common.rows import Row
@@ -92,14 +92,12 @@ def published(
     return lambda name: CountedSources(Sources(Store(mirror)), counter_of(name))
 
 
-def test_the_rows_have_the_frozen_bytes(embedded: CountedSources) -> None:
+def test_the_rows_have_the_frozen_bytes(embedded):
     assert digests(embedded) == GOLDEN
 
 
 @pytest.mark.parametrize("name", NIAH)
-def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_language(
-    embedded: CountedSources, name: str
-) -> None:
+def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_language(embedded, name):
     english, chinese = (embedded.language(code).nouns for code in ("en", "zh"))
     for index in range(8):
         rows = [task_of(embedded, name, code).row(index).columns for code in ("en", "zh")]
@@ -111,7 +109,7 @@ def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_langua
             assert abs(one["depth"] - other["depth"]) < 0.05
 
 
-def test_a_longer_window_asks_the_same_at_the_same_depth(embedded: CountedSources) -> None:
+def test_a_longer_window_asks_the_same_at_the_same_depth(embedded):
     for index in range(4):
         short, long = (
             task_of(embedded, "niah_multikey", "zh", length).row(index).columns
@@ -123,7 +121,7 @@ def test_a_longer_window_asks_the_same_at_the_same_depth(embedded: CountedSource
             assert abs(one["depth"] - other["depth"]) < 0.05
 
 
-def test_the_ablation_differs_by_the_sentence_alone(embedded: CountedSources) -> None:
+def test_the_ablation_differs_by_the_sentence_alone(embedded):
     row = task_of(embedded, "niah_single", "en").row(3).columns
     bare = task_of(embedded, "niah_single_nonone", "en").row(3).columns
     if_no = embedded.language("en").parts["if_no"]
@@ -137,9 +135,7 @@ def test_the_ablation_differs_by_the_sentence_alone(embedded: CountedSources) ->
     )
 
 
-def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(
-    embedded: CountedSources,
-) -> None:
+def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(embedded):
     crossed = task_of(embedded, "niah_multikey", "en", instruction="zh").row(2).columns
     english, chinese = (
         task_of(embedded, "niah_multikey", code).row(2).columns for code in ("en", "zh")
@@ -151,7 +147,7 @@ def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(
     assert (crossed["language"], crossed["instruction_language"]) == ("en", "zh")
 
 
-def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded: CountedSources) -> None:
+def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded):
     made = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
     row = made.columns
     assert made.next_unit_tokens is None
@@ -161,9 +157,7 @@ def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded: CountedSource
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["qwen2.5", "gemma3", "o200k_base"])
-def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
-    published: Callable[[str], CountedSources], name: str
-) -> None:
+def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(published, name):
     counted_sources = published(name)
     usual = published("cl100k_base")
     for code in ("ja", "zh", "ko", "ta", "fa", "pl"):
@@ -177,7 +171,7 @@ def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
 
 
 @pytest.mark.nightly
-def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSources]) -> None:
+def test_every_language_asks_the_same_nouns(published):
     counted_sources = published("cl100k_base")
     found = set()
     for code in LANGUAGES:
@@ -201,14 +195,14 @@ def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSo
         ('same_as = "none_such"', "none_such"),
     ],
 )
-def test_parameters_that_cannot_be_are_refused(tmp_path: Path, task: str, said: str) -> None:
+def test_parameters_that_cannot_be_are_refused(tmp_path, task, said):
     path = tmp_path / "mine.toml"
     path.write_text(f'dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_niah"\n{task}\n')
     with pytest.raises(RulerError, match=said):
         read_suite(path)
 
 
-def test_cwe_asks_for_ten_words_alone(tmp_path: Path) -> None:
+def test_cwe_asks_for_ten_words_alone(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_words"\nnum_cw = 5')
     with pytest.raises(RulerError, match="num_cw must be 10"):

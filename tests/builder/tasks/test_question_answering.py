@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ruler_builder.text import corpora
-from ruler_builder.tokens.counting import TokenCounter
-from ruler_builder.window.counted_sources import CountedSources
-from tests.builder.tasks.row_reading import (
-    RESERVE,
-    documents,
-    parts,
-    task_of,
-)
+from tests.builder.tasks.row_reading import RESERVE, documents, parts, task_of
 from tests.nightly import mostly_nightly
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece"])
 @pytest.mark.parametrize("name", mostly_nightly(2, ["qa_1", "qa_2"]))
-def test_no_document_left_out_fits_where_counts_do_not_add_up(
-    own_texts: Callable[[TokenCounter], CountedSources],
-    counter_made: Callable[[str], TokenCounter],
-    name: str,
-    kind: str,
-) -> None:
+def test_no_document_left_out_fits_where_counts_do_not_add_up(own_texts, counter_made, name, kind):
     task = task_of(own_texts(counter_made(kind)), name, "2k")
     counter = task.counter
     for index in range(12):
@@ -39,7 +25,7 @@ def test_no_document_left_out_fits_where_counts_do_not_add_up(
         assert row["length"] <= 2048 - RESERVE < tokens
 
 
-def test_questions_keep_the_order_of_their_file(embedded: CountedSources) -> None:
+def test_questions_keep_the_order_of_their_file(embedded):
     for name, corpus in (("qa_1", "squad"), ("qa_2", "hotpotqa")):
         task = task_of(embedded, name, "4k")
         expected = corpora.questions(corpus, embedded.sources.read(corpus)).questions
@@ -48,7 +34,7 @@ def test_questions_keep_the_order_of_their_file(embedded: CountedSources) -> Non
         assert found == [question.text for question in expected[:20]]
 
 
-def test_the_rest_of_an_article_comes_before_other_documents(embedded: CountedSources) -> None:
+def test_the_rest_of_an_article_comes_before_other_documents(embedded):
     task = task_of(embedded, "qa_1", "4k")
     corpus = task.counted_sources.corpus("squad")
     for index in range(10):

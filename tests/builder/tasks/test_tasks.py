@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -22,22 +22,16 @@ import pytest
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.folder import digest_row
-from ruler_builder.suites.suite import read_suite
+from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice
-from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_common.rows import Row
 from ruler_dataset import load
 from ruler_release.api import verify
-from tests.builder.tasks.row_reading import (
-    RESERVE,
-    RULER,
-    haystack,
-    task_of,
-)
+from tests.builder.tasks.row_reading import RESERVE, RULER, haystack, task_of
 from tests.nightly import mostly_nightly
 
 GOLDEN = {
@@ -55,7 +49,7 @@ GOLDEN = {
         "fwe": "6e99b483ac594f60b3c47d7d9f5c0eb1482d23135a7505c915b31fd667acb50a",
         "qa_1": "907bbffef642d62e603b08391389f58512a867c68fc694ea4cc3b97f431ac39e",
         "qa_2": "e1d770edac622184765b4af4ad35f76350d42b116cf9ed523e49e89cd1222ca1",
-    },
+    }
 }
 """Digests of rows 0 to 2 of each task at 4k, by suite."""
 
@@ -91,11 +85,11 @@ def audit_problems(root: Path, *tokenizers: str) -> dict[str, Any]:
     return problems
 
 
-def test_the_rows_of_every_task_are_frozen(embedded: CountedSources) -> None:
+def test_the_rows_of_every_task_are_frozen(embedded):
     assert digests(embedded) == GOLDEN
 
 
-def test_another_process_with_another_hash_seed_makes_the_same_rows() -> None:
+def test_another_process_with_another_hash_seed_makes_the_same_rows():
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-m", "tests.builder.tasks.test_tasks"]
     root = Path(__file__).resolve().parents[3]
@@ -106,23 +100,19 @@ def test_another_process_with_another_hash_seed_makes_the_same_rows() -> None:
 
 
 @pytest.mark.parametrize("length", ["1k", "2k", "16k"])
-def test_rows_pass_their_audit_at_every_length(tmp_path: Path, length: str) -> None:
+def test_rows_pass_their_audit_at_every_length(tmp_path, length):
     build_from_embedded(tmp_path / "ruler", lengths=(length,), samples=8)
     assert audit_problems(tmp_path / "ruler") == {}
 
 
 @pytest.mark.parametrize("kind", ["whole", *mostly_nightly(5, ["gpt2", "digits", "unigram"])])
-def test_rows_pass_their_audit_with_few_split_points_or_none(
-    made: Callable[[str], Path], tmp_path: Path, kind: str
-) -> None:
+def test_rows_pass_their_audit_with_few_split_points_or_none(made, tmp_path, kind):
     spec = f"mine={made(kind)}"
     build_from_embedded(tmp_path / "ruler", tokenizers=(spec,), lengths=("2k",), samples=2)
     assert audit_problems(tmp_path / "ruler", spec) == {}
 
 
-def test_lists_are_full_where_some_of_their_words_join(
-    made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_lists_are_full_where_some_of_their_words_join(made, tmp_path):
     spec = f"mine={made('dotted')}"  # ". a" is one token
     root = tmp_path / "ruler"
     tasks = ("cwe", "fwe")
@@ -136,11 +126,8 @@ def test_lists_are_full_where_some_of_their_words_join(
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["digits", "sentencepiece", "unigram", "single_bytes"])
 def test_all_tasks_are_built_and_audited_without_proved_split_points(
-    made: Callable[[str], Path],
-    counter_made: Callable[[str], TokenCounter],
-    tmp_path: Path,
-    kind: str,
-) -> None:
+    made, counter_made, tmp_path, kind
+):
     assert not counter_made(kind).split_points.proved
     text = (files("ruler_builder.suites") / "ruler.toml").read_text(encoding="utf-8")
     roomy = tmp_path / "roomy.toml"  # with room for answers of many tokens
@@ -162,7 +149,7 @@ def test_all_tasks_are_built_and_audited_without_proved_split_points(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe"])
-def test_a_row_of_a_million_tokens_is_exact(embedded: CountedSources, name: str) -> None:
+def test_a_row_of_a_million_tokens_is_exact(embedded, name):
     task = task_of(embedded, name, "1m")
     made = task.row(0)
     row = made.columns
@@ -174,7 +161,7 @@ def test_a_row_of_a_million_tokens_is_exact(embedded: CountedSources, name: str)
 
 
 @pytest.mark.parametrize("name", ["qa_1", "qa_2", "vt", "niah_single_1", "niah_single_2"])
-def test_evidence_is_spread_over_the_whole_context(embedded: CountedSources, name: str) -> None:
+def test_evidence_is_spread_over_the_whole_context(embedded, name):
     task = task_of(embedded, name, "8k")
     depths = [e["depth"] for index in range(60) for e in task.row(index).columns["evidence"]]
     fifths = Counter(min(4, int(depth * 5)) for depth in depths)
@@ -186,9 +173,7 @@ SHARED = [name for name in (*NIAH, "vt") if name not in ("niah_multikey_2", "nia
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_the_haystack_begins_with_the_same_text_in_every_row(
-    embedded: CountedSources, name: str
-) -> None:
+def test_the_haystack_begins_with_the_same_text_in_every_row(embedded, name):
     task = task_of(embedded, name, "4k")
     assert len({haystack(task.row(index).columns)[:2000] for index in range(5)}) == 1
 
@@ -199,11 +184,8 @@ def asked(row: Row) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
-    embedded: CountedSources,
-    own_texts: Callable[[TokenCounter], CountedSources],
-    counter_made: Callable[[str], TokenCounter],
-    name: str,
-) -> None:
+    embedded, own_texts, counter_made, name
+):
     other = own_texts(counter_made("whole"))
     for index in (0, 5):
         expected = asked(task_of(embedded, name, "4k").row(index).columns)
@@ -212,9 +194,7 @@ def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, [*NIAH, "vt", "qa_1", "qa_2"]))
-def test_an_index_has_the_same_relative_depths_at_every_length(
-    embedded: CountedSources, name: str
-) -> None:
+def test_an_index_has_the_same_relative_depths_at_every_length(embedded, name):
     for index in (0, 5):
         long = task_of(embedded, name, "128k").row(index).columns["evidence"]
         longer = task_of(embedded, name, "256k").row(index).columns["evidence"]
@@ -222,9 +202,7 @@ def test_an_index_has_the_same_relative_depths_at_every_length(
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_a_row_is_the_same_alone_and_in_any_order(
-    embedded: CountedSources, own_texts: Callable[[TokenCounter], CountedSources], name: str
-) -> None:
+def test_a_row_is_the_same_alone_and_in_any_order(embedded, own_texts, name):
     task = task_of(embedded, name, "2k")
     rows = [task.row(index).columns for index in range(4)]
     task_of(embedded, name, "4k").row(0)
@@ -234,9 +212,7 @@ def test_a_row_is_the_same_alone_and_in_any_order(
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_the_reserve_changes_the_filling_and_not_what_is_asked(
-    embedded: CountedSources, name: str
-) -> None:
+def test_the_reserve_changes_the_filling_and_not_what_is_asked(embedded, name):
     task, roomier = (task_of(embedded, name, "4k", reserve=r) for r in (0, 500))
     for index in (0, 3):
         assert asked(task.row(index).columns) == asked(roomier.row(index).columns)
@@ -245,26 +221,23 @@ def test_the_reserve_changes_the_filling_and_not_what_is_asked(
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_another_seed_makes_other_rows(embedded: CountedSources, name: str) -> None:
+def test_another_seed_makes_other_rows(embedded, name):
     row, other = (task_of(embedded, name, "4k", seed=seed).row(0).columns for seed in (0, 1))
     assert row["input"] != other["input"]
     assert (asked(row) == asked(other)) == name.startswith("qa")  # the corpus' order is kept
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_a_window_too_small_for_a_task_is_refused_before_any_work(
-    embedded: CountedSources, name: str
-) -> None:
+def test_a_window_too_small_for_a_task_is_refused_before_any_work(embedded, name):
     task = task_of(embedded, name, "1k", reserve=860)
     with pytest.raises(
-        RulerError,
-        match=r"at least \d+ tokens, .* has \d+ for it: take a longer length\.$",
+        RulerError, match=r"at least \d+ tokens, .* has \d+ for it: take a longer length\.$"
     ):
         task.check(500 if task.limit() is None else min(500, task.limit()))
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, RULER))
-def test_a_window_that_holds_the_task_passes_the_check(embedded: CountedSources, name: str) -> None:
+def test_a_window_that_holds_the_task_passes_the_check(embedded, name):
     task = task_of(embedded, name, "2k")
     rows = min(500, task.limit() or 500)
     task.check(rows)

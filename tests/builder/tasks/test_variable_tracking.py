@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from ruler_builder.suites.suite import read_suite
-from ruler_builder.window.counted_sources import CountedSources
-from tests.builder.tasks.row_reading import (
-    NOISE,
-    task_of,
-)
+from ruler_builder.tasks.registry import read_suite
+from tests.builder.tasks.row_reading import NOISE, task_of
 
 TRACK = "Memorize and track the chain(s) of variable assignment hidden in the following text.\n\n"
 
@@ -26,9 +21,7 @@ TRACKED = (
 )
 
 
-def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(
-    embedded: CountedSources,
-) -> None:
+def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(embedded):
     row = task_of(embedded, "vt", "2k").row(0).columns
     example = row["input"][: row["context_start"]].removesuffix(TRACK)
     value = re.search(r"= (\d{5})\n", example)[1]  # type: ignore[index]
@@ -49,9 +42,7 @@ def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(
 
 
 @pytest.mark.parametrize("layout", ["2025", "2024"])
-def test_no_name_of_an_example_is_part_of_a_reference(
-    embedded: CountedSources, tmp_path: Path, layout: str
-) -> None:
+def test_no_name_of_an_example_is_part_of_a_reference(embedded, tmp_path, layout):
     """A model that repeats the example's answer would name it: with 31 names in a row of six."""
     (tmp_path / "my.toml").write_text(
         f'[tasks.vt]\nfamily = "variable_tracking"\nhops = 30\nlayout = "{layout}"\n'

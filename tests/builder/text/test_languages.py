@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import islice, pairwise
+from itertools import islice, pairwise, starmap
 
 import pytest
 
@@ -71,7 +71,7 @@ def check_prompts(spoken: Language) -> None:
 
 
 @every_language
-def test_the_prompts_and_nouns_of_a_language_are_whole(code: str, published: Sources) -> None:
+def test_the_prompts_and_nouns_of_a_language_are_whole(code, published):
     spoken = read_language(code, published)
     check_prompts(spoken)
     assert len(spoken.nouns) == 79
@@ -79,7 +79,7 @@ def test_the_prompts_and_nouns_of_a_language_are_whole(code: str, published: Sou
 
 
 @pytest.mark.parametrize("code", ["en", "zh"])
-def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -> None:
+def test_a_stand_in_is_read_like_a_published_language(code, own):
     spoken = read_language(code, own)
     check_prompts(spoken)
     assert len(spoken.nouns) >= 60
@@ -91,7 +91,7 @@ def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -
 
 
 @every_language
-def test_a_book_splits_into_sentences_between_words(code: str, published: Sources) -> None:
+def test_a_book_splits_into_sentences_between_words(code, published):
     text = folded(code, published)
     found = list(islice(read_language(code, published).sentences(), 400))
     separator = "" if code in UNSPACED else " "
@@ -112,7 +112,7 @@ def test_a_book_splits_into_sentences_between_words(code: str, published: Source
 
 
 @every_language
-def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sources) -> None:
+def test_a_sentence_ends_where_the_language_ends_one(code, published):
     """The needles are sentences native speakers wrote: run together they come apart again."""
     spoken = read_language(code, published)
     needles = [
@@ -125,7 +125,7 @@ def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sourc
 
 
 @pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])
-def test_the_sentences_of_a_whole_book_are_its_text(code: str, published: Sources) -> None:
+def test_the_sentences_of_a_whole_book_are_its_text(code, published):
     text = folded(code, published)
     whole = "".join(read_language(code, published).sentences()).replace(" ", "")
     assert whole == text.replace(" ", "")
@@ -133,9 +133,7 @@ def test_the_sentences_of_a_whole_book_are_its_text(code: str, published: Source
         assert " ".join(read_language(code, published).sentences()) == text
 
 
-def test_a_book_is_split_only_as_far_as_it_is_asked_for(
-    published: Sources, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_book_is_split_only_as_far_as_it_is_asked_for(published, monkeypatch):
     windows = []
     real = splitting._inner_starts
 
@@ -152,7 +150,7 @@ def test_a_book_is_split_only_as_far_as_it_is_asked_for(
 
 
 @every_language
-def test_a_dictionary_holds_each_word_once(code: str, published: Sources) -> None:
+def test_a_dictionary_holds_each_word_once(code, published):
     words = read_language(code, published).words()
     assert len(words) > 2000
     assert len(set(map(identity, words))) == len(words)
@@ -161,11 +159,11 @@ def test_a_dictionary_holds_each_word_once(code: str, published: Sources) -> Non
         assert [word for word in words if unicodedata.normalize("NFC", word) != word] == []
 
 
-def test_words_that_look_like_missing_values_are_words(published: Sources) -> None:
+def test_words_that_look_like_missing_values_are_words(published):
     assert "nan" in read_language("vi", published).words()
 
 
-def test_only_words_of_exactly_one_class_of_cwe_are_kept(published: Sources) -> None:
+def test_only_words_of_exactly_one_class_of_cwe_are_kept(published):
     """As the authors select: `verb,noun`, `verb, noun` and `动词` are none of the three labels."""
     sizes = {code: len(read_language(code, published).words()) for code in ("zh", "ko", "pt")}
     assert sizes == {"zh": 2173, "ko": 2605, "pt": 7617}
@@ -177,48 +175,42 @@ def test_only_words_of_exactly_one_class_of_cwe_are_kept(published: Sources) -> 
 # ---- Which languages to build --------------------------------------------------------------------
 
 
-def test_ruler_is_in_english() -> None:
+def test_ruler_is_in_english():
     assert language_pairs("ruler") == [Pair("en", "en")]
     with pytest.raises(RulerError, match="--suite oneruler"):
         language_pairs("ruler", ("pl",))
 
 
-def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions() -> None:
+def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions():
     found = language_pairs("oneruler")
     assert found[:26] == [Pair(code, code) for code in LANGUAGES]
     assert {f"{a}-{b}" for a, b in found[26:]} == {
-        "en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko",
-    }  # fmt: skip
+        *["en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko"]
+    }
     assert language_pairs("oneruler", ("all",)) == found[:26]
-
-
-def test_codes_and_pairs_are_taken_in_order_and_once() -> None:
-    found = language_pairs("oneruler", ("pl", "zh-sw", "pl", "de"))
-    assert found == [Pair("pl", "pl"), Pair("zh", "sw"), Pair("de", "de")]
-
-
-def test_one_language_can_instruct_in_every_other() -> None:
-    found = language_pairs("oneruler", ("pl", "en"), instruction="en")
-    assert found == [Pair("pl", "en"), Pair("en", "en")]
     assert len(language_pairs("oneruler", instruction="ja")) == 26
 
 
-def test_blanks_around_a_code_are_left_out() -> None:
-    assert language_pairs("oneruler", ("pl", " ko")) == [Pair("pl", "pl"), Pair("ko", "ko")]
+@pytest.mark.parametrize(
+    ("codes", "instruction", "pairs"),
+    [
+        (("pl", "zh-sw", "pl", " de"), None, [("pl", "pl"), ("zh", "sw"), ("de", "de")]),
+        (("pl", "en"), "en", [("pl", "en"), ("en", "en")]),
+    ],
+)
+def test_codes_and_pairs_are_taken_in_order_and_once(codes, instruction, pairs):
+    assert language_pairs("oneruler", codes, instruction=instruction) == [*starmap(Pair, pairs)]
 
 
-@pytest.mark.parametrize("code", ["xx", "all"])
-def test_an_unknown_language_of_the_instruction_is_refused(code: str) -> None:
-    with pytest.raises(RulerError, match=f"Unknown language '{code}'"):
-        language_pairs("oneruler", ("pl",), instruction=code)
-
-
-@pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL", "pl-all", "all-en"])
-def test_an_invalid_language_is_refused(name: str) -> None:
-    with pytest.raises(RulerError, match="language"):
-        language_pairs("oneruler", (name,))
-
-
-def test_a_pair_beside_an_instruction_language_is_refused() -> None:
-    with pytest.raises(RulerError, match="without --instruction-language"):
-        language_pairs("oneruler", ("en-ko",), instruction="pl")
+@pytest.mark.parametrize(
+    ("name", "instruction", "said"),
+    [
+        *[(name, None, "language") for name in ("xx", "en-xx", "en-ko-pl", "", "PL", "pl-all")],
+        ("pl", "xx", "Unknown language 'xx'"),
+        ("pl", "all", "Unknown language 'all'"),
+        ("en-ko", "pl", "without --instruction-language"),
+    ],
+)
+def test_an_invalid_language_is_refused(name, instruction, said):
+    with pytest.raises(RulerError, match=said):
+        language_pairs("oneruler", (name,), instruction=instruction)

@@ -11,37 +11,37 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.text import word_lists
+from ruler_builder.text import corpora
 
 
-def test_the_word_lists_are_the_pinned_ones() -> None:
-    assert word_lists.DIGESTS["nounlist.txt"].startswith("8d88b3eb")  # wonderwords 3.0, not 2.2
-    for name, digest in word_lists.DIGESTS.items():
+def test_the_word_lists_are_the_pinned_ones():
+    assert corpora.DIGESTS["nounlist.txt"].startswith("8d88b3eb")  # wonderwords 3.0, not 2.2
+    for name, digest in corpora.DIGESTS.items():
         data = (files("wonderwords") / "assets" / name).read_bytes()
         assert hashlib.sha256(data).hexdigest() == digest
 
 
 @given(st.lists(st.text("abBﬀ", min_size=1, max_size=4), max_size=9))
-def test_places_alone_are_those_of_words_that_no_other_has_in_it(words: list[str]) -> None:
+def test_places_alone_are_those_of_words_that_no_other_has_in_it(words):
     folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
     expected = [place for place, word in enumerate(folded) if sum(word in x for x in folded) == 1]
-    assert word_lists.places_alone(words).tolist() == expected
+    assert corpora.places_alone(words).tolist() == expected
 
 
-def test_the_extension_is_what_its_digest_says() -> None:
-    extension = word_lists.extension()
-    assert hashlib.sha256("\n".join(extension).encode()).hexdigest() == word_lists.EXTENSION_DIGEST
+def test_the_extension_is_what_its_digest_says():
+    extension = corpora.extension()
+    assert hashlib.sha256("\n".join(extension).encode()).hexdigest() == corpora.EXTENSION_DIGEST
     assert len(extension) > 100_000
     assert len(set(extension)) == len(extension)
-    assert {word.casefold() for word in word_lists.vocabulary()}.isdisjoint(extension)
+    assert {word.casefold() for word in corpora.vocabulary()}.isdisjoint(extension)
     assert all(word.isalpha() and word.islower() and len(word) >= 3 for word in extension)
 
 
-def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
+def test_without_wordfreq_the_extension_is_refused_with_the_remedy():
     program = (
         "import sys\nsys.modules['wordfreq'] = None\n"  # as if it were not installed
-        "from ruler_builder.text import word_lists\nfrom ruler_dataset import RulerError\n"
-        "try:\n    word_lists.extension()\nexcept RulerError as error:\n    print(error)\n"
+        "from ruler_builder.text import corpora\nfrom ruler_dataset import RulerError\n"
+        "try:\n    corpora.extension()\nexcept RulerError as error:\n    print(error)\n"
     )
     found = subprocess.run(
         [sys.executable, "-c", program],
@@ -58,8 +58,6 @@ LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 
 
 @given(LISTS, LISTS)
-def test_holding_says_which_words_have_a_part_in_them(listed: list[str], parts: list[str]) -> None:
+def test_holding_says_which_words_have_a_part_in_them(listed, parts):
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]
-    assert np.array_equal(
-        word_lists.WordParts(listed).holding(parts), np.array(expected, dtype=bool)
-    )
+    assert np.array_equal(corpora.WordParts(listed).holding(parts), np.array(expected, dtype=bool))

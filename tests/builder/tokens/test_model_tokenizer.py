@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +22,7 @@ def printed(*arguments: object) -> str:
     return " ".join(in_process.ruler("tokenizers", *arguments).stdout.split())
 
 
-def test_every_named_tokenizer_has_frozen_rows() -> None:
+def test_every_named_tokenizer_has_frozen_rows():
     found = {name: frozen_datasets(name) for name in named()}
     assert found["tekken"] == found["o200k_base"] == ["ruler", "oneruler"]
     assert found["qwen2.5"] == ["ruler"]
@@ -36,9 +34,7 @@ def test_every_named_tokenizer_has_frozen_rows() -> None:
     ("name", "folder"),
     [("qwen2.5", "qwen2_5"), pytest.param("gemma3", "gemma3", marks=pytest.mark.nightly)],
 )
-def test_a_named_tokenizers_own_folder_is_recognised(
-    name: str, folder: str, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_tokenizers_own_folder_is_recognised(name, folder, mirror, tmp_path, monkeypatch):
     """Nothing but the folder is read: no source needs to be fetched."""
     monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
     place = mirror / "tokenizers/hf" / folder
@@ -48,7 +44,7 @@ def test_a_named_tokenizers_own_folder_is_recognised(
 
 
 @pytest.mark.mirror
-def test_special_tokens_and_the_form_of_merges_do_not_matter(mirror: Path, tmp_path: Path) -> None:
+def test_special_tokens_and_the_form_of_merges_do_not_matter(mirror, tmp_path):
     """Qwen3's tokenizer is Qwen2.5's with tokens such as <think>; old files write merges "a b"."""
     described = json.loads((mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_bytes())
     last = described["added_tokens"][-1]
@@ -65,9 +61,7 @@ def test_special_tokens_and_the_form_of_merges_do_not_matter(mirror: Path, tmp_p
     assert vocabulary_digest(tmp_path / "tokenizer.json") != named()["qwen2.5"]["vocabulary"]
 
 
-def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(
-    made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(made, tmp_path):
     folder = shutil.copytree(made("gpt2"), tmp_path / "Qwen2.5-tuned")
     assert find_model_tokenizer(str(folder)).name is None
     text = printed("--for", folder)
@@ -75,7 +69,7 @@ def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(
     assert f"ruler build custom --tokenizer NAME={folder} --lengths 4k" in text
 
 
-def test_a_model_without_tokenizer_files_is_known_by_its_name() -> None:
+def test_a_model_without_tokenizer_files_is_known_by_its_name():
     found = find_model_tokenizer("gpt-4o-mini")
     assert (found.name, found.proved, found.spec) == ("o200k_base", False, None)
     text = printed("--for", "gpt-4o-mini")
@@ -83,7 +77,7 @@ def test_a_model_without_tokenizer_files_is_known_by_its_name() -> None:
     assert "Its files were not compared: this name has no tokenizer files." in text
 
 
-def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     found = find_model_tokenizer("Qwen/Qwen3-8B")
     assert (found.name, found.proved, found.spec) == ("qwen2.5", False, "hf:Qwen/Qwen3-8B")
@@ -97,7 +91,7 @@ def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "message"), [("{", "cannot be read as JSON"), ("{}", "does not describe a tokenizer")]
 )
-def test_a_damaged_tokenizer_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+def test_a_damaged_tokenizer_file_is_named(text, message, tmp_path):
     (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(RulerError, match=message):
         find_model_tokenizer(str(tmp_path))
@@ -120,5 +114,5 @@ def test_a_damaged_tokenizer_file_is_named(text: str, message: str, tmp_path: Pa
         ("mistralai/Mistral-7B-Instruct-v0.3", None),
     ],
 )
-def test_a_family_is_known_by_the_first_part_of_its_name(model: str, tokenizer: str | None) -> None:
+def test_a_family_is_known_by_the_first_part_of_its_name(model, tokenizer):
     assert tokenizer_by_name(model) == tokenizer

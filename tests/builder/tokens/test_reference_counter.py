@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,9 +43,7 @@ def years_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "qwen2.5"]))
 @pytest.mark.usefixtures("years_later")
-def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(
-    mirror: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(mirror, tmp_path, name):
     root = built(tmp_path / "ruler", name, mirror)
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -64,16 +61,16 @@ def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(
 
 
 @pytest.mark.nightly
-def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> None:
+def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path):
     root, bare = built(tmp_path / "ruler", "tekken"), tmp_path / "bare"
     bare.mkdir()
-    with pytest.raises(RulerError, match=r"bare/tekken_240911.json': expected sha256 1948e2d4"):
+    with pytest.raises(RulerError, match=r"bare' has no tekken_240911.json \(sha256 1948e2d4"):
         verify(root, tokenizers=[f"tekken={bare}"])
     shutil.copy(str(files("mistral_common") / "data" / "tekken_240911.json"), bare)
     assert verify(root, tokenizers=[f"tekken={bare}"]).ok
 
 
-def test_a_wrong_place_of_a_tokenizer_is_refused(release: Path) -> None:
+def test_a_wrong_place_of_a_tokenizer_is_refused(release):
     for spec, message in (
         ("teken=x", "Did you mean 'tekken'?"),
         ("tekken", "'tekken' does not say where 'tekken' is: write tekken=FOLDER"),
@@ -87,9 +84,7 @@ def test_a_wrong_place_of_a_tokenizer_is_refused(release: Path) -> None:
     }
 
 
-def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(
-    made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(made, tmp_path):
     folder = made("gpt2")
     root = built(tmp_path / "ruler", f"mine={folder}")
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))

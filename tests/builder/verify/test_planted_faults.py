@@ -16,7 +16,6 @@ import pytest
 
 from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
-from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import VerifyReport, audit_release
 from ruler_common.manifest import MANIFEST
 from ruler_release.api import verify
@@ -270,9 +269,7 @@ def copied(
 
 
 @pytest.mark.parametrize("name", ROW_FAULTS)
-def test_a_fault_of_a_row_is_named(
-    name: str, copied: Callable[..., Path], tekken: TokenCounter
-) -> None:
+def test_a_fault_of_a_row_is_named(name, copied, tekken):
     path, fault, rebuilt, audited = ROW_FAULTS[name]
 
     def change(rows: list[Row]) -> None:
@@ -344,7 +341,7 @@ FILE_FAULTS: dict[str, tuple[str, Callable[[list[Row]], object], str, str]] = {
 
 
 @pytest.mark.parametrize("name", FILE_FAULTS)
-def test_a_fault_of_a_file_is_named(name: str, copied: Callable[..., Path]) -> None:
+def test_a_fault_of_a_file_is_named(name, copied):
     task, fault, rebuilt, audited = FILE_FAULTS[name]
     root = copied(RULER.format(task), fault)
     if name == "row missing":  # the manifest still claims it
@@ -441,7 +438,7 @@ def two_files(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", MANIFEST_FAULTS)
-def test_a_fault_of_the_manifest_is_named(name: str, two_files: Path, tmp_path: Path) -> None:
+def test_a_fault_of_the_manifest_is_named(name, two_files, tmp_path):
     change, what = MANIFEST_FAULTS[name]
     root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
     manifest = planting.manifest_of(root)
@@ -467,7 +464,7 @@ CARD_FAULTS = {
 
 
 @pytest.mark.parametrize("name", CARD_FAULTS)
-def test_a_fault_of_the_card_is_named(name: str, two_files: Path, tmp_path: Path) -> None:
+def test_a_fault_of_the_card_is_named(name, two_files, tmp_path):
     file, old, new, what = CARD_FAULTS[name]
     root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
     text = (root / file).read_text(encoding="utf-8")

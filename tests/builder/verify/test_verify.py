@@ -58,9 +58,7 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["release", "oneruler"])
-def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(name, request):
     """Every other suite: tests/test_suites.py."""
     report = verify(request.getfixturevalue(name), audit=True)
     assert sentences(report) == []
@@ -69,24 +67,24 @@ def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(
     assert report.notes == []
 
 
-def test_several_processes_find_the_same(small: Path) -> None:
+def test_several_processes_find_the_same(small):
     report = verify(small, workers=2, audit=True)
     assert (report.proved, report.sentence) == (True, "Files: 2 rebuilt and equal.")
     assert report.sentence == "Files: 2 rebuilt and equal."
 
 
-def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
+def test_rows_in_the_lock_are_proved_by_it(frozen):
     report = verify(frozen)
     assert report.proved
     assert report.sentence == "Files: 1 with frozen rows."
 
 
-def test_no_frozen_row_is_built_again(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_frozen_row_is_built_again(frozen, monkeypatch):
     monkeypatch.setattr(FileRows, "__iter__", None)
     assert verify(frozen).proved
 
 
-def test_a_changed_frozen_row_is_named_by_building_it_again(frozen: Path, tmp_path: Path) -> None:
+def test_a_changed_frozen_row_is_named_by_building_it_again(frozen, tmp_path):
     root = Path(shutil.copytree(frozen, tmp_path / "ruler"))
 
     def change(rows: list[Row]) -> None:
@@ -103,7 +101,7 @@ def test_a_changed_frozen_row_is_named_by_building_it_again(frozen: Path, tmp_pa
     assert any("which are not the frozen ones" in line for line in found)
 
 
-def test_only_the_first_ten_problems_of_a_file_are_kept(root: Path) -> None:
+def test_only_the_first_ten_problems_of_a_file_are_kept(root):
     def change(rows: list[Row]) -> None:
         rows[:] = [{**rows[0], "index": place, "canary": ""} for place in range(20)]
 
@@ -112,12 +110,12 @@ def test_only_the_first_ten_problems_of_a_file_are_kept(root: Path) -> None:
     assert (len(file.problems), file.count) == (10, 39)
 
 
-def test_what_another_pyarrow_wrote_is_read_by_its_rows(root: Path) -> None:
+def test_what_another_pyarrow_wrote_is_read_by_its_rows(root):
     planting.plant(root, VT, lambda rows: None)  # equal rows, compressed otherwise
     assert verify(root).proved
 
 
-def test_a_changed_byte_is_named(root: Path) -> None:
+def test_a_changed_byte_is_named(root):
     data = bytearray((root / VT).read_bytes())
     data[len(data) // 2] ^= 1
     (root / VT).write_bytes(data)
@@ -128,7 +126,7 @@ def test_a_changed_byte_is_named(root: Path) -> None:
     assert any("but it is missing" in line for line in sentences(verify(root)))
 
 
-def test_a_row_that_asks_something_else_at_another_length_is_named() -> None:
+def test_a_row_that_asks_something_else_at_another_length_is_named():
     asked = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
     assert [*audit.check_paired(asked)] == [
         ("b", "the row's question is not that of the same row in a", 7)
@@ -139,9 +137,7 @@ def test_a_row_that_asks_something_else_at_another_length_is_named() -> None:
 
 
 @pytest.mark.mirror
-def test_a_missing_source_is_listed_with_the_command_that_gets_it(
-    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_source_is_listed_with_the_command_that_gets_it(mirror, tmp_path, monkeypatch):
     order = BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3)
     build(order)
     broken = tmp_path / "broken"
@@ -166,9 +162,7 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(
 
 
 @pytest.mark.mirror
-def test_a_missing_tokenizer_is_listed_too(
-    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_tokenizer_is_listed_too(mirror, tmp_path, monkeypatch):
     asked: dict[str, Any] = {"lengths": ("4k",), "tasks": ("vt", "qa_1")}
     root = built(tmp_path / "r", tokenizers=("cl100k_base",), **asked)
     monkeypatch.delenv("RULER_MIRROR")
@@ -185,7 +179,7 @@ def test_a_missing_tokenizer_is_listed_too(
     assert in_process.ruler("verify", root).code == 1
 
 
-def test_rows_of_another_data_version_cannot_be_rebuilt_here(root: Path) -> None:
+def test_rows_of_another_data_version_cannot_be_rebuilt_here(root):
     planting.write_manifest(root, {**manifest_of(root), "data_version": "0.9.0"})
     report = verify(root)
     ((why, paths),) = report.not_rebuilt.items()
@@ -196,7 +190,7 @@ def test_rows_of_another_data_version_cannot_be_rebuilt_here(root: Path) -> None
 # ---- What is a fault of the folder, and what is not ----------------------------------------------
 
 
-def test_a_folder_of_links_to_blobs_is_sound(root: Path, tmp_path: Path) -> None:
+def test_a_folder_of_links_to_blobs_is_sound(root, tmp_path):
     """So `snapshot_download` makes it."""
     blobs = tmp_path / "blobs"
     blobs.mkdir()
@@ -206,7 +200,7 @@ def test_a_folder_of_links_to_blobs_is_sound(root: Path, tmp_path: Path) -> None
     assert sentences(verify(root)) == []
 
 
-def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root: Path) -> None:
+def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root):
     for name in ("README.md", "eval.yaml", "croissant.json", MANIFEST):
         data = (root / name).read_bytes().replace(b"\n", b"\r\n")
         (root / name).write_bytes(data)
@@ -217,7 +211,7 @@ def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root: Path) -> Non
     assert (sentences(report), report.notes) == ([], [])
 
 
-def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
+def test_a_file_that_the_manifest_does_not_list_is_named(root):
     shutil.copy(root / VT, root / "data/tekken/4k/more.parquet")
     (root / "data/.notes").write_text("42")
     what = "the file is not in the manifest: move it out of the folder"
@@ -228,13 +222,13 @@ def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet", ".huggingface.yaml"]
 )
-def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name: str) -> None:
+def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root, name):
     (root / name).write_text("{}")
     (line,) = sentences(verify(root))
     assert line == f"{name} -1: it changes how `datasets` loads the folder: move it out"
 
 
-def test_any_other_file_is_named_in_a_note(root: Path) -> None:
+def test_any_other_file_is_named_in_a_note(root):
     for name in (".gitattributes", ".fetch"):
         (root / name).mkdir()
     (root / ".git").mkdir()
@@ -244,7 +238,7 @@ def test_any_other_file_is_named_in_a_note(root: Path) -> None:
     assert report.notes == ["Not part of the release, and not checked: .git/, notes\\x1b[31m.txt."]
 
 
-def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root: Path) -> None:
+def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root):
     (root / "eval.yaml").unlink()
     assert verify(root).ok
     (root / "README.md").unlink()
@@ -252,7 +246,7 @@ def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root: Pat
     assert line == "README.md -1: the file is missing: run the same `ruler build` again"
 
 
-def test_the_card_of_a_repository_is_compared_as_one(root: Path) -> None:
+def test_the_card_of_a_repository_is_compared_as_one(root):
     facts = collect_facts(read_manifest(root), root)
     for name, text in card_files(facts, True, "org/ruler").items():
         (root / name).write_text(text, encoding="utf-8")
@@ -263,7 +257,7 @@ def test_the_card_of_a_repository_is_compared_as_one(root: Path) -> None:
     assert "README.md -1: line " in line
 
 
-def test_of_the_card_of_another_version_the_configurations_are_compared(root: Path) -> None:
+def test_of_the_card_of_another_version_the_configurations_are_compared(root):
     text = json.dumps({**manifest_of(root), "builder_version": "0.1.9"})
     (root / MANIFEST).write_text(text, encoding="utf-8")
     report = verify(root)
@@ -275,7 +269,7 @@ def test_of_the_card_of_another_version_the_configurations_are_compared(root: Pa
     assert "its configurations are not those of the manifest" in line
 
 
-def test_a_manifest_that_no_card_can_be_made_from_is_named(root: Path) -> None:
+def test_a_manifest_that_no_card_can_be_made_from_is_named(root):
     manifest = manifest_of(root)
     for entry in manifest["files"].values():
         entry["rows"] = 0
@@ -283,7 +277,7 @@ def test_a_manifest_that_no_card_can_be_made_from_is_named(root: Path) -> None:
     assert any("No card can be made from" in line for line in sentences(verify(root)))
 
 
-def test_a_file_without_rows_is_named(root: Path) -> None:
+def test_a_file_without_rows_is_named(root):
     manifest = manifest_of(root)
     entry = manifest["files"][VT]
     digest = write_rows(root / VT, [], group=50, level=5)
@@ -296,7 +290,7 @@ def test_a_file_without_rows_is_named(root: Path) -> None:
 # ---- The manifest ------------------------------------------------------------------------------
 
 
-def test_what_may_differ_is_one_list(root: Path) -> None:
+def test_what_may_differ_is_one_list(root):
     manifest = manifest_of(root)
     manifest["builder_version"] = "0.1.0"
     manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
@@ -306,7 +300,7 @@ def test_what_may_differ_is_one_list(root: Path) -> None:
     assert verify(root).proved
 
 
-def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
+def test_a_language_that_no_file_has_is_named(tmp_path):
     asked: dict[str, Any] = {"suite": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",)}
     root = built(tmp_path / "r", languages=("zh", "en"), **asked)
     path = "data/tekken/8k/zh/niah_none.parquet"
@@ -317,7 +311,7 @@ def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
     assert any("languages.zh does not belong there" in line for line in sentences(verify(root)))
 
 
-def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path: Path) -> None:
+def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path):
     suite = tmp_path / "suite.toml"
     suite.write_text('[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n')
     root = built(tmp_path / "r", lengths=("2k",), suite=suite)
@@ -328,7 +322,7 @@ def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path: Path) -> Non
     assert any(" 0: it cannot be built" in line for line in sentences(verify(root)))
 
 
-def test_more_rows_than_the_corpus_has_are_named(tmp_path: Path) -> None:
+def test_more_rows_than_the_corpus_has_are_named(tmp_path):
     root = built(tmp_path / "r", lengths=("2k",), tasks=("qa_1",), samples=1000)
     path = "data/tekken/2k/qa_1.parquet"
     most = read_manifest(root)["files"][path]["rows"]
@@ -337,7 +331,7 @@ def test_more_rows_than_the_corpus_has_are_named(tmp_path: Path) -> None:
     assert any(f"{path} {most}: the row does not belong there" in line for line in found)
 
 
-def test_a_whole_release_of_another_seed_is_named(tmp_path: Path) -> None:
+def test_a_whole_release_of_another_seed_is_named(tmp_path):
     root = built(tmp_path / "r", lengths=("4k",), tasks=("vt", "fwe"), seed=7)
     assert verify(root).proved
     planting.write_manifest(root, {**manifest_of(root), "seed": 0})
@@ -345,7 +339,7 @@ def test_a_whole_release_of_another_seed_is_named(tmp_path: Path) -> None:
     assert sum(" 0: input differs at character " in line for line in found) == 2
 
 
-def test_differences_are_placed() -> None:
+def test_differences_are_placed():
     mine = {"a": {"b": [1, 2]}, "c": 1, "e": 1}
     rebuilt = {"a": {"b": [1, 3]}, "c": 1.0, "d": None}
     assert [*differences(mine, rebuilt)] == [
@@ -366,9 +360,7 @@ def test_differences_are_placed() -> None:
         lambda m: m["tasks"]["vt"].pop("chains"),
     ],
 )
-def test_a_task_that_no_builder_knows_is_a_sentence_and_no_traceback(
-    root: Path, change: Any
-) -> None:
+def test_a_task_that_no_builder_knows_is_a_sentence_and_no_traceback(root, change):
     manifest = {**manifest_of(root), "suite": "own"}
     change(manifest)
     (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,9 +19,7 @@ CHINESE = [
 ]
 JAPANESE = ["これは本です。", "「次は？」と彼女が言った。", "２０歳だった", "ここで終わる！"] * 20
 TEXTS = {"en": (ENGLISH, " "), "zh": (CHINESE, ""), "ja": (JAPANESE, "")}
-LAWS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 NEEDLES = st.lists(st.floats(0, 1), max_size=5).map(
     lambda depths: [
         Needle(d, f"“键{i}”的数字是：{1000000 + i}。", i == 0) for i, d in enumerate(depths)
@@ -56,9 +52,7 @@ def rope_of(counter: TokenCounter, code: str, units: int, needles: list[Needle])
 @pytest.mark.parametrize("code", TEXTS)
 @LAWS
 @given(units=st.integers(0, 120), needles=NEEDLES)
-def test_a_context_is_counted_exactly_by_the_default_tokenizer(
-    tekken: TokenCounter, code: str, units: int, needles: list[Needle]
-) -> None:
+def test_a_context_is_counted_exactly_by_the_default_tokenizer(tekken, code, units, needles):
     prompt = rope_of(tekken, code, units, needles)
     assert prompt.tokens == tekken.count(prompt.text)
 
@@ -67,36 +61,28 @@ def test_a_context_is_counted_exactly_by_the_default_tokenizer(
 @pytest.mark.parametrize("code", TEXTS)
 @LAWS
 @given(units=st.integers(0, 120), needles=NEEDLES)
-def test_a_context_is_counted_exactly_by_others(
-    counter_of: Callable[[str], TokenCounter],
-    name: str,
-    code: str,
-    units: int,
-    needles: list[Needle],
-) -> None:
+def test_a_context_is_counted_exactly_by_others(counter_of, name, code, units, needles):
     counter = counter_of(name)
     prompt = rope_of(counter, code, units, needles)
     assert prompt.tokens == counter.count(prompt.text)
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_a_tokenizer_without_split_points_is_counted_whole(
-    counter_made: Callable[[str], TokenCounter], code: str
-) -> None:
+def test_a_tokenizer_without_split_points_is_counted_whole(counter_made, code):
     counter, needles = counter_made("unigram"), [Needle(0.5, "A needle: 1234567.", True)]
     for units in (0, 1, 7, 60):
         prompt = rope_of(counter, code, units, needles)
         assert prompt.tokens == counter.count(prompt.text)
 
 
-def test_a_short_book_begins_again_and_says_how_often(tekken: TokenCounter) -> None:
+def test_a_short_book_begins_again_and_says_how_often(tekken):
     book = BookHaystack(ENGLISH, " ", tekken, 3000)
     assert book.repeats(len(ENGLISH)) == 0
     assert book.repeats(len(ENGLISH) + 1) == 1
     assert book.repeats(3 * len(ENGLISH) + 1) == 3
 
 
-def test_a_long_book_is_read_only_as_far_as_the_window_goes(tekken: TokenCounter) -> None:
+def test_a_long_book_is_read_only_as_far_as_the_window_goes(tekken):
     read = []
 
     def pages() -> object:
@@ -110,9 +96,7 @@ def test_a_long_book_is_read_only_as_far_as_the_window_goes(tekken: TokenCounter
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_a_needle_stands_between_the_two_sentences_nearest_to_its_depth(
-    tekken: TokenCounter, code: str
-) -> None:
+def test_a_needle_stands_between_the_two_sentences_nearest_to_its_depth(tekken, code):
     sentences, separator = TEXTS[code]
     book = BookHaystack(sentences, separator, tekken, 1000)
     longest = max(map(len, sentences))
@@ -127,7 +111,7 @@ def test_a_needle_stands_between_the_two_sentences_nearest_to_its_depth(
         assert before == "" or before.endswith(tuple(sentences))
 
 
-def test_numbers_that_stand_in_the_book_are_known(tekken: TokenCounter) -> None:
+def test_numbers_that_stand_in_the_book_are_known(tekken):
     book = BookHaystack(
         ["He owed 1234567 crowns.", "She had ７６５４３２１ more."], " ", tekken, 10
     )

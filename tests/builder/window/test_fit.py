@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.window.fit import Fitted, fit
+from ruler_builder.window.prompt import Fitted, fit
 from ruler_common.errors import RulerError
 
 
@@ -54,9 +53,7 @@ STEPS = st.sampled_from(
 
 
 @given(SIZES, STEPS, st.data())
-def test_the_largest_number_of_units_that_fits_is_found(
-    sizes: list[int], step_of: Callable, data: st.DataObject
-) -> None:
+def test_the_largest_number_of_units_that_fits_is_found(sizes, step_of, data):
     window, most = Window(sizes), len(sizes) - 1
     least = data.draw(st.integers(0, most))
     room = data.draw(st.integers(sizes[least], sizes[-1] + 20))
@@ -66,9 +63,7 @@ def test_the_largest_number_of_units_that_fits_is_found(
 
 
 @given(SIZES, STEPS, st.data())
-def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(
-    sizes: list[int], step_of: Callable, data: st.DataObject
-) -> None:
+def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(sizes, step_of, data):
     window = Window(sizes)
     room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
     fitted = fit(window.draft, room, step_of(window), len(sizes) - 1)
@@ -80,7 +75,7 @@ def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(
 
 
 @given(st.integers(1, 40), st.integers(0, 10**6), st.integers(0, 5))
-def test_without_a_most_the_units_have_no_end(cost: int, room: int, least: int) -> None:
+def test_without_a_most_the_units_have_no_end(cost, room, least):
     def draft(units: int) -> Draft:
         return Draft(units, units * cost)
 
@@ -90,9 +85,7 @@ def test_without_a_most_the_units_have_no_end(cost: int, room: int, least: int) 
 
 
 @given(SIZES, st.data())
-def test_a_good_guess_takes_few_drafts_and_none_twice(
-    sizes: list[int], data: st.DataObject
-) -> None:
+def test_a_good_guess_takes_few_drafts_and_none_twice(sizes, data):
     window = Window(sizes)
     room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
     fit(window.draft, room, window.step, len(sizes) - 1)
@@ -100,7 +93,7 @@ def test_a_good_guess_takes_few_drafts_and_none_twice(
     assert len(set(window.drafted)) == len(window.drafted)
 
 
-def test_a_guess_ten_percent_off_takes_few_drafts_at_a_million_tokens() -> None:
+def test_a_guess_ten_percent_off_takes_few_drafts_at_a_million_tokens():
     window = Window(list(range(0, 2_000_000, 6)))
     fitted = fit(window.draft, 1_048_448, lambda n, tokens: n + round(tokens / 6.6), 300_000)
     assert fitted.units == 1_048_448 // 6
@@ -108,16 +101,14 @@ def test_a_guess_ten_percent_off_takes_few_drafts_at_a_million_tokens() -> None:
 
 
 @given(SIZES, STEPS, st.data())
-def test_a_useless_guess_still_ends_with_no_draft_made_twice(
-    sizes: list[int], step_of: Callable, data: st.DataObject
-) -> None:
+def test_a_useless_guess_still_ends_with_no_draft_made_twice(sizes, step_of, data):
     window = Window(sizes)
     room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
     fit(window.draft, room, step_of(window), len(sizes) - 1)
     assert len(set(window.drafted)) == len(window.drafted) <= len(sizes)
 
 
-def test_a_window_too_small_for_the_least_is_refused_with_both_numbers() -> None:
+def test_a_window_too_small_for_the_least_is_refused_with_both_numbers():
     window = Window([700, 720, 740])
     with pytest.raises(RulerError, match=r"at least 740 tokens.* has 739 for it: take a longer"):
         fit(window.draft, 739, window.step, 2, min_units=2)

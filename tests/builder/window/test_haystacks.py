@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -12,9 +12,7 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 
-LAWS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = """\
 The garden lay  behind the house. No one had weeded it since June, when Ada left!
 
@@ -97,8 +95,8 @@ def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) ->
 @LAWS
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
-    prose: EssayHaystack, tekken: TokenCounter, units: int, needles: list[Needle]
-) -> None:
+    prose, tekken, units, needles
+):
     prompt = prose.lay(PromptBuilder(tekken).add(HEAD), units, needles, TAIL)
     assert context(prompt) == prose_by_hand(units, needles)
     check_offsets(prompt, needles, " ")
@@ -109,8 +107,8 @@ def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
-    counter_made: Callable[[str], TokenCounter], kind: str, units: int, needles: list[Needle]
-) -> None:
+    counter_made, kind, units, needles
+):
     counter = counter_made(kind)
     prompt = EssayHaystack(TEXT, counter).lay(
         PromptBuilder(counter).add(HEAD), units, needles, TAIL
@@ -119,15 +117,13 @@ def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
     assert prompt.tokens == counter.count(prompt.text)
 
 
-def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(
-    prose: EssayHaystack, tekken: TokenCounter
-) -> None:
+def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(prose, tekken):
     needles = [Needle(1.0, "Last.", True), Needle(0.0, "First.", True)]
     prompt = prose.lay(PromptBuilder(tekken).add(HEAD), 5, needles, TAIL)
     assert context(prompt) == "First. The garden lay behind the Last."
 
 
-def test_prose_begins_again_where_it_runs_out(prose: EssayHaystack, tekken: TokenCounter) -> None:
+def test_prose_begins_again_where_it_runs_out(prose, tekken):
     prompt = prose.lay(PromptBuilder(tekken), len(WORDS) + 2, [], TAIL)
     assert context(prompt) == " ".join(WORDS) + " The garden"
     assert [prose.repeats(n) for n in (0, 1, len(WORDS), len(WORDS) + 1, 2 * len(WORDS) + 1)] == [
@@ -137,9 +133,7 @@ def test_prose_begins_again_where_it_runs_out(prose: EssayHaystack, tekken: Toke
 
 @LAWS
 @given(units=st.integers(0, 200), more=st.integers(-100, 200))
-def test_a_step_is_as_many_words_as_hold_so_many_tokens(
-    prose: EssayHaystack, tekken: TokenCounter, units: int, more: int
-) -> None:
+def test_a_step_is_as_many_words_as_hold_so_many_tokens(prose, tekken, units, more):
     def tokens(words: int) -> int:
         return sum(tekken.counts([f" {WORDS[word % len(WORDS)]}" for word in range(words)]))
 
@@ -150,12 +144,12 @@ def test_a_step_is_as_many_words_as_hold_so_many_tokens(
         assert found == 0
 
 
-def test_prose_knows_the_seven_digit_numbers_in_it(tekken: TokenCounter) -> None:
+def test_prose_knows_the_seven_digit_numbers_in_it(tekken):
     prose = EssayHaystack("In 1234567 or 123456 or 98765432, and 1,234,567 too.", tekken)
     assert prose.numbers == {"1234567", "9876543", "8765432"}
 
 
-def test_prose_knows_the_hyphenated_pairs_in_it(tekken: TokenCounter) -> None:
+def test_prose_knows_the_hyphenated_pairs_in_it(tekken):
     prose = EssayHaystack("A heavy-duty, Smooth-talking mother-in-law; x-1 and a -- b.", tekken)
     assert prose.hyphenated == {"heavy-duty", "smooth-talking", "mother-in", "in-law"}
 
@@ -166,8 +160,8 @@ def test_prose_knows_the_hyphenated_pairs_in_it(tekken: TokenCounter) -> None:
 @LAWS
 @given(units=st.integers(1, 30), needles=NEEDLES)
 def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
-    lines: LineHaystack, tekken: TokenCounter, units: int, needles: list[Needle]
-) -> None:
+    lines, tekken, units, needles
+):
     prompt = lines.lay(PromptBuilder(tekken).add(HEAD), units, needles, TAIL)
     texts = [f"Line number {i} has {i * 7} cups." for i in range(units)]
     expected = lines_by_hand(texts, needles)
@@ -178,9 +172,7 @@ def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
 
 
 @pytest.mark.parametrize(("depth", "place"), [(0.0, 0), (0.24, 0), (0.26, 1), (0.99, 3), (1.0, 3)])
-def test_a_needle_can_stand_before_every_line_and_after_the_last(
-    lines: LineHaystack, tekken: TokenCounter, depth: float, place: int
-) -> None:
+def test_a_needle_can_stand_before_every_line_and_after_the_last(lines, tekken, depth, place):
     prompt = lines.lay(PromptBuilder(tekken), 3, [Needle(depth, "Here.", True)], TAIL)
     assert context(prompt).split("\n").index("Here.") == place
     assert context(prompt).count("\n") == 3
@@ -188,9 +180,7 @@ def test_a_needle_can_stand_before_every_line_and_after_the_last(
 
 @LAWS
 @given(units=st.integers(0, 30), more=st.integers(-300, 400))
-def test_a_step_is_as_many_lines_as_hold_so_many_tokens(
-    lines: LineHaystack, tekken: TokenCounter, units: int, more: int
-) -> None:
+def test_a_step_is_as_many_lines_as_hold_so_many_tokens(lines, tekken, units, more):
     def tokens(count: int) -> int:
         return sum(tekken.counts([f"Line number {i} has {i * 7} cups.\n" for i in range(count)]))
 
@@ -203,7 +193,7 @@ def test_a_step_is_as_many_lines_as_hold_so_many_tokens(
         assert found == 0
 
 
-def test_no_more_lines_are_read_than_a_window_takes(tekken: TokenCounter) -> None:
+def test_no_more_lines_are_read_than_a_window_takes(tekken):
     read: list[int] = []
 
     def endless() -> Iterator[str]:

@@ -110,5 +110,5 @@ def test_results_of_one_seed_are_compared_row_by_row() -> None:
     assert "seeds" not in found
     with pytest.raises(RulerError, match="share no configuration"):
         compare_seeds(a, of_seed(7, cwe_4k=[1.0] * 20))
-    with pytest.raises(RulerError, match="two seeds"):
+    with pytest.raises(RulerError, match="have different seeds"):
         api.compare(a, of_seed(7, vt_4k=[1.0] * 20), max_drop=2)

@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import resource
 import subprocess
-from pathlib import Path
 
 import click
 import pytest
@@ -63,7 +62,7 @@ def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_field_is_a_flag_and_every_flag_a_field(name: str):
+def test_every_field_is_a_flag_and_every_flag_a_field(name):
     command = dict(every_command())[tuple(name.split())]
     options = options_of(OPTIONS[name])
     assert {parameter.name for parameter in command.params} == {*options}
@@ -77,7 +76,7 @@ def test_every_field_is_a_flag_and_every_flag_a_field(name: str):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_python_call_has_the_fields_as_arguments(name: str):
+def test_a_python_call_has_the_fields_as_arguments(name):
     found = inspect.signature(getattr(ruler_release, name))
     assert [*found.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
     for field, option in options_of(CALLS[name]).items():
@@ -85,14 +84,14 @@ def test_a_python_call_has_the_fields_as_arguments(name: str):
         assert f"    {field}: {option.help}" in getattr(ruler_release, name).__doc__
 
 
-def test_values_are_checked_once_for_flags_and_python(release: Path, tmp_path: Path):
+def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
     with pytest.raises(ruler_release.RulerError, match="--samples takes a number of at least 1"):
         ruler_release.build(tmp_path / "out", samples=0)
     _, error, code = ruler("build", tmp_path / "out", "--samples", 0)
     assert (code, "--samples takes a number of at least 1, not 0." in error) == (2, True)
 
 
-def test_the_most_used_flags_have_a_letter(release: Path, tmp_path: Path):
+def test_the_most_used_flags_have_a_letter(release, tmp_path):
     given = ("-d", release, "-c", "vt_4k", "-b", "oracle", "-m", "right", "-o", tmp_path / "run")
     _, error, code = ruler("run", *given)
     assert code == 0, error

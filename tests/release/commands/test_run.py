@@ -34,14 +34,14 @@ def flags(small: Path, tmp_path: Path) -> list[str]:
     return ["--dataset", str(small), "--configs", "some_4k", "--out", str(tmp_path / "RUN")]
 
 
-def test_the_quick_way_needs_no_model(flags: list[str]) -> None:
+def test_the_quick_way_needs_no_model(flags):
     result = ruler_run(*flags, "--backend", "oracle")
     assert result.code == 0, result.stderr
     assert result.stdout.startswith("No failures: 10 rows answered.")
     assert "Next: ruler score" in result.stdout
 
 
-def test_failed_rows_make_the_exit_code_1(flags: list[str]) -> None:
+def test_failed_rows_make_the_exit_code_1(flags):
     pytest.importorskip("openai", reason="the openai extra is not installed")
     with model_server(lambda r: Reply(400) if r.row % 2 == 0 else answer()) as server:
         result = ruler_run(*flags, "--backend", "openai", "--model", "m", "--base-url", server.url)
@@ -53,17 +53,17 @@ def test_failed_rows_make_the_exit_code_1(flags: list[str]) -> None:
         assert "5 of 10 rows FAILED" in again.stdout  # this server refuses them for good
 
 
-def test_a_model_is_needed(flags: list[str]) -> None:
+def test_a_model_is_needed(flags):
     result = ruler_run(*flags, "--backend", "hf")
     assert (result.code, "--model" in result.stderr) == (2, True)
 
 
-def test_the_quick_start_runs_all_that_a_release_holds(small: Path, tmp_path: Path) -> None:
+def test_the_quick_start_runs_all_that_a_release_holds(small, tmp_path):
     quickstart.answer_release(small, tmp_path / "RUN")
     assert len(list((tmp_path / "RUN").glob("*.jsonl"))) == 4
 
 
-def test_the_flags_cost_no_heavy_import() -> None:
+def test_the_flags_cost_no_heavy_import():
     code = "import ruler_release.commands.run, json, sys; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {
@@ -79,7 +79,7 @@ def test_the_flags_cost_no_heavy_import() -> None:
     assert not heavy & set(json.loads(done.stdout))
 
 
-def test_an_unknown_backend_is_named_before_a_model_is_asked_for(flags: list[str]) -> None:
+def test_an_unknown_backend_is_named_before_a_model_is_asked_for(flags):
     result = ruler_run(*flags, "--backend", "nope")
     assert "Unknown --backend 'nope'" in result.stderr
 
@@ -91,7 +91,7 @@ def summary_of(shard: str | None = None, missing: int = 0, **states: int) -> Run
     return summary
 
 
-def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell() -> None:
+def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell():
     assert next_step(summary_of(stop=5), "runs/my model") == "Next: ruler score 'runs/my model'"
     none_fits = next_step(summary_of(does_not_fit=5), "runs/a")
     assert "no row fits" in none_fits
@@ -104,9 +104,7 @@ def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell() -> 
     assert batch.endswith("answered, then ruler batch read runs/a ANSWERS.jsonl")
 
 
-def test_eval_runs_scores_and_reports_in_one_folder(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch):
     asked = ("eval", "-d", small, "-c", "some_4k", "-b", "oracle", "-m", "org/My model:1")
     done = ruler(*asked, "--fail-under", 85, cwd=tmp_path)
     assert done.code == 0, done.stderr
@@ -121,7 +119,7 @@ def test_eval_runs_scores_and_reports_in_one_folder(
     assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0
 
 
-def test_eval_takes_this_folder_for_the_run_if_it_is_named(small: Path, tmp_path: Path) -> None:
+def test_eval_takes_this_folder_for_the_run_if_it_is_named(small, tmp_path):
     flags = ("-d", small, "-c", "vt_4k", "-b", "oracle")
     done = ruler("eval", *flags, "--out", ".", cwd=tmp_path)
     assert done.code == 0, done.stderr
@@ -129,7 +127,7 @@ def test_eval_takes_this_folder_for_the_run_if_it_is_named(small: Path, tmp_path
     assert not (tmp_path / "runs").exists()
 
 
-def test_the_looks_of_a_decision_are_one_updating_line(small: Path, tmp_path: Path) -> None:
+def test_the_looks_of_a_decision_are_one_updating_line(small, tmp_path):
     """The last look replaces the one before, on a line that the bar of the run does not share."""
     base = tmp_path / "base"
     ruler("eval", "-d", small, "-c", "vt_4k", "-b", "oracle", "-o", base)
@@ -149,7 +147,7 @@ def test_the_looks_of_a_decision_are_one_updating_line(small: Path, tmp_path: Pa
     assert "of each task" not in done.stdout.partition("The drop from")[0]
 
 
-def test_eval_resumes_the_unfinished_run_of_another_day(tmp_path: Path) -> None:
+def test_eval_resumes_the_unfinished_run_of_another_day(tmp_path):
     parent = tmp_path / "runs"
     today = parent / f"qwen-{date.today().isoformat()}"
     assert default_folder("org/qwen/", parent) == today

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -12,9 +11,7 @@ from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Evidence
 from tests.nightly import mostly_nightly
 
-LAWS = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 class Piece(NamedTuple):
@@ -49,7 +46,7 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
 
 @LAWS
 @given(pieces=PIECES)
-def test_the_tokens_are_those_of_the_whole_text(tekken: TokenCounter, pieces: list[Piece]) -> None:
+def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
     prompt = laid(tekken, pieces)
     assert prompt.text == "".join(piece.text for piece in pieces)
     assert prompt.tokens == tekken.count(prompt.text)
@@ -58,9 +55,7 @@ def test_the_tokens_are_those_of_the_whole_text(tekken: TokenCounter, pieces: li
 @LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "gemma3"]))
-def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
-    counter_of: Callable[[str], TokenCounter], name: str, pieces: list[Piece]
-) -> None:
+def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(counter_of, name, pieces):
     prompt = laid(counter_of(name), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
@@ -69,30 +64,28 @@ def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
 @given(pieces=PIECES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
-    counter_made: Callable[[str], TokenCounter], kind: str, pieces: list[Piece]
-) -> None:
+    counter_made, kind, pieces
+):
     prompt = laid(counter_made(kind), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
 @LAWS
 @given(pieces=PIECES)
-def test_evidence_holds_exactly_the_marked_text_in_order(
-    tekken: TokenCounter, pieces: list[Piece]
-) -> None:
+def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
     prompt = laid(tekken, pieces)
     marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
     found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
     assert [one for one in found if one[0]] == [one for one in marked if one[0]]
 
 
-def test_a_pieces_lead_and_trail_are_not_evidence(tekken: TokenCounter) -> None:
+def test_a_pieces_lead_and_trail_are_not_evidence(tekken):
     prompt = PromptBuilder(tekken).add("One.").add_evidence(" Two.\n", True, lead=1, trail=1)
     (span,) = prompt.evidence
     assert prompt.text[span["start"] : span["end"]] == "Two."
 
 
-def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
+def test_a_part_of_a_long_piece_can_be_evidence(tekken):
     prompt = (
         PromptBuilder(tekken)
         .add("One. ")
@@ -104,7 +97,7 @@ def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
     assert span["answer"] is False
 
 
-def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) -> None:
+def test_context_offsets_and_depths_are_those_of_the_text(tekken):
     prompt = PromptBuilder(tekken).add("Head.").begin_context(lead=1)
     assert not prompt.at_context_start
     prompt.add_evidence(" 0123", True, lead=1).add_evidence("4567", False).add("89\n\n")
@@ -116,18 +109,16 @@ def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) 
     ]
 
 
-def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter) -> None:
+def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken):
     prompt = PromptBuilder(tekken).add("Head.").begin_context()
     assert prompt.at_context_start
     assert not prompt.add(" word").at_context_start
 
 
-def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(
-    tekken: TokenCounter,
-) -> None:
+def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(tekken):
     assert PromptBuilder(tekken).add("The grass", 1000).add(" is", 1).tokens == 1001
 
 
-def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken: TokenCounter) -> None:
+def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken):
     prompt = PromptBuilder(tekken).add("The gra", 1000).add("ss", 1000)
     assert prompt.tokens == tekken.count("The grass")

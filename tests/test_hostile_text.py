@@ -1,24 +1,25 @@
-"""Names are text wherever Markdown is written: no link, code, tag, table or line of their own."""
+"""Names and answers are text wherever Markdown is written: no link, tag or table of their own."""
 
 from __future__ import annotations
 
 import copy
 import json
 import re
-from pathlib import Path
+import shutil
 from typing import Any
 
 import pytest
 
 from ruler_builder.release.card import code, collect_facts, render
 from ruler_common.manifest import read_manifest
-from ruler_common.text import markdown_text
-from tests.fuzz.sandbox import Sandbox
+from ruler_common.text import markdown_text, plain
+from tests.in_process import ruler
 
 HOSTILE = "a|b `c` [d](http://x) ![e](u) <script>f</script> *g* _h_ ~~i~~ j\\|k"
 HOSTILE += "\n# l &lt; \x1b[31m\u202e"
 TEXT = r"a\|b \`c\` [d\](http://x) ![e\](u) \<script>f\</script> \*g\* \_h\_ \~\~i\~\~ j\\\|k"
-"""What comes of the first lines of it."""
+"""What comes of the first line of it."""
+MARKUP = re.compile("<(?:a|img|code|script|em|strong|s|del|h1)[ >]")
 
 
 def html_of(markdown: str) -> str:
@@ -28,14 +29,12 @@ def html_of(markdown: str) -> str:
     return str(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown))
 
 
-def test_a_hostile_name_is_shown_as_it_is() -> None:
+def test_a_hostile_name_is_shown_as_it_is():
     assert markdown_text(HOSTILE).startswith(TEXT)
-    assert (
-        markdown_text("niah_multikey_1_4k [90.0, 95.0] -0.5")
-        == "niah_multikey_1_4k [90.0, 95.0] -0.5"
-    )
+    usual = "niah_multikey_1_4k [90.0, 95.0] -0.5"
+    assert markdown_text(usual) == usual
     found = html_of(f"| x | y |\n|---|---|\n| {markdown_text(HOSTILE)} | z |")
-    assert not re.search("<(?:a|img|code|script|em|strong|s|del|h1)[ >]", found)
+    assert not MARKUP.search(found)
     assert found.count("<td>") == 2
     for word in ("[d](http://x)", "*g*", "_h_", "~~i~~", "j\\|k # l &amp;lt; \\x1b[31m\\u202e"):
         assert word in found
@@ -46,30 +45,31 @@ def test_a_hostile_name_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("score", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown", "--all"),
-        ("score", "case/RUN-ruler", "--markdown", "--beside", "published"),
-        ("compare", "case/RUN-ruler", "base/RUN-ruler", "--markdown"),
-        ("analyze", "case/RUN-oneruler", "--markdown"),
-        ("errors", "case/RUN-ruler", "--dataset", "base/ruler", "--markdown"),
+        ("score", "run-ruler", "--dataset", "ruler", "--markdown", "--all"),
+        ("score", "run-ruler", "--markdown", "--beside", "published"),
+        ("compare", "run-ruler", "other", "--markdown"),
+        ("analyze", "run-oneruler", "--markdown"),
+        ("errors", "run-ruler", "--dataset", "ruler", "--markdown"),
     ],
 )
-def test_in_the_tables_of_a_command(sandbox: Sandbox, command: tuple[str, ...]) -> None:
-    sandbox.new("RUN-ruler", "RUN-oneruler")
-    for name in ("ruler", "oneruler"):
-        for file in ("run.json", "results.json"):
-            found = json.loads((sandbox.base / f"RUN-{name}" / file).read_bytes())
-            sandbox.write(f"RUN-{name}/{file}", json.dumps({**found, "model": HOSTILE}))
-        for path in (sandbox.base / f"RUN-{name}").glob("*.jsonl"):
+def test_a_hostile_model_and_its_answers_are_text_in_the_tables_of(command, answered, tmp_path):
+    (tmp_path / "ruler").symlink_to(answered / "ruler")
+    (tmp_path / "other").symlink_to(answered / "run-ruler")
+    for name in ("run-ruler", "run-oneruler"):
+        folder = shutil.copytree(answered / name, tmp_path / name)
+        for file in (folder / "run.json", folder / "results.json"):
+            file.write_text(json.dumps({**json.loads(file.read_bytes()), "model": HOSTILE}))
+        for path in folder.glob("*.jsonl"):
             lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-            given = "".join(json.dumps({**line, "prediction": HOSTILE}) + "\n" for line in lines)
-            sandbox.write(f"RUN-{name}/{path.name}", given)
-    done = sandbox.run(*command)
-    assert (done.code, done.faults()) == (0, [])
+            path.write_text("".join(json.dumps(a | {"prediction": HOSTILE}) + "\n" for a in lines))
+    done = ruler(*command, cwd=tmp_path)
+    assert done.code == 0, done.stderr
     assert "script" in done.stdout
-    assert not re.search("<(?:a|img|code|script|em|strong|s|del|h1)[ >]", html_of(done.stdout))
+    assert plain(done.stdout) == done.stdout
+    assert not MARKUP.search(html_of(done.stdout))
 
 
-def test_in_the_card(release: Path) -> None:
+def test_hostile_sources_and_wordings_are_text_in_the_card(release):
     manifest: Any = copy.deepcopy(read_manifest(release))
     sound = html_of(render(collect_facts(manifest, release)))
     for source in manifest["sources"].values():
