@@ -34,12 +34,12 @@ def score(options: ScoreOptions) -> Results:
 def score_files(options: ScoreOptions) -> Results:
     """Score what the options name, and write the results."""
     from ruler_common.names import parse_length
-    from ruler_common.terminal import announce, steps
+    from ruler_common.text import announce, steps
     from ruler_eval.score import scoring
     from ruler_eval.score.aggregates import parse_baseline
+    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.results import write
-    from ruler_eval.score.row_score import ScoringRules
 
     rules = ScoringRules(
         cast("Compat | None", options.compat), cast("CutRule", options.cut), options.partial
@@ -116,9 +116,9 @@ def report(options: ReportOptions) -> Path:
 
 def write_page(options: ReportOptions) -> Path:
     """Write the page that the options ask for."""
-    from ruler_common.work import without_garbage_collection
     from ruler_eval.report.page.build import write_report
     from ruler_eval.report.page.runs import open_runs
+    from ruler_eval.score.predictions import without_garbage_collection
 
     out = Path(options.out)
     with without_garbage_collection():

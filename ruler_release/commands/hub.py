@@ -9,8 +9,7 @@ from typing import Annotated
 from ruler_builder.options import VerifyOptions
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
-from ruler_common.terminal import command_line
-from ruler_common.text import number_of, plain, without_passwords
+from ruler_common.text import command_line, number_of, plain, without_passwords
 from ruler_eval.publish import ResultsOptions, publish
 
 

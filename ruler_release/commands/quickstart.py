@@ -12,8 +12,7 @@ from typing import Annotated
 
 from ruler_common.manifest import read_manifest
 from ruler_common.options import Option
-from ruler_common.terminal import command_line
-from ruler_common.text import plain
+from ruler_common.text import command_line, plain
 from ruler_release import api
 
 LENGTH, ROWS = "4k", 5

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option
-from ruler_common.terminal import announce
-from ruler_common.text import plain
+from ruler_common.text import announce, plain
 from ruler_eval.report.options import ReportOptions
 
 

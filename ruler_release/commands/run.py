@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, Place, options_of
-from ruler_common.terminal import announce, command_line, note, sentences
-from ruler_common.text import plain
+from ruler_common.text import announce, command_line, note, plain, sentences
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import MOST_USED, WHAT, RunOptions

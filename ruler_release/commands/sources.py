@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.options import Option
-from ruler_common.terminal import show
+from ruler_common.text import show
 
 Mirror = Annotated[
     Path | None, Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR")

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 from ruler_builder.release.card_tables import length_sums
 from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import Manifest
-from ruler_common.terminal import MANY, command_line, note, print_table, sentences, show
-from ruler_common.text import number_of, plain, without_passwords
+from ruler_common.text import (
+    MANY,
+    command_line,
+    note,
+    number_of,
+    plain,
+    print_table,
+    sentences,
+    show,
+    without_passwords,
+)
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import Built

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ruler_common.terminal import sentences, show, table
-from ruler_common.text import number_of
+from ruler_common.text import number_of, sentences, show, table
 
 if TYPE_CHECKING:
     from ruler_eval.run.progress import RunSummary

@@ -8,7 +8,7 @@ from typing import Any
 from ruler_builder.text.sources import Source, State, restricted
 from ruler_builder.tokens.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_common.names import DEFAULT_TOKENIZER
-from ruler_common.terminal import COLUMNS, print_table, sentences, show
+from ruler_common.text import COLUMNS, print_table, sentences, show
 
 
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:

@@ -48,15 +48,12 @@ from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_eng
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
 from ruler_builder.window.prompt import Impossible
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.options import several
 from ruler_common.rows import Row
-from ruler_common.terminal import files_bar
-from ruler_common.text import one_line
-from ruler_common.work import processes_for
+from ruler_common.text import files_bar, one_line
 
 log = logging.getLogger(__name__)
 
@@ -319,6 +316,14 @@ _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
 )
+_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
+
+
+def processes_for(tokens: int) -> int:
+    """Return how many processes to use for rows of this many tokens: at most one per core."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cores, tokens // _MIN_TOKENS))
 
 
 @contextmanager
@@ -442,7 +447,7 @@ def connect(address: str | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise missing("ray", "--engine ray") from error
+        raise missing_packages("ray", "--engine ray") from error
     if ray.is_initialized():
         return ray
     try:

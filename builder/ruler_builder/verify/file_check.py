@@ -34,13 +34,12 @@ from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE, open_parquet
+from ruler_common.files import UNREADABLE, open_parquet, release_memory
 from ruler_common.frozen import is_frozen, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import release_memory
 
 if TYPE_CHECKING:
     from ruler_builder.verify.audit import FileAudit

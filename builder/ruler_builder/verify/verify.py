@@ -25,7 +25,7 @@ from typing import Any, cast
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.build import worker_pool
+from ruler_builder.release.build import processes_for, worker_pool
 from ruler_builder.release.card import DISTRIBUTION, collect_facts
 from ruler_builder.release.card_files import (
     CARD,
@@ -66,9 +66,7 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import Config
-from ruler_common.terminal import files_bar
-from ruler_common.text import printable
-from ruler_common.work import processes_for
+from ruler_common.text import files_bar, printable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ruler_common.terminal import COLUMNS
+from ruler_common.text import COLUMNS
 from ruler_release.tables.run_tables import show_states
 
 
