@@ -19,7 +19,7 @@ def report(options: ReportOptions) -> None:
 
     Example: ruler report runs/qwen runs/llama --out report.html
     """
-    from ruler_release.api.scores import write_page
+    from ruler_release.api import write_page
 
     check_file(options.out, "report.html")
     announce("Making the page")

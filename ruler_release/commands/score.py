@@ -59,7 +59,7 @@ def score(options: ScoreCommand) -> None:
 
     Example: ruler score runs/qwen --out results.json
     """
-    from ruler_release.api.scores import results_path, score_files
+    from ruler_release.api import results_path, score_files
 
     out = results_path(options)
     check_file(out, "results.json")
