@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 """The noise sentences (section 3.1, footnote 3), one line."""
@@ -222,7 +221,7 @@ def extension() -> list[str]:
     try:
         from wordfreq import top_n_list
     except ImportError:
-        raise missing("long", "Above 128k common_words") from None
+        raise missing_packages("long", "Above 128k common_words") from None
     listed = {word.casefold() for word in vocabulary()}
     ranked = top_n_list("en", 400_000)
     words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in listed]

@@ -28,8 +28,7 @@ from ruler_builder.text.sources import Pinned, Store
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.counting import BatchCounter, TokenCounter
 from ruler_builder.tokens.split_points import PATTERNS
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
@@ -174,7 +173,7 @@ def _about(spec: str, title: str, library: str) -> TokenizerEntry:
     try:
         return TokenizerEntry(spec=spec, title=title, library=library, version=version(library))
     except PackageNotFoundError as error:
-        raise missing("tokenizers", f"The tokenizer '{spec}'") from error
+        raise missing_packages("tokenizers", f"The tokenizer '{spec}'") from error
 
 
 def _from_transformers(name: str, where: str) -> TokenCounter:
