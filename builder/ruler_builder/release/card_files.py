@@ -19,12 +19,13 @@ from typing import Any
 
 from ruler_builder.release.card import (
     ReleaseFacts,
+    collect_facts,
     descriptions,
     project_file,
     render,
 )
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, read_bytes, read_toml
+from ruler_common.files import json_value, read_bytes, read_toml, write_whole
 from ruler_common.hub import is_repository
 from ruler_common.manifest import Manifest, is_standard
 from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE, LANGUAGES, SPLIT
@@ -72,6 +73,14 @@ def card_files(
             "build or download the release again."
         ) from error
     return files
+
+
+def write_card_files(root: Path, manifest: Manifest) -> None:
+    """Write the card, eval.yaml and croissant.json if they are missing or out of date."""
+    for name, text in card_files(collect_facts(manifest, root)).items():
+        path = root / name
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+            write_whole(path, text)
 
 
 # ---- eval.yaml -----------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.folder import is_unfinished, read_finished
-from ruler_builder.release.manifest import join_manifests, new_settings
+from ruler_builder.release.folder import is_unfinished, join_manifests, new_settings, read_finished
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
 from ruler_builder.text.languages import language_folders, language_pairs

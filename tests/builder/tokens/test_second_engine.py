@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build, make_row
+from ruler_builder.release.build import FileRows, build
+from ruler_builder.release.plan import FileJob
+from ruler_builder.tasks.base import NewRow
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, engine_counter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
+from ruler_common.names import Config
 from ruler_release.api import verify
 from tests.builder.tokens.test_tokenizers import ALL_NAMED, ANY_TEXT, KINDS, LAWS, TEXTS
 from tests.nightly import mostly_nightly
@@ -90,11 +93,14 @@ def test_the_first_row_and_one_in_a_hundred_are_sampled():
         counted.append(where)
         return 1
 
-    row = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
-    counter = SimpleNamespace(confirmed_count=confirmed_count)
-    task: Any = SimpleNamespace(row=lambda index: SimpleNamespace(columns=row), counter=counter)
-    for index in range(250):
-        make_row(task, index, "vt_4k")
+    columns: Any = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
+    task: Any = SimpleNamespace(
+        row=lambda index: NewRow(columns, None, 0),
+        limit=lambda: None,
+        counter=SimpleNamespace(confirmed_count=confirmed_count),
+    )
+    job = FileJob(Config("ruler", "vt", "4k"), "tekken", rows=250)
+    assert len(list(FileRows(job, task))) == 250
     assert counted == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
