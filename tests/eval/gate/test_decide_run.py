@@ -307,9 +307,9 @@ def test_another_number_of_rows_than_the_one_fixed_before_is_refused_before_a_ro
     until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
     ruler_release.run(root, **until, limit=20)
     for limit in (None, 40, 10):
-        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+        with pytest.raises(RulerError, match="was started with --limit 20, which cannot"):
             ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=limit)
-        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+        with pytest.raises(RulerError, match="was started with --limit 20, which cannot"):
             ruler_release.run(root, **until, limit=limit)
         assert answered(run) == answered(tmp_path / "c") == [20, 20]
 
@@ -331,7 +331,7 @@ def test_a_run_that_another_rule_began_is_refused(base: Path, tmp_path: Path) ->
     settings = json.loads((run / "run.json").read_text())
     settings["decide"]["rule"] = "bets 3"
     (run / "run.json").write_text(json.dumps(settings))
-    with pytest.raises(RulerError, match="go on with the version that began it"):
+    with pytest.raises(RulerError, match="continue with the version that started it"):
         ruler_release.decide(base, **options(run))
 
 

@@ -158,7 +158,7 @@ def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(
         asked = replace(options, base_url=server.url, thinking="50", progress=True)
         assert run(asked).total == {"stop": 1}
     error = " ".join(capfd.readouterr().err.split())
-    assert "does not take a budget of reasoning tokens" in error
+    assert "does not enforce a budget of reasoning tokens" in error
     assert "start it with --reasoning-parser" in error
 
 
