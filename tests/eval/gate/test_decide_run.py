@@ -406,7 +406,7 @@ def test_another_release_in_a_folder_is_not_asked_for_the_bases_revision(
     ("changed", "words"),
     [
         ({"backend": "batch"}, "--backend batch only writes requests"),
-        ({"backend": None}, "Model B is to be run"),
+        ({"backend": None}, "To run model B, add"),
         ({"max_drop": float("nan")}, "--max-drop takes a number, not nan"),
         ({"max_drop": -100}, "--max-drop -100 is not a number of points"),
     ],
