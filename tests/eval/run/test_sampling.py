@@ -128,7 +128,7 @@ def test_a_model_without_sampling_of_its_own_reasons_greedily() -> None:
 def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None:
     with (
         model_server(models=[MODEL]) as server,
-        pytest.raises(RulerError, match=r"OpenAI takes no top_k .*: leave --top-k out\."),
+        pytest.raises(RulerError, match=r"OpenAI does not accept top_k .*: leave --top-k out\."),
     ):
         run(replace(options, base_url=server.url, provider="openai", top_k=3))
 

@@ -104,10 +104,10 @@ def check_provider(
     """
     title, source = provider.title, provider.source
     if source and not (is_chat or provider.raw):
-        raise RulerError(f"{title} reads no raw prompts{source}: use --mode chat.")
+        raise RulerError(f"{title} does not accept raw prompts{source}: use --mode chat.")
     if sends_ids and not (is_chat or provider.ids):
         raise RulerError(
-            f"{title} reads no token ids{source}: use --mode chat, or leave --tokenizer out."
+            f"{title} does not accept token ids{source}: use --mode chat, or leave --tokenizer out."
         )
     if mode != "prefill" or not is_chat or provider.prefill != "no":
         return

@@ -174,7 +174,9 @@ def test_503_for_three_seconds_fails_no_row(order: RunOptions) -> None:
 def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOptions) -> None:
     with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
         began = time.monotonic()
-        with pytest.raises(RulerError, match=r"nothing for 2 seconds \(HTTP 429: told to fail\)"):
+        with pytest.raises(
+            RulerError, match=r"not answered for 2 seconds \(HTTP 429: told to fail\)"
+        ):
             run(at(order, server, give_up_after=2.0))
         assert 2 <= time.monotonic() - began < 8
     assert states(order) == {"stop": 4}
