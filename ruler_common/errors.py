@@ -1,6 +1,19 @@
-"""The errors that a user sees, each as one sentence."""
+"""The errors that a user sees, each as one sentence.
+
+    raise missing_packages("ray", "--engine ray")
+    # RulerError: --engine ray needs packages that are not installed: pip install 'ray>=2.40'
+
+The project is on no package index, so `pip install ruler-release[ray]` finds nothing. The packages
+that an extra stands for are in the metadata of every installation.
+"""
 
 from __future__ import annotations
+
+import re
+import shlex
+from importlib import metadata
+
+DISTRIBUTION = "ruler-release"
 
 
 class RulerError(ValueError):
@@ -9,3 +22,33 @@ class RulerError(ValueError):
 
 class Unreachable(RulerError):
     """The Hub could not be asked: no network, or HF_HUB_OFFLINE is set."""
+
+
+def missing_packages(extra: str, what: str) -> RulerError:
+    """Return the error of something that needs the packages of an extra, with what to run."""
+    return RulerError(f"{what} needs packages that are not installed: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Return `pip install` with the packages of an extra: `pip install 'ray>=2.40'`."""
+    return f"pip install {shlex.join(packages_of(extra))}"
+
+
+def packages_of(extra: str) -> list[str]:
+    """Return the requirements that an extra adds, those of the extras that it names among them."""
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        requirements = []
+    packages = []
+    for requirement in requirements:
+        package, _, marker = requirement.partition(";")
+        if f"extra == '{extra}'" not in marker.replace('"', "'"):
+            continue
+        nested = re.match(rf"{DISTRIBUTION}\[(.+)\]", package.strip())
+        if nested:
+            for name in nested[1].split(","):
+                packages += packages_of(name.strip())
+        else:
+            packages.append(re.sub(r"\s", "", package))
+    return packages or [f"{DISTRIBUTION}[{extra}]"]

@@ -14,12 +14,13 @@ pydantic, pyarrow and yaml are slow to import, so they are imported when first u
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -296,3 +297,15 @@ def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     with open_parquet(path) as file:
         for group in range(file.num_row_groups):
             yield from file.read_row_group(group, columns=list(columns)).to_pylist()
+
+
+def release_memory() -> None:
+    """Return the memory of texts and row groups that are no longer used to the system.
+
+    pyarrow keeps it in its pool, and glibc in the heap of each thread that ever held a long text.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError, TypeError):  # only glibc has malloc_trim
+        ctypes.CDLL(None).malloc_trim(0)

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ruler_common.errors import RulerError, Unreachable
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, Unreachable, missing_packages
 from ruler_common.manifest import MANIFEST
 from ruler_common.text import one_line, without_passwords
 
@@ -188,7 +187,7 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
-        raise missing("tokenizers", "A model's tokenizer") from error
+        raise missing_packages("tokenizers", "A model's tokenizer") from error
     try:
         # if trust_remote_code is not given, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(

@@ -1,17 +1,34 @@
-r"""Make text from models and files safe to show on a terminal, in Markdown or on a page.
+r"""Text as people read it: safe to show, in sentences and tables, with progress bars.
 
-    plain("\x1b[31mred")            # "\\x1b[31mred", for a terminal
-    visible("\x1b[31mred")          # "␛[31mred", for a page
-    visible("a\u202eb")             # "a⟨U+202E⟩b"
-    number_of(1, "row")             # "1 row"
-    shortened("word " * 1000, 20)   # "word word word … (5,000 characters)"
+    plain("\x1b[31mred")                   # "\\x1b[31mred", for a terminal
+    visible("\x1b[31mred")                 # "␛[31mred", for a page
+    shortened("word " * 1000, 20)          # "word word word … (5,000 characters)"
+    number_of(1, "row")                    # "1 row"
+    show("[red]text[/red]")                # as it is: control characters are written out
+    for config in steps(configs, "Exporting"):
+        ...
+    print(table(["task", "4K"], [["vt", number(98.04)]], markdown=True))     # 98.0
 
-Nothing in what they return can do anything but be read.
+Nothing in the text that comes back can do anything but be read, whatever a model or a file held.
+Bars are tqdm's, on stderr if that is a terminal. tqdm and rich are imported when first used.
+Scores are rounded here and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from tqdm import tqdm  # type: ignore[import-untyped]
+
+COLUMNS = 80  # width of a terminal; whatever is printed for people fits into it
+MANY = 100  # files; more are summed up instead of listed
+_NAME = 24  # the width that the first column of a table gets at least, if it needs it
+Step = TypeVar("Step")
 
 _CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
 _TURNING = r"\u202a-\u202e\u2066-\u2069"
@@ -86,3 +103,301 @@ def _picture(match: re.Match[str]) -> str:
     if re.match(f"[{_TURNING}]", match[0]):
         return f"⟨U+{code:04X}⟩"
     return "\u2421" if code == 0x7F else "\ufffd"
+
+
+# ---- On the terminal -----------------------------------------------------------------------------
+
+
+def show(text: object = "") -> None:
+    """Print a text to stdout; control characters in it are written out."""
+    print(plain(text))
+
+
+def note(text: object) -> None:
+    """Print a text to stderr: anything that is not the result of a command."""
+    print(plain(text), file=sys.stderr)
+
+
+def announce(text: str) -> None:
+    """Print what a command is doing, before work that takes seconds and has no bar."""
+    if sys.stderr.isatty():
+        note(f"{text} …")
+
+
+def command_line(*words: object) -> str:
+    """Return a command as it is typed into a shell: `command_line("ruler", "score", folder)`."""
+    import shlex
+
+    return shlex.join(str(word) for word in words)
+
+
+def sentences(text: str, markdown: bool = False) -> str:
+    """Return a text in lines of COLUMNS columns, its words whole, since paths are copied.
+
+    In Markdown it is one line. Neither control characters nor markup in it have an effect.
+    """
+    from textwrap import fill
+
+    line = line_of(" ".join(text.split()), markdown)
+    return line if markdown else fill(line, COLUMNS, break_on_hyphens=False, break_long_words=False)
+
+
+def line_of(text: str, markdown: bool = False) -> str:
+    """Return a text as one line without markup, for the cell of a table or next to one."""
+    line = "\\n".join(text.splitlines())
+    return markdown_text(line) if markdown else plain(line)
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: 日本 takes 4, an emoji 2."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+# ---- Progress bars -------------------------------------------------------------------------------
+
+
+def progress_bar(
+    description: str, total: int | None, quiet: bool = False, text: str = "", **options: Any
+) -> tqdm:
+    """Return a bar that vanishes when it is closed: the bar, the time left, the description.
+
+    It is quiet if stderr is not a terminal. A narrow terminal cuts the end of the line, not the
+    time.
+
+    Args:
+        description: What is being done.
+        total: How many steps there are, if that is known.
+        quiet: Show nothing.
+        text: What follows the description, with tqdm's names: `: {n:,}`.
+        options: More options of tqdm.
+    """
+    from tqdm import tqdm
+
+    return tqdm(
+        desc=plain(description),
+        total=total,
+        bar_format="{bar:10} {remaining} {desc}" + text,
+        disable=True if quiet else None,
+        leave=False,
+        dynamic_ncols=True,
+        miniters=1,
+        smoothing=0,  # the average speed so far, since single steps differ
+        **options,
+    )
+
+
+def steps(
+    things: Iterable[Step], label: str, total: int | None = None, quiet: bool = False
+) -> Iterator[Step]:
+    """Yield the things one by one, and show how many are done, unless `quiet`.
+
+    `total` is how many there are, for things that have no length.
+    """
+    yield from progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
+
+
+class FilesBar:
+    """A progress bar over files, moved on by a build or by `verify`; its unit is their tokens.
+
+    Files differ in length by a factor of 256, so that their number says little about the time left.
+    """
+
+    def __init__(self, verb: str, bar: tqdm) -> None:
+        self._verb, self._bar = verb, bar
+        self._files = self._done = 0
+
+    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
+        """Start the bar for `files` files of `tokens` tokens; `kept` files already exist."""
+        if kept:
+            self._verb += f" ({kept} already made)"
+        self._files = files
+        self._bar.reset(tokens)  # the speed counts from here
+        self._describe()
+        self._bar.refresh()
+
+    def finished(self, tokens: int) -> None:
+        """Count a file of `tokens` tokens as finished."""
+        self._done += 1
+        self._describe()
+        self._bar.update(tokens)
+
+    def _describe(self) -> None:
+        text = f"{self._verb}: {self._done}/{self._files} files"
+        self._bar.set_description_str(text, refresh=False)
+
+
+@contextmanager
+def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
+    """Yield a progress bar over files, with tokens per second and the time left."""
+    with progress_bar(
+        "Checking", None, not shown, ", {rate_fmt}", unit=" tokens", unit_scale=True
+    ) as bar:
+        yield FilesBar(verb, bar)
+
+
+# ---- Tables --------------------------------------------------------------------------------------
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+    below: Sequence[str] = (),
+) -> str:
+    """Return a table as text for a terminal of COLUMNS columns, or as Markdown.
+
+    No text is cut. A first cell that is too long is put on its own line above its row. Columns that
+    do not fit follow in further tables, which repeat the first columns (all of the first ones that
+    are aligned to the left). Markdown is one table, whatever its width.
+
+    rich's tables take twenty times as long (6 seconds for the 2,654 configurations of a full
+    release), squeeze wide columns, and do not align Markdown.
+
+    Args:
+        header: The names of the columns.
+        rows: The cells of each row. A cell is shown as one line of text without markup.
+        markdown: Return Markdown.
+        left: The columns that are aligned to the left; the others are aligned to the right.
+        below: A line to show below each row; not in Markdown.
+    """
+    lines = [[line_of(cell, markdown) for cell in row] for row in (header, *rows)]
+    widths = [max(3, *map(width, column)) for column in zip(*lines, strict=True)]
+    if markdown:
+        return _markdown_table(lines, widths, left)
+    keys = 1  # the columns that every part repeats
+    while keys in left and keys < len(widths) - 1:
+        keys += 1
+    budget = COLUMNS - min(widths[0], _NAME)
+    for columns in widths[1:keys]:
+        budget -= 2 + columns
+    parts = [list(range(min(keys, len(widths))))]
+    used = 0
+    for place in range(keys, len(widths)):
+        if used and used + 2 + widths[place] > budget:
+            parts.append(list(range(keys)))
+            used = 0
+        parts[-1].append(place)
+        used += 2 + widths[place]
+    drawn = []
+    for part in parts:
+        drawn += _draw_columns(lines, part, widths, left, below if part is parts[-1] else ())
+        drawn.append("")
+    return "\n".join(drawn[:-1])
+
+
+def titled(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+) -> str:
+    """Return a table under its title; an empty text without rows."""
+    if not rows:
+        return ""
+    return f"{sentences(title, markdown)}\n\n{table(header, rows, markdown, left)}"
+
+
+def picked(
+    rows: Sequence[Mapping[str, str]],
+    columns: Sequence[str],
+    *kept: str,
+    empty: Collection[str] = ("", "-", "0", "0.0"),
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns that are not empty in every row, the first one, and those `kept`."""
+    header = []
+    for column in columns:
+        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows):
+            header.append(column)
+    return header, [[row[column] for column in header] for row in rows]
+
+
+def _markdown_table(
+    lines: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int]
+) -> str:
+    drawn = []
+    for row, line in enumerate(lines):
+        cells = [_aligned(text, widths[place], place in left) for place, text in enumerate(line)]
+        drawn.append(f"| {' | '.join(cells)} |")
+        if row == 0:
+            rule = ["-" * n if i in left else "-" * (n - 1) + ":" for i, n in enumerate(widths)]
+            drawn.append(f"| {' | '.join(rule)} |")
+    return "\n".join(drawn)
+
+
+def _draw_columns(
+    lines: Sequence[Sequence[str]],
+    columns: Sequence[int],
+    widths: Sequence[int],
+    left: Sequence[int],
+    below: Sequence[str],
+) -> list[str]:
+    """Return the lines of columns that fit next to each other; long names go above their rows."""
+    budget = COLUMNS
+    for place in columns[1:]:
+        budget -= 2 + widths[place]
+    name_width = 3
+    for line in lines:
+        if name_width < width(line[0]) <= budget:
+            name_width = width(line[0])
+    drawn = []
+    for row, line in enumerate(lines, -1):
+        name = line[0]
+        if width(name) > budget:
+            drawn.append(name)
+            name = ""
+        cells, rule = [_aligned(name, name_width, 0 in left)], ["-" * name_width]
+        for place in columns[1:]:
+            cells.append(_aligned(line[place], widths[place], place in left))
+            rule.append("-" * widths[place])
+        drawn.append("  ".join(cells).rstrip())
+        if row == -1:
+            drawn.append("  ".join(rule))
+        elif row < len(below):
+            drawn.append(below[row])
+    return drawn
+
+
+def _aligned(text: str, columns: int, to_the_left: bool) -> str:
+    """Return a cell with the spaces that make it as wide as its column."""
+    space = " " * (columns - width(text))
+    return text + space if to_the_left else space + text
+
+
+def print_table(
+    title: str, *columns: str, rows: Sequence[Sequence[Any]], below: Sequence[str] = ()
+) -> None:
+    """Print a table under its title; columns of numbers are aligned to the right."""
+    left = []
+    for place in range(len(columns)):
+        if not rows or not isinstance(rows[0][place], int | float):
+            left.append(place)
+    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    if title:
+        show(title)
+    show(table(columns, cells, left=left, below=below))
+
+
+# ---- Numbers -------------------------------------------------------------------------------------
+
+
+def number(value: float | None) -> str:
+    """Return a score with one decimal, as the papers print it."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def bounds(interval: Sequence[float] | None) -> str:
+    """Return an interval with one decimal."""
+    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p with three decimals, and never 0.000."""
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import EVAL_YAML, card_files
-from ruler_builder.release.folder import is_unfinished, locked_folder
-from ruler_builder.release.manifest import join_manifests
+from ruler_builder.release.card import card_files, write_card_files
+from ruler_builder.release.folder import is_unfinished, join_manifests, locked_folder
+from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole
@@ -330,8 +329,7 @@ def fetch(
         for path in new:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             os.replace(staging / path, root / path)
-        for name, text in card_files(collect_facts(manifest, root)).items():
-            write_whole(root / name, text)
+        write_card_files(root, manifest)
         write_whole(root / MANIFEST, manifest_text(manifest))
         shutil.rmtree(staging)
         return Fetched(manifest, new, commit)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ruler_common.options import Option
-from ruler_common.terminal import command_line
-from ruler_common.text import number_of
+from ruler_common.text import command_line, number_of
 from ruler_eval.run.options import RunOptions
 from ruler_release.commands.run import run_and_show
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import check_file, json_value, lines_of, write_json
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.terminal import announce, line_of, show
-from ruler_common.text import number_of
+from ruler_common.text import announce, line_of, number_of, show
 from ruler_release import api
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Annotated
 from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option
-from ruler_common.terminal import sentences
-from ruler_common.text import plain
+from ruler_common.text import plain, sentences
 from ruler_eval.doctor.options import WHAT, DoctorOptions
 
 

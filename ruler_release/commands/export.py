@@ -8,8 +8,7 @@ from typing import Annotated
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in
-from ruler_common.terminal import show
-from ruler_common.text import number_of
+from ruler_common.text import number_of, show
 
 FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo")
 

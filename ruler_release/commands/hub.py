@@ -9,9 +9,9 @@ from typing import Annotated
 from ruler_builder.options import VerifyOptions
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
-from ruler_common.terminal import command_line
-from ruler_common.text import number_of, plain, without_passwords
+from ruler_common.text import command_line, number_of, plain, without_passwords
 from ruler_eval.publish import ResultsOptions, publish
+from ruler_release.commands.build import show_report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,6 @@ def push(options: PushCommand) -> None:
 
     Example: ruler push --metric --repo ORG/ruler_score
     """
-    from ruler_release.tables.release_tables import show_note
-
     if options.root is None:
         from ruler_release.metric_space import push_metric
 
@@ -120,7 +118,6 @@ def fetch(options: FetchCommand) -> None:
     """
     from ruler_builder.hub import fetch as fetch_release
     from ruler_builder.verify.verify import verify
-    from ruler_release.tables import release_tables
 
     to = options.to
     fetched = fetch_release(
@@ -136,11 +133,16 @@ def fetch(options: FetchCommand) -> None:
         print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
         return
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
-    release_tables.show_report(report, as_json=False)
+    show_report(report, as_json=False)
     if not report.ok:
         raise SystemExit(1)
     if not report.proved:
         raise SystemExit(3)
+
+
+def show_note(text: str) -> None:
+    """Print what a push did."""
+    print(plain(without_passwords(text)))
 
 
 def results(options: ResultsOptions) -> None:

@@ -12,9 +12,10 @@ from typing import Annotated
 
 from ruler_common.manifest import read_manifest
 from ruler_common.options import Option
-from ruler_common.terminal import command_line
-from ruler_common.text import plain
+from ruler_common.text import command_line, plain
 from ruler_release import api
+from ruler_release.commands.build import show_files, show_report
+from ruler_release.commands.run import show_summary
 
 LENGTH, ROWS = "4k", 5
 CONFIG = f"niah_mk_{LENGTH}"
@@ -62,14 +63,12 @@ def build_release(root: Path) -> None:
     """
     import datasets
 
-    from ruler_release.tables import release_tables
-
     datasets.disable_progress_bars()
     built = api.build(root, lengths=LENGTH, samples=ROWS, sources="embedded", progress=True)
     report = api.verify(root, progress=True)
-    release_tables.show_files(built.manifest)
+    show_files(built.manifest)
     if not report.ok:
-        release_tables.show_report(report, as_json=False)
+        show_report(report, as_json=False)
     rows = datasets.load_dataset(str(root), CONFIG, split="test")
     print(
         "\nMade from the project's own texts and verified. "
@@ -79,12 +78,8 @@ def build_release(root: Path) -> None:
 
 def answer_release(root: Path, out: Path) -> None:
     """Run the oracle over every configuration of a release."""
-    from ruler_release.tables import run_tables
-
     configs = tuple(file["config"] for file in read_manifest(root)["files"].values())
-    run_tables.show_summary(
-        api.run(str(root), configs=configs, out=out, backend="oracle", progress=True)
-    )
+    show_summary(api.run(str(root), configs=configs, out=out, backend="oracle", progress=True))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option
-from ruler_common.terminal import announce
-from ruler_common.text import plain
+from ruler_common.text import announce, plain
 from ruler_eval.report.options import ReportOptions
 
 
@@ -20,7 +19,7 @@ def report(options: ReportOptions) -> None:
 
     Example: ruler report runs/qwen runs/llama --out report.html
     """
-    from ruler_release.api.scores import write_page
+    from ruler_release.api import write_page
 
     check_file(options.out, "report.html")
     announce("Making the page")

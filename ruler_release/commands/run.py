@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, Place, options_of
-from ruler_common.terminal import announce, command_line, note, sentences
-from ruler_common.text import plain
+from ruler_common.text import announce, command_line, note, number_of, plain, sentences, show, table
 from ruler_eval.gate.options import DecideOptions
 from ruler_eval.report.options import ReportOptions
 from ruler_eval.run.options import MOST_USED, WHAT, RunOptions
@@ -24,6 +23,15 @@ if TYPE_CHECKING:
     from ruler_eval.gate.decide import SequentialDecision
     from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
+
+STATE_COLUMNS = {
+    "stop": "ended",
+    "length": "truncated",
+    "does_not_fit": "too long",
+    "error": "failed",
+    "reasoning": "reasoning truncated",
+}
+"""The counts of a configuration, and the heads of their columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +65,7 @@ def run(options: RunCommand) -> None:
 
 def run_and_show(options: RunOptions) -> RunSummary:
     """Run the model, and show how its rows ended."""
-    from ruler_release.api.runs import run_model
-    from ruler_release.tables import run_tables
+    from ruler_release.api import run_model
 
     def show(estimate: MeanEstimate) -> None:
         from tqdm import tqdm  # type: ignore[import-untyped]
@@ -69,8 +76,53 @@ def run_and_show(options: RunOptions) -> RunSummary:
 
     announce("Reading the release")
     summary = run_model(replace(options, progress=True), show)
-    run_tables.show_summary(summary)
+    show_summary(summary)
     return summary
+
+
+def show_summary(summary: RunSummary) -> None:
+    """Show the summary in words, then the rows by state."""
+    for line in summary.lines():
+        show(sentences(line))
+    show_states(summary)
+
+
+def show_states(summary: RunSummary) -> None:
+    """Show the rows by state of each configuration that did not end well in every row.
+
+    The other configurations are one sentence.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    ended = not_begun = 0
+    for config, states in summary.states.items():
+        if not states:
+            not_begun += 1
+        elif set(states) == {"stop"} and not summary.unfinished[config]:
+            ended += 1
+        else:
+            counts[config] = {**states, "reasoning": summary.unfinished[config]}
+    if counts:
+        show_counts(counts)
+    if ended:
+        every = "The rows so far" if summary.missing else "All rows"
+        configs = number_of(ended, "other configuration" if counts else "configuration")
+        show(f"{every} of {configs} were answered to the end.")
+    if not_begun:
+        configs = number_of(not_begun, "configuration")
+        show(f"No row of {configs} was answered yet.")
+
+
+def show_counts(counts: dict[str, dict[str, int]]) -> None:
+    """Show a table of counts by configuration; columns without any count are left out."""
+    columns = [
+        column for column in STATE_COLUMNS if any(states.get(column) for states in counts.values())
+    ]
+    rows = [
+        [config, *(str(states.get(column, 0)) for column in columns)]
+        for config, states in counts.items()
+    ]
+    heads = [STATE_COLUMNS[column] for column in columns]
+    show(table(["configuration", *heads], rows))
 
 
 def next_step(summary: RunSummary, folder: Place) -> str:
@@ -126,7 +178,7 @@ def evaluate(options: EvalCommand) -> None:
 
     Example: ruler eval -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct
     """
-    from ruler_release.api.scores import score_files, write_page
+    from ruler_release.api import score_files, write_page
 
     folder = options.folder
     print(f"Folder of the run: {plain(folder)}", file=sys.stderr)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option, paths
-from ruler_common.terminal import announce
-from ruler_common.text import plain
+from ruler_common.text import announce, plain
 from ruler_eval.score.options import CUTS, PredictionOptions, ScoreOptions
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def score(options: ScoreCommand) -> None:
 
     Example: ruler score runs/qwen --out results.json
     """
-    from ruler_release.api.scores import results_path, score_files
+    from ruler_release.api import results_path, score_files
 
     out = results_path(options)
     check_file(out, "results.json")
@@ -129,8 +128,8 @@ def errors(options: ErrorsCommand) -> None:
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
+    from ruler_eval.score.join import rules_of_run
     from ruler_eval.score.predictions import open_predictions
-    from ruler_eval.score.row_score import rules_of_run
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")

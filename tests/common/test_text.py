@@ -1,15 +1,30 @@
-"""Texts from anywhere are shown, and can do nothing but be read."""
+"""Texts can do nothing but be read; bars are for terminals; tables are text, or Markdown."""
 
 from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+import time
 
 import pytest
 
 from ruler_common.text import (
+    files_bar,
     markdown_text,
     number_of,
     one_line,
     plain,
+    print_table,
     printable,
+    sentences,
+    steps,
+    table,
     visible,
     without_passwords,
 )
@@ -42,3 +57,137 @@ def test_an_error_is_one_short_line_without_passwords():
     assert one_line(ValueError("It failed\n  here.")) == "It failed here"
     assert len(one_line("x" * 1000)) == 300
     assert without_passwords("at https://me:secret@hub.co/x") == "at https://hub.co/x"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "quiet", "shown"),
+    [(Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)],
+)
+def test_a_bar_is_shown_on_a_terminal_unless_quiet(monkeypatch, stream, quiet, shown):
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert list(steps(iter("abc"), "Counting", total=3, quiet=quiet)) == ["a", "b", "c"]
+    assert ("Counting" in stream.getvalue()) is shown
+    assert shown or not stream.getvalue()
+
+
+def test_a_mistake_within_ends_the_bar(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+
+    def fail() -> None:
+        for _ in steps([1, 2], "Counting"):
+            raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        fail()
+    assert stream.getvalue().endswith("\r")  # the line is cleared
+
+
+def test_a_bar_over_files_says_how_far_it_is(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with files_bar("Building") as bar:
+        bar.planned(2, 5000, 1)
+        bar.finished(1000)
+        time.sleep(0.15)  # a bar is drawn ten times a second
+        bar.finished(4000)
+    shown = stream.getvalue()
+    for text in ("Building (1 already made): 0/2 files", "2/2 files", " tokens/s"):
+        assert text in shown
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_the_time_left_is_never_cut(monkeypatch, columns):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        for _ in steps(range(2), "A thing of a very long name, " * 4, total=2):
+            pass
+        shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    lines = [line for line in re.split(r"[\r\n]", shown) if "A thing" in line]
+    assert lines
+    for line in lines:
+        assert len(line) <= columns
+        assert re.search(r" (\?|\d\d:\d\d) A thing", line)
+
+
+def test_a_table_is_text_or_markdown():
+    header, rows = ["task", "4K"], [["vt", "98.0"], ["日本", "7.5"]]
+    assert table(header, rows) == "task    4K\n----  ----\nvt    98.0\n日本   7.5"
+    assert table(header, [["a|b\nc", "1"]], markdown=True).splitlines() == [
+        r"| task     |  4K |",
+        r"| -------- | --: |",
+        r"| a\|b\\nc |   1 |",
+    ]
+
+
+def test_an_emoji_of_several_characters_takes_the_columns_that_a_terminal_gives_it():
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
+    assert first == f"{family}        7"  # two columns
+    assert (head, second) == ("answer    1", "ab        7")
+
+
+def test_in_80_columns_a_long_name_stands_whole_above_its_numbers():
+    names = ["n" * 79 + end for end in "12"]
+    rows = [[name, "1.0"] for name in (*names, "vt")]
+    assert table(["task", "4K"], rows).splitlines() == [
+        *("task   4K", "----  ---", names[0], "      1.0", names[1], "      1.0", "vt    1.0")
+    ]
+    assert names[1] in table(["task", "4K"], rows, markdown=True).splitlines()[3]
+
+
+def test_columns_that_are_too_many_follow_below_with_the_names_again():
+    header = ["task", *(f"{2**i}K" for i in range(16))]
+    rows = [[name, *["100.0"] * 16] for name in ("vt", "niah_multikey_1")]
+    shown = table(header, rows)
+    assert max(map(len, shown.splitlines())) <= 80
+    first, second = shown.split("\n\n")
+    assert first.split("\n")[0].split() + second.split("\n")[0].split()[1:] == header
+    assert [part.split("\n")[2].split()[0] for part in (first, second)] == ["vt", "vt"]
+    assert len(table(header, rows, markdown=True).splitlines()) == 4
+
+
+def test_a_line_can_stand_below_each_row():
+    rows = [["vt", "1"], ["n" * 90, "2"]]
+    shown = table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
+    assert shown[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
+
+
+def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
+    text = "A name such as a-model-of-several-parts\x1b[31m and " + "words " * 20
+    lines = sentences(text).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in lines[0]
+    assert "a-model-of-several-parts" in lines[0]
+    assert sentences("/a" * 60) == "/a" * 60
+    assert len(sentences(f"*{text}", markdown=True).splitlines()) == 1
+    assert sentences("*a*", markdown=True) == r"\*a\*"
+
+
+def test_numbers_of_a_printed_table_stand_right(capsys):
+    print_table("Files", "name", "bytes", rows=[("one", 5), ("three", 12345)])
+    print_table("", "name", rows=[])
+    assert capsys.readouterr().out.splitlines() == [
+        *("Files", "name    bytes", "-----  ------", "one         5", "three  12,345"),
+        *("name", "----"),
+    ]
+
+
+def test_a_table_that_is_too_wide_goes_on_below_with_all_its_first_columns():
+    header = ["length", "task", *(f"95 % interval {n}" for n in range(6))]
+    rows = [["8K", "niah_single", *["[54.1, 100.0]"] * 6], ["32K", "cwe_easy", *["-"] * 6]]
+    parts = table(header, rows, left=(0, 1)).split("\n\n")
+    assert len(parts) == 2
+    for part in parts:
+        head, _, *lines = part.splitlines()
+        assert head.startswith("length  task ")
+        assert [line.split()[:2] for line in lines] == [row[:2] for row in rows]
+        assert max(map(len, part.splitlines())) <= 80

@@ -157,9 +157,9 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 @pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
+    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
-    from ruler_eval.score.row_score import ScoringRules
     from ruler_eval.score.scoring import score
 
     predictions, release = open_predictions(PredictionOptions(long_run[0], dataset=order.dataset))

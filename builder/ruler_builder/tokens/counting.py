@@ -1,4 +1,4 @@
-"""Exact token counts, without special tokens, by a tokenizer's own library or by a faster engine.
+r"""Exact token counts, without special tokens, by a tokenizer's own library or by a faster engine.
 
     counter = with_engine(load_counter("qwen2.5", store))    # the engine needs the extra `fast`
     tokens = counter.count(text)
@@ -9,25 +9,195 @@ The tokenizer's own library is the reference. The engine, gigatoken, gives the s
 that it does: `confirmed_count` raises EngineMismatch at the first difference, and the file is then
 made again without the engine. Without gigatoken, or for a tokenizer that it cannot load, the
 reference counts everything.
+
+At a split point the tokens of a text are those of its two parts, concatenated. A long prompt is
+counted piece by piece, each piece once. That is exact only if no token crosses the border between
+two pieces, which is proved for these four kinds of border and assumed for no other:
+
+    space      a non-space, then one space and a non-space:   "grass| is"
+    line       a newline, then neither white space nor "/":   "again.\n|The"
+    end        an ASCII letter or digit, then a newline:       "word|\nQuestion"
+    stop       a Han character or kana, then the end of a      "です|。次"
+               sentence or quotation: Chinese and Japanese have no spaces
+
+The proof covers two kinds of tokenizer:
+
+- Tokenizers that first split the text by one of PATTERNS. None of these patterns looks behind. A
+  run of letters, digits or marks ends before a space whether or not text follows it; a run of white
+  space that ends in a newline is one pre-token (`\s*[\r\n]+`) unless "/" follows; a run of letters
+  ends before a stop.
+- BPE over the whole text (Gemma). Merges only make tokens of the vocabulary, so a token can cross a
+  split point only if it contains one. There are few of these `crossing` strings, and a text is
+  searched for them. Many tokens cross a stop, so these tokenizers have no split points there.
+
+Any other tokenizer has no split points, and its texts are counted whole.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
+import re
 import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.tokens import split_points
-from ruler_builder.tokens.split_points import PATTERNS, SplitPoints, without_merges
 from ruler_common.manifest import TokenizerEntry
+
+# ---- Where a text may be split -------------------------------------------------------------------
+
+_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_WHITE = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_OTHER = r"[^\r\n\p{L}\p{N}]?"
+
+PATTERNS = {
+    "cl100k_base": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    "llama3": rf"{_CONTRACTIONS}|{_OTHER}\p{{L}}+|\p{{N}}{{1,3}}"
+    rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_WHITE}",
+    "qwen2": rf"{_CONTRACTIONS}|{_OTHER}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_WHITE}",
+    "o200k_base": rf"{_OTHER}{_UPPER}*{_LOWER}+{_CONTRACTIONS}?|{_OTHER}{_UPPER}+{_LOWER}*"
+    rf"{_CONTRACTIONS}?|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_WHITE}",
+    "tekken": rf"{_OTHER}{_UPPER}*{_LOWER}+|{_OTHER}{_UPPER}+{_LOWER}*|\p{{N}}"
+    rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_WHITE}",
+}
+"""Pre-tokenizer patterns whose split points are proved (and tried on random text by tests)."""
+
+_SPLIT_INSIDE = re.compile(r"\S (?=\S|$)|\n(?=[^\s/])|[A-Za-z0-9]\n")
+_STOPS = "。！？」』”"
+# Kana and Han characters that are letters in every version of Unicode that tokenizers use.
+_CJK = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\u3400-\u4db5\u4e00-\u9fcc]")
+_MAX_CROSSING = 64
+
+
+@dataclass(frozen=True)
+class SplitPoints:
+    """Where a tokenizer allows texts to be split."""
+
+    proved: bool
+    """Whether the proof above covers the tokenizer; if not, texts are not split."""
+    crossing: tuple[str, ...] = ()
+    """Tokens that cross a split point: a text that contains one of them is not split."""
+    stops: bool = False
+    """Whether a text may be split before a Chinese or Japanese stop, too."""
+    spaces: bool = False
+    """Whether a text may be split before every single space, which suffices to count its words
+    one by one. May be true of a tokenizer that is not `proved`."""
+
+    def between(self, before_text: str, after_text: str) -> bool:
+        """Return whether tokens(both) = tokens(before) + tokens(after), neither empty."""
+        if not self.proved:
+            return False
+        before, after = before_text[-1], after_text[0]
+        if after == " ":
+            return not before.isspace() and len(after_text) > 1 and not after_text[1].isspace()
+        if before == "\n":
+            return not after.isspace() and after != "/"
+        if after == "\n":
+            return before.isalnum() and before.isascii()
+        return self.stops and after in _STOPS and _CJK.match(before) is not None
+
+    def hold_in(self, text: str) -> bool:
+        """Return whether this text may be split: it contains none of the crossing strings."""
+        return self.proved and not any(string in text for string in self.crossing)
+
+
+NO_SPLIT_POINTS = SplitPoints(False)
+
+
+def split_points_of_pattern(pattern: str) -> SplitPoints:
+    """Return the split points of a tokenizer that splits text only by a regular expression."""
+    proved = pattern in PATTERNS.values()
+    return SplitPoints(proved, stops=proved, spaces=proved)
+
+
+def split_points_of_json(text: str) -> SplitPoints:
+    """Return the split points of a Hugging Face fast tokenizer, from its tokenizer.json."""
+    parts = json.loads(without_merges(text))
+    added = [token["content"] for token in parts.get("added_tokens") or []]
+    strips = any(token["lstrip"] or token["rstrip"] for token in parts.get("added_tokens") or [])
+    if strips or parts.get("truncation") or parts["model"].get("dropout"):
+        return NO_SPLIT_POINTS
+    if any(_SPLIT_INSIDE.search(content) for content in added):
+        return NO_SPLIT_POINTS
+    if _is_split_by_pattern(parts):
+        stops = not any(set(content) & set(_STOPS) for content in added)
+        return SplitPoints(True, stops=stops, spaces=True)
+    if _is_whole_text_bpe(parts):
+        tokens = (token.replace("\u2581", " ") for token in parts["model"]["vocab"])
+        crossing = tuple(token for token in tokens if _SPLIT_INSIDE.search(token))
+        return SplitPoints(True, crossing) if len(crossing) <= _MAX_CROSSING else NO_SPLIT_POINTS
+    return SplitPoints(False, spaces=_is_split_as_gpt2(parts))
+
+
+def without_merges(text: str) -> str:
+    """Return a tokenizer.json without its merges, the largest part, which comes last."""
+    before, merges, _ = text.rpartition(',"merges":[')
+    return f"{before}}}}}" if merges else text
+
+
+def _is_split_by_pattern(parts: dict[str, Any]) -> bool:
+    normalizer, pre = parts.get("normalizer"), parts.get("pre_tokenizer") or {}
+    if normalizer is not None and normalizer["type"] != "NFC":
+        return False
+    steps = pre.get("pretokenizers", [])
+    if pre.get("type") != "Sequence" or [step["type"] for step in steps] != ["Split", "ByteLevel"]:
+        return False
+    split, byte_level = steps
+    return (
+        split["pattern"].get("Regex") in PATTERNS.values()
+        and split["behavior"] == "Isolated"
+        and not split["invert"]
+        and not byte_level["use_regex"]
+        and not byte_level["add_prefix_space"]
+    )
+
+
+def _is_split_as_gpt2(parts: dict[str, Any]) -> bool:
+    r"""Return whether text is split by GPT-2's pattern, possibly after its digits (SmolLM2).
+
+    `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+` begins a pre-token
+    at every single space, but joins the newlines of an empty line only where a text ends.
+    """
+    normalizer, pre = parts.get("normalizer"), parts.get("pre_tokenizer") or {}
+    if normalizer is not None and normalizer["type"] != "NFC":
+        return False
+    steps = pre.get("pretokenizers") or [pre]
+    *before, last = steps
+    return (
+        [step["type"] for step in before] in ([], ["Digits"])
+        and last.get("type") == "ByteLevel"
+        and last["use_regex"]
+        and not last["add_prefix_space"]
+    )
+
+
+def _is_whole_text_bpe(parts: dict[str, Any]) -> bool:
+    """Return whether BPE runs over the whole text, as Gemma's does.
+
+    Its normalizer replaces every space by U+2581, so its pre-tokenizer, which splits at spaces,
+    never splits anything.
+    """
+    normalizer = parts.get("normalizer") or {}
+    pre, model = parts.get("pre_tokenizer"), parts["model"]
+    return (
+        model["type"] == "BPE"
+        and not model.get("continuing_subword_prefix")
+        and not model.get("end_of_word_suffix")
+        and (model.get("byte_fallback") or not model.get("fuse_unk"))
+        and normalizer.get("type") == "Replace"
+        and normalizer["pattern"] == {"String": " "}
+        and normalizer["content"] == "\u2581"
+        and (pre is None or (pre["type"] == "Split" and pre["pattern"] == {"String": " "}))
+    )
+
+
+# ---- Counting ------------------------------------------------------------------------------------
 
 WORTHWHILE = 1 << 20
 """Characters from which it saves time to count by words."""
@@ -36,12 +206,16 @@ WORTHWHILE = 1 << 20
 def counts_by_words(
     texts: Sequence[str], count_batch: Callable[[Sequence[str]], list[int]]
 ) -> list[int]:
-    """Tokens of each text, each different word tokenised once; `count_batch` counts texts whole.
+    """Return the tokens of each text; each different word is tokenised once.
 
-    If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text
-    are those of its first word and of every other word with its space. HotpotQA's paragraphs have
-    6 million words, half a million of them different, so this takes a fraction of the time. A text
+    If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text are
+    those of its first word and of every other word with its space. HotpotQA's paragraphs have 6
+    million words, half a million of them different, so this takes a fraction of the time. A text
     with a space that is not alone between two words is counted whole.
+
+    Args:
+        texts: The texts.
+        count_batch: Returns the tokens of each of some texts, counted whole.
     """
     words: set[str] = set()
     for text in texts:
@@ -58,111 +232,87 @@ def counts_by_words(
             and last_only.isdisjoint(others[:-1])
         )
 
-    divided = [divisible(text) for text in texts]
     ordered = sorted(words - no_words)
     spaced = dict(zip(ordered, count_batch([f" {word}" for word in ordered]), strict=True))
-    pairs = list(zip(texts, divided, strict=True))
-    firsts = count_batch([text.partition(" ")[0] if split else text for text, split in pairs])
-    return [
-        first + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else first
-        for (text, split), first in zip(pairs, firsts, strict=True)
-    ]
+    beginnings = []  # the first word of each text, or all of the text
+    for text in texts:
+        beginnings.append(text.partition(" ")[0] if divisible(text) else text)
+    counts = []
+    for text, beginning, tokens in zip(texts, beginnings, count_batch(beginnings), strict=True):
+        if beginning != text:
+            tokens += sum(spaced[word] for word in text.split(" ")[1:])
+        counts.append(tokens)
+    return counts
 
 
-@dataclass(eq=False)
-class TokenCounter(ABC):
-    """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
+@dataclass(eq=False, kw_only=True)
+class TokenCounter:
+    """Counts tokens, without special tokens, exactly as a tokenizer's own library does."""
 
     name: str
+    # Its entry in the manifest
     about: TokenizerEntry
-    split_points: SplitPoints = field(default=split_points.NONE)
+    # The library that counts, and its version: `tokenizers 0.23.3`
+    counted_by: str
+    # The library's tokenizer
+    tokenizer: Any
+    # Returns the tokens of a text; a special token's name in it counts as ordinary text
+    encode: Callable[[str], Sized]
+    split_points: SplitPoints = NO_SPLIT_POINTS
+    # The library's own counter, if gigatoken counts
+    reference: TokenCounter | None = None
 
-    @property
-    def counted_by(self) -> str:
-        """The library that counts, and its version: `tokenizers 0.23.3`."""
-        return f"{self.about['library']} {self.about['version']}"
-
-    @abstractmethod
     def count(self, text: str) -> int:
-        """Tokens of a text, without special tokens, exactly as the reference library gives them."""
+        """Return the number of tokens of a text."""
+        return len(self.encode(text))
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
-        return [self.count(text) for text in texts]
+        """Return the number of tokens of each text; each different text is counted once."""
+        tokens: dict[str, int] = {}
+        counts = []
+        for text in texts:
+            if text not in tokens:
+                tokens[text] = len(self.encode(text))
+            counts.append(tokens[text])
+        return counts
 
     def confirmed_count(self, text: str, where: str) -> int:
-        """Tokens of a text, as the tokenizer's own library counts them.
+        """Return the number of tokens of a text as the tokenizer's own library counts them.
 
-        `where` names the text in an error: "row 100 of vt_4k".
+        `where` names the text in an error: "row 100 of vt_4k". Raises EngineMismatch if the engine
+        counts differently.
         """
-        return self.count(text)
-
-    def counts_once(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; each different one is counted once."""
-        different = list(dict.fromkeys(texts))
-        tokens = dict(zip(different, self.counts(different), strict=True))
-        return [tokens[text] for text in texts]
-
-
-class TiktokenCounter(TokenCounter):
-    """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
-
-    def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
-        super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
-        self.encoding = encoding
-        self.pattern: str = encoding._pat_str
-        """The regular expression that splits a text before the merges."""
-        self._encode = encoding.encode_ordinary
-
-    def count(self, text: str) -> int:
-        """Tokens of a text; a special token's name in it counts as ordinary text."""
-        return len(self._encode(text))
+        tokens = self.count(text)
+        if self.reference is None:
+            return tokens
+        exact = self.reference.count(text)
+        if exact != tokens:
+            raise EngineMismatch(
+                f"{self.counted_by} counts {tokens} tokens in {where}, "
+                f"{self.reference.counted_by} counts {exact}: "
+                "this file is counted again without it."
+            )
+        return exact
 
 
-class FastCounter(TokenCounter):
-    """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
-
-    def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
-        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
-        backend.no_padding()
-        serialised: str = backend.to_str()
-        about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
-        about["backend_version"] = version("tokenizers")
-        super().__init__(name, about, split_points.of_tokenizer_json(serialised))
-        self._backend = backend
-        self.serialised = serialised
-        """The tokenizer as its library writes it, the form of a tokenizer.json."""
-
-    @property
-    def counted_by(self) -> str:
-        """`tokenizers`, which counts for transformers, and its version."""
-        return f"tokenizers {self.about['backend_version']}"
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
+class BatchCounter(TokenCounter):
+    """Counts with the Rust library tokenizers, which is much faster for many texts at a time."""
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many texts by their words, if that is exact."""
+        """Return the number of tokens of each text; of many texts by their words, if exact."""
         if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
             return counts_by_words(texts, self._counts_whole)
         return self._counts_whole(texts)
 
     def _counts_whole(self, texts: Sequence[str]) -> list[int]:
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in encodings]
+        different = list(dict.fromkeys(texts))
+        encodings = self.tokenizer.encode_batch_fast(different, add_special_tokens=False)
+        tokens = {text: len(encoded) for text, encoded in zip(different, encodings, strict=True)}
+        return [tokens[text] for text in texts]
 
 
-class SlowCounter(TokenCounter):
-    """Counts with a transformers tokenizer that has no fast backend."""
-
-    def __init__(self, name: str, about: TokenizerEntry, tokenizer: Any) -> None:
-        super().__init__(name, about)
-        self._tokenizer = tokenizer
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
+class EngineMismatch(Exception):
+    """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
 
 
 ENGINE = "gigatoken"
@@ -179,51 +329,6 @@ _PROBES = (
     "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी தமிழ் 🙂👩‍👧 e\u0301 \u200b ½ Ⅷ",
     "<s> </s> <bos> <|endoftext|> <|im_start|> [INST] <unk> <start_of_turn> </b>",
 )
-
-
-class EngineMismatch(Exception):
-    """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
-
-
-class WatchedCounter(TokenCounter):
-    """Counts with gigatoken; `reference` is the tokenizer's own library.
-
-    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
-    reference.
-    """
-
-    def __init__(self, reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> None:
-        super().__init__(reference.name, reference.about, reference.split_points)
-        self.reference, self._unknown = reference, unknown
-        self._encode = getattr(tokenizer, "backend", tokenizer).encode
-
-    @property
-    def counted_by(self) -> str:
-        """`gigatoken` and its version."""
-        return f"{ENGINE} {version(ENGINE)}"
-
-    def count(self, text: str) -> int:
-        """Tokens of a text, as the engine counts them."""
-        if self._unknown and len(data := text.encode()) > len(data.translate(None, self._unknown)):
-            return self.reference.count(text)
-        return len(self._encode(text))
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many short ones the calls in between are half of the time."""
-        if self._unknown:
-            return super().counts(texts)
-        return [len(self._encode(text)) for text in texts]
-
-    def confirmed_count(self, text: str, where: str) -> int:
-        """Tokens of a text; raises EngineMismatch if the reference counts differently."""
-        tokens, exact = self.count(text), self.reference.count(text)
-        if exact != tokens:
-            raise EngineMismatch(
-                f"{self.counted_by} counts {tokens} tokens in {where}, "
-                f"{self.reference.counted_by} counts {exact}: "
-                "this file is counted again without it."
-            )
-        return exact
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
@@ -244,24 +349,53 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
 
 
 @lru_cache(maxsize=1)
-def _load_engine(reference: TokenCounter) -> WatchedCounter | None:
+def _load_engine(reference: TokenCounter) -> TokenCounter | None:
     """Return gigatoken's counter for a tokenizer; None if it does not know its pattern."""
     import gigatoken
 
-    if isinstance(reference, FastCounter):
-        serialised, unknown = _with_every_byte(reference.serialised)
-        return WatchedCounter(reference, gigatoken.Tokenizer.from_json(serialised), unknown)
-    if not isinstance(reference, TiktokenCounter) or reference.pattern not in _SCHEMES:
-        return None
-    ranks = reference.encoding._mergeable_ranks
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ranks.tiktoken"
-        with path.open("wb") as file:
-            for token in sorted(ranks, key=ranks.get):
-                file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
-        # No special tokens: their names in a text are ordinary text, as for the reference.
-        tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[reference.pattern], {})
-    return WatchedCounter(reference, tokenizer)
+    if isinstance(reference, BatchCounter):
+        serialised, unknown = _with_every_byte(reference.tokenizer.to_str())
+        tokenizer = gigatoken.Tokenizer.from_json(serialised)
+    else:
+        unknown = b""
+        pattern = getattr(reference.tokenizer, "_pat_str", None)  # tiktoken's
+        if pattern not in _SCHEMES:
+            return None
+        ranks = reference.tokenizer._mergeable_ranks
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ranks.tiktoken"
+            with path.open("wb") as file:
+                for token in sorted(ranks, key=ranks.get):
+                    file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
+            # No special tokens: their names in a text are ordinary text, as for the reference.
+            tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
+    return engine_counter(reference, tokenizer, unknown)
+
+
+def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> TokenCounter:
+    """Return a counter by gigatoken's tokenizer.
+
+    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
+    reference.
+    """
+    encode = getattr(tokenizer, "backend", tokenizer).encode
+
+    def encode_known(text: str) -> Sized:
+        data = text.encode()
+        if len(data) > len(data.translate(None, unknown)):
+            return reference.encode(text)
+        tokens: Sized = encode(text)
+        return tokens
+
+    return TokenCounter(
+        name=reference.name,
+        about=reference.about,
+        counted_by=f"{ENGINE} {version(ENGINE)}",
+        tokenizer=tokenizer,
+        encode=encode_known if unknown else encode,
+        split_points=reference.split_points,
+        reference=reference,
+    )
 
 
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:

@@ -17,7 +17,7 @@ import re
 import shutil
 import tempfile
 from binascii import a2b_base64
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
@@ -25,10 +25,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ruler_builder.text.sources import Pinned, Store
-from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
-from ruler_builder.tokens.split_points import PATTERNS
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_builder.tokens.counting import (
+    PATTERNS,
+    BatchCounter,
+    TokenCounter,
+    split_points_of_json,
+    split_points_of_pattern,
+)
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
@@ -72,7 +76,16 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, where = split_spec(spec)
-    return _from_transformers(name, where) if where != name else _named(name, store)
+    if where != name:
+        return _from_transformers(name, where)
+    entry = named()[name]
+    about = _about(name, entry["title"], entry["library"])  # says which package is missing
+    if "packaged" in entry:
+        paths = [Path(str(files("mistral_common") / "data" / entry["packaged"]))]
+        _check_digest(paths[0], entry["sha256"], "install another version of mistral-common")
+    else:
+        paths = [store.get(file) for file in pinned_files(name)]
+    return _from_files(name, paths, about)
 
 
 def counter_in(name: str, folder: str) -> TokenCounter:
@@ -87,101 +100,84 @@ def counter_in(name: str, folder: str) -> TokenCounter:
             f"'{folder}' is not a folder: '{name}' is a named tokenizer, give the folder of its "
             "files (ruler tokenizers)."
         )
-    return _named(name, _Folder(folder))
+    about = _about(name, named()[name]["title"], named()[name]["library"])
+    paths = []
+    for file_name, sha256 in known_digests(name).items():
+        path = Path(folder) / file_name
+        _check_digest(path, sha256, "put the tokenizer's files there")
+        paths.append(path)
+    return _from_files(name, paths, about)
 
 
-class _Folder(Store):
-    """Finds pinned files in one folder by their own names, and nowhere else."""
-
-    def get(self, file: Pinned, progress: bool = False) -> Path:
-        """Return the path of the checked file."""
-        in_folder = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
-        if self.mirror is None or not (self.mirror / in_folder.path).is_file():
-            raise RulerError(
-                f"'{self.mirror}' has no {in_folder.path} ({file.bytes} bytes, sha256 "
-                f"{file.sha256}): put the tokenizer's files there."
-            )
-        return super().get(in_folder, progress)
+def _check_digest(path: Path, sha256: str, remedy: str) -> None:
+    """Raise RulerError if a file of a named tokenizer is missing or differs."""
+    if not path.is_file():
+        raise RulerError(f"'{path.parent}' has no {path.name} (sha256 {sha256}): {remedy}.")
+    digest = sha256_of(path)
+    if digest != sha256:
+        raise RulerError(
+            f"'{path}' is damaged: expected sha256 {sha256}, found {digest}: {remedy}."
+        )
 
 
 # The named tokenizers that something holds: loading one takes seconds.
 _in_use: WeakValueDictionary[str, TokenCounter] = WeakValueDictionary()
 
 
-def _named(name: str, store: Store) -> TokenCounter:
-    """Return a tokenizer of tokenizers.toml; its files are looked for and checked each time."""
-    entry = named()[name]
-    if entry["library"] == "mistral-common":
-        return _from_mistral_common(name, entry, store)
-    about = _about(
-        name, entry["title"], entry["library"]
-    )  # before its files are fetched: it says which package is missing
-    paths = [store.get(file) for file in pinned_files(name)]
-    if (counter := _in_use.get(name)) is None:
-        _in_use[name] = counter = _from_files(name, entry, paths, about)
+def _from_files(name: str, paths: list[Path], about: TokenizerEntry) -> TokenCounter:
+    """Return the counter of a named tokenizer, given its checked files."""
+    if (counter := _in_use.get(name)) is not None:
+        return counter
+    about["sha256"] = known_digests(name)
+    if about["library"] == "transformers":
+        with tempfile.TemporaryDirectory() as folder:  # in which they lie side by side
+            for path in paths:
+                shutil.copyfile(path, Path(folder) / path.name)
+            counter = _auto_tokenizer(name, folder, None, about)
+    else:
+        counter = _tiktoken_counter(name, paths[0], about)
+    _in_use[name] = counter
     return counter
 
 
+def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCounter:
+    """Return the counter of a tiktoken Encoding; no special tokens, for texts have none.
+
+    Tekken's is the one that mistral-common makes of its file. The package is not imported: that,
+    and its own reading of the file, would take two thirds of the time.
+    """
+    import tiktoken
+
+    ranks = {}
+    if about["library"] == "tiktoken":
+        pattern = PATTERNS[name]
+        for line in path.read_bytes().splitlines():
+            token, rank = line.split()
+            ranks[a2b_base64(token)] = int(rank)
+    else:
+        described = json.loads(path.read_bytes())
+        config = described["config"]
+        pattern = config["pattern"]
+        size = config["default_vocab_size"] - config["default_num_special_tokens"]
+        for entry in described["vocab"][:size]:
+            ranks[a2b_base64(entry["token_bytes"])] = entry["rank"]
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return TokenCounter(
+        name=name,
+        about=about,
+        counted_by=f"{about['library']} {about['version']}",
+        tokenizer=encoding,
+        encode=encoding.encode_ordinary,
+        split_points=split_points_of_pattern(pattern),
+    )
+
+
 def _about(spec: str, title: str, library: str) -> TokenizerEntry:
+    """Return the manifest's entry for a tokenizer. Raises RulerError if its library is missing."""
     try:
         return TokenizerEntry(spec=spec, title=title, library=library, version=version(library))
     except PackageNotFoundError as error:
-        raise missing("tokenizers", f"The tokenizer '{spec}'") from error
-
-
-def _from_files(
-    name: str, entry: dict[str, Any], paths: list[Path], about: TokenizerEntry
-) -> TokenCounter:
-    about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
-    if entry["library"] == "tiktoken":
-        lines = map(bytes.split, paths[0].read_bytes().splitlines())
-        ranks = {a2b_base64(token): int(rank) for token, rank in lines}
-        return _of_ranks(name, about, PATTERNS[name], ranks)
-    with tempfile.TemporaryDirectory() as folder:  # in which they lie side by side
-        for path in paths:
-            shutil.copyfile(path, Path(folder) / path.name)
-        return _auto_tokenizer(name, folder, None, about)
-
-
-def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> TokenCounter:
-    """Its file comes with the package, unless a folder is given that has it."""
-    path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
-    if isinstance(store, _Folder) and store.mirror:
-        path = store.mirror / entry["packaged"]
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
-    if digest != entry["sha256"]:
-        raise RulerError(
-            f"'{path}': expected sha256 {entry['sha256']}, found {digest}: "
-            "install another version of mistral-common, or name a folder that has it."
-        )
-    return _tekken(name, path, digest)
-
-
-@lru_cache(maxsize=1)
-def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
-    """Return the counter of a file of this digest; read once per process, since that takes time.
-
-    It is the tiktoken Encoding that mistral-common makes of the file. The package is not imported:
-    that, and its own reading of the file, would take two thirds of the time.
-    """
-    described = json.loads(path.read_bytes())
-    config = described["config"]
-    size = config["default_vocab_size"] - config["default_num_special_tokens"]
-    ranks = {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in described["vocab"][:size]}
-    entry = named()[name]
-    about = _about(name, entry["title"], entry["library"])
-    about["sha256"] = {path.name: digest}
-    return _of_ranks(name, about, config["pattern"], ranks)
-
-
-def _of_ranks(
-    name: str, about: TokenizerEntry, pattern: str, ranks: dict[bytes, int]
-) -> TokenCounter:
-    """Return the counter of a tiktoken Encoding; no special tokens, for texts have none."""
-    import tiktoken
-
-    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    return TiktokenCounter(name, about, encoding)
+        raise missing_packages("tokenizers", f"The tokenizer '{spec}'") from error
 
 
 def _from_transformers(name: str, where: str) -> TokenCounter:
@@ -226,5 +222,23 @@ def _auto_tokenizer(
         ) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        return SlowCounter(name, about, tokenizer)
-    return FastCounter(name, about, backend)
+        return TokenCounter(
+            name=name,
+            about=about,
+            counted_by=f"{about['library']} {about['version']}",
+            tokenizer=tokenizer,
+            encode=lambda text: tokenizer.encode(text, add_special_tokens=False),
+        )
+    backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
+    backend.no_padding()
+    serialised = backend.to_str()
+    about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
+    about["backend_version"] = version("tokenizers")
+    return BatchCounter(
+        name=name,
+        about=about,
+        counted_by=f"tokenizers {about['backend_version']}",
+        tokenizer=backend,
+        encode=lambda text: backend.encode_batch_fast([text], add_special_tokens=False)[0],
+        split_points=split_points_of_json(serialised),
+    )

@@ -18,9 +18,8 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import JoinedConfig, JoinedRow, join_predictions
+from ruler_eval.score.join import JoinedConfig, JoinedRow, RowScore, ScoringRules, join_predictions
 from ruler_eval.score.predictions import Predictions
-from ruler_eval.score.row_score import RowScore, ScoringRules
 from ruler_eval.tasks import (
     Answers,
     family_of,

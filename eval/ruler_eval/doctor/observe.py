@@ -20,8 +20,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type
-from ruler_common.terminal import sentences, table
-from ruler_common.text import number_of, one_line
+from ruler_common.text import number_of, one_line, sentences, table
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
 from ruler_eval.doctor.condition import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from ruler_common.terminal import sentences, table
+from ruler_common.text import sentences, table
 from ruler_eval.doctor.answers import Evidence
 from ruler_eval.doctor.condition import COLD, Finding, Pair
 from ruler_eval.doctor.conditions import CACHE, CONDITIONS, DEPTH, REPEAT, TOKENS

@@ -24,7 +24,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Config
-from ruler_common.terminal import steps
+from ruler_common.text import steps
 from ruler_eval.frozen_release import Release
 from ruler_eval.tasks import scoring_task
 from ruler_score import metric_files

@@ -22,11 +22,11 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
+from ruler_eval.score.join import ScoringRules, row_score
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
-from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 

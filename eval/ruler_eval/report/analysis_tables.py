@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import COLUMNS, line_of, number, picked, sentences, table, titled, width
+from ruler_common.text import COLUMNS, line_of, number, picked, sentences, table, titled, width
 from ruler_eval.analysis.errors import KINDS
 
 if TYPE_CHECKING:

@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.terminal import bounds, number, p_value, picked, sentences, table
-from ruler_common.text import number_of, shortened
+from ruler_common.text import (
+    bounds,
+    number,
+    number_of,
+    p_value,
+    picked,
+    sentences,
+    shortened,
+    table,
+)
 from ruler_eval.analysis.compare import ComparedModel, Comparison, Decision, Side, Verdict
 
 if TYPE_CHECKING:

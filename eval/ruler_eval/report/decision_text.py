@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ruler_common.terminal import bounds, table
-from ruler_common.text import number_of
+from ruler_common.text import bounds, number_of, table
 
 if TYPE_CHECKING:
     from ruler_eval.gate.decide import AnsweredDrop, LookedAtModel, SequentialDecision

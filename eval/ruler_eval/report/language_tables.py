@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import bounds, number, p_value, sentences, titled
+from ruler_common.text import bounds, number, p_value, sentences, titled
 
 INTERVAL = "95 % interval"
 TEXTS = "The same texts under several tokenizers: mean prompt tokens"

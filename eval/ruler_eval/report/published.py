@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruler_common.frozen import are_frozen
-from ruler_common.terminal import number, sentences, table
+from ruler_common.text import number, sentences, table
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
 from ruler_eval.report.terminal import chosen, mean_name
 from ruler_eval.score.aggregates import Baseline

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ruler_common.terminal import COLUMNS, sentences
-from ruler_common.text import shortened, visible
+from ruler_common.text import COLUMNS, sentences, shortened, visible
 from ruler_eval.report.row_view import Piece, RowView
 from ruler_eval.report.templates import dress, template
 

@@ -20,10 +20,9 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import join_predictions, join_row
+from ruler_eval.score.join import join_predictions, join_row, rules_of_run
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
-from ruler_eval.score.row_score import rules_of_run
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = (

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.terminal import number, picked, sentences, table, titled
-from ruler_common.text import number_of
+from ruler_common.text import number, number_of, picked, sentences, table, titled
 from ruler_eval.score.aggregates import (
     EVERY_LANGUAGE,
     EVERY_PAIR,

@@ -26,11 +26,10 @@ from itertools import product
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE
+from ruler_common.files import UNREADABLE, release_memory
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
-from ruler_common.work import Shard, release_memory
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
 from ruler_eval.run.backends.secrets import check_address, check_key
 from ruler_eval.run.options import SAMPLERS, RunOptions
@@ -40,6 +39,7 @@ from ruler_eval.run.records import (
     RowKey,
     RunSettings,
     Session,
+    Shard,
     check_settings,
     read_lines,
 )

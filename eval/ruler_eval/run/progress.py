@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ruler_common.terminal import note, progress_bar, sentences
-from ruler_common.text import number_of, plain, printable
+from ruler_common.text import note, number_of, plain, printable, progress_bar, sentences
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt

@@ -21,13 +21,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import json_value, lines_of, parse_json, read_bytes, write_whole
-from ruler_common.work import Shard
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
@@ -135,6 +134,39 @@ def read_lines(path: Path) -> Iterator[Record]:
                 f"'{path}', line {number}, is not a record of a run of {config}: move the file "
                 "away, or name a new --out."
             )
+
+
+class Shard(NamedTuple):
+    """One of several parts of a run, each done by another process: `2/4` is the second of four."""
+
+    number: int
+    total: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read `2/4`. Raises RulerError."""
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise RulerError(f"--shard '{text}' is not i/n with 1 <= i <= n, such as 2/4.")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.total}"
+
+    def chosen(self, sizes: Mapping[str, int]) -> set[str]:
+        """Return the names that belong to this shard.
+
+        Each name, the largest first, goes to the shard with the least work, so that every process
+        finds the same division from the same names and sizes (tokens, for example).
+        """
+        work = [0] * self.total
+        chosen = set()
+        for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+            shard = work.index(min(work))
+            work[shard] += sizes[name]
+            if shard + 1 == self.number:
+                chosen.add(name)
+        return chosen
 
 
 class Records:

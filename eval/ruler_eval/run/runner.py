@@ -21,7 +21,7 @@ from itertools import product
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import announce
+from ruler_common.text import announce
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.run.backends.backend import Backend, EngineDied, start_backend
 from ruler_eval.run.options import RunOptions

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import check_type
 from ruler_common.text import one_line
 from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
@@ -105,7 +104,7 @@ def _one_sentence(file: Path) -> Iterator[None]:
     except RulerError:
         raise
     except ImportError as error:
-        raise missing("inspect", f"Reading '{file}', a log of Inspect,") from error
+        raise missing_packages("inspect", f"Reading '{file}', a log of Inspect,") from error
     except Exception as error:
         why = one_line(error) or type(error).__name__
         raise RulerError(f"'{file}' cannot be read by Inspect: {why}.") from error

@@ -11,8 +11,10 @@ refused, naming them.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -22,7 +24,6 @@ from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
-from ruler_common.work import without_garbage_collection
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.score.options import PredictionOptions
@@ -112,6 +113,21 @@ def open_predictions(
     if options.name is not None:
         predictions.run = {**predictions.run, "model": options.name}
     return predictions, release
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Pause Python's search for reference cycles, which predictions do not form.
+
+    It takes a third of the time of reading predictions, and a tenth of making a large page.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 # ---- Finding files ---------------------------------------------------------------------------

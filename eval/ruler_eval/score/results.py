@@ -74,7 +74,7 @@ from ruler_common.files import parse_json, read_bytes, sha256_of, write_whole
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.terminal import note
+from ruler_common.text import note
 from ruler_eval.score.own_run import RUN_FILE, RunFacts
 
 FORMAT = 4
@@ -469,9 +469,9 @@ def _score(folder: Path, stored: Results | None) -> Results:
     """Score a run, in the way its results were made if it has any."""
     # most results are not scored again, and need none of this
     from ruler_eval.score import scoring
+    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
-    from ruler_eval.score.row_score import ScoringRules
 
     if stored is None:
         predictions, release = open_predictions(PredictionOptions(folder))

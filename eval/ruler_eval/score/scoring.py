@@ -36,15 +36,14 @@ from ruler_common.frozen import why_custom
 from ruler_common.manifest import has_threshold
 from ruler_common.names import EVIDENCE_ALONE, Names
 from ruler_common.text import number_of
-from ruler_common.work import without_garbage_collection
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import intervals
 from ruler_eval.score.aggregates import Baseline, SummaryOptions, summary
 from ruler_eval.score.intervals import Stratum
-from ruler_eval.score.join import JoinedConfig, JoinedRow, join_predictions
+from ruler_eval.score.join import JoinedConfig, JoinedRow, RowScore, ScoringRules, join_predictions
 from ruler_eval.score.own_run import RunFacts, StoppedAt, note_of_stopped, stopped_at
-from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.predictions import Predictions, without_garbage_collection
 from ruler_eval.score.results import (
     FORMAT,
     Cell,
@@ -56,7 +55,6 @@ from ruler_eval.score.results import (
     RowTable,
     ScoredDataset,
 )
-from ruler_eval.score.row_score import RowScore, ScoringRules
 from ruler_score import ruler_score as metric
 
 BINS = 10

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_dataset import load
 from tests.full_disk import small_disk
-from tests.hub.client import Client, environment
+from tests.hub.client import Client
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
-from tests.in_process import ruler_command
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -96,16 +94,6 @@ def test_a_part_is_extended_until_it_is_whole(client, extended, tmp_path):
     assert contents(part) == contents(extended)
 
 
-def test_the_registration_comes_too_and_of_a_part_lists_the_part(client, mine, tmp_path):
-    client.ruler("push", mine, "--repo", "org/registered", "--skip-verify")
-    client.ruler("fetch", "org/registered", "--to", tmp_path / "all")
-    assert contents(tmp_path / "all") == contents(mine)
-    part = ("--configs", "niah_single_2_1k", "--to", tmp_path / "part")
-    client.ruler("fetch", "org/registered", *part)
-    listed = yaml.safe_load((tmp_path / "part" / "eval.yaml").read_text(encoding="utf-8"))
-    assert [task["id"] for task in listed["tasks"]] == ["niah_single_2_1k"]
-
-
 def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(client, tmp_path):
     part = tmp_path / "part"
     client.ruler(
@@ -123,25 +111,6 @@ def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(clien
     assert not any(str(folder).encode() in text for text in contents(part).values())
     said = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
     assert "Nothing is wrong: 1 file, 8 rows." in said
-
-
-@pytest.mark.nightly
-def test_years_later_its_own_files_and_the_tokenizer_are_enough(client, made, tmp_path):
-    """No Hub, no mirror, no sources, empty caches; a user's tokenizer is named by its folder."""
-    client.ruler("fetch", REPO, "--to", tmp_path / "old")
-    env = environment(
-        "http://127.0.0.1:9", tmp_path / "h", RULER_MIRROR=None, RULER_CACHE=str(tmp_path / "c")
-    )
-    for offline in ("0", "1"):
-        done = subprocess.run(
-            ruler_command("verify", tmp_path / "old", "--tokenizer", f"mine={made('gpt2')}"),
-            env={**env, "HF_HUB_OFFLINE": offline},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Nothing is wrong: 4 files, 32 rows." in done.stdout
 
 
 def test_an_interrupted_fetch_shows_nothing_and_goes_on(hub, client, small, tmp_path):

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from ruler_builder.release import card
-from ruler_builder.release.card import collect_facts, render
+from ruler_builder.release.card import render
+from ruler_builder.release.metadata import collect_facts
 from ruler_builder.text.errata import errata, wording
 from ruler_builder.text.sources import restricted
 from ruler_common import frozen as frozen_rows
@@ -90,25 +91,6 @@ def test_data_versions_are_the_frozen_ones_with_what_changed(root, tmp_path, mon
     later = {**manifest, "data_version": "2.0.0"}
     newest = card.versions(later)["data_versions"][-1]
     assert tuple(newest.values()) == ("2.0.0", "not yet", "–", [])
-
-
-def test_the_table_of_versions_is_in_the_card(text, manifest):
-    (table,) = tables(section(text, "Versions"), "data version")
-    assert labels(table) == [manifest["data_version"]]
-    assert table[0]["what changed"] == "the first version"
-
-
-def test_the_card_says_what_else_there_is_and_what_a_length_means(text):
-    (others,) = tables(section(text, "Which benchmark for what"), "benchmark")
-    named = " ".join(labels(others))
-    for name in ("RULERv2", "NoLiMa", "HELMET", "MRCR", "BABILong", "LongBench v2", "MLRBench"):
-        assert name in named
-    (elsewhere,) = tables(section(text, "Lengths and fill"), "where")
-    assert {row['"128k"'] for row in elsewhere} == {"131,072", "128,000"}
-    assert "\n## How to dispute a row\n" in text
-    assert "content-defined chunking" in section(text, "Files")
-    assert "**DOI.**" in section(text, "Citation")
-    assert "10.57967" not in text  # none is minted yet
 
 
 # ---- The published files -------------------------------------------------------------------------

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import CROISSANT, card_files, croissant, described_repository
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import CROISSANT, collect_facts, croissant, described_repository
 from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
@@ -136,34 +134,6 @@ def test_the_file_of_a_repository_names_it_and_is_valid(mlc, pushed, root, manif
     }
 
 
-def test_a_download_takes_the_place_of_the_repositorys_clone(mlc, pushed, root):
-    dataset = mlc.Dataset(jsonld=str(pushed), mapping={REPOSITORY: str(root)})
-    record = next(iter(dataset.records(ROWS)))
-    assert as_row(record) == row_of(record, root)
-
-
-def test_the_repositorys_clone_holds_the_rows(mlc, release, tmp_path, monkeypatch):
-    pytest.importorskip("git", reason="the extra `git` of mlcroissant is not installed")
-    from etils import epath
-    from mlcroissant._src.core import constants
-
-    copy, downloads = tmp_path / "hub", epath.Path(tmp_path / "downloads")
-    shutil.copytree(release, copy)
-    (copy / CROISSANT).write_text(
-        croissant(collect_facts(read_manifest(release)), "org/ruler"), encoding="utf-8"
-    )
-    git = ["git", "-C", str(copy), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A release"]):
-        subprocess.run([*git, *command], check=True)
-    monkeypatch.setattr(constants, "DOWNLOAD_PATH", downloads)
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")  # git takes this repository for the Hub's
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{copy}.insteadOf")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://huggingface.co/datasets/org/ruler")
-    record = next(iter(mlc.Dataset(jsonld=str(copy / CROISSANT)).records(ROWS)))
-    assert as_row(record) == row_of(record, release)
-    assert list(downloads.iterdir())
-
-
 # ---- Its parts -------------------------------------------------------------------------------
 
 
@@ -179,29 +149,6 @@ def test_one_record_set_has_the_columns_of_the_contract(root):
     (rows,) = described(root)["recordSet"]
     assert [field["name"] for field in rows["field"]] == [f"{ROWS}/{n}" for n in ("file", *COLUMNS)]
     assert all(field["description"] for field in rows["field"])
-
-
-def test_a_changed_file_is_not_the_described_one(mlc, root, tmp_path):
-    found = described(root)
-    file = found["distribution"][0]
-    found["recordSet"][0]["field"] = [  # read from the file alone, so that its digest is looked at
-        {
-            "@type": "cr:Field",
-            "@id": f"{ROWS}/index",
-            "name": f"{ROWS}/index",
-            "dataType": "cr:Int32",
-            "source": {"fileObject": {"@id": file["@id"]}, "extract": {"column": "index"}},
-        }
-    ]
-    del found["recordSet"][0]["key"]
-    path = tmp_path / file["@id"]
-    path.parent.mkdir(parents=True)
-    (tmp_path / CROISSANT).write_text(json.dumps(found), encoding="utf-8")
-    path.write_bytes((root / file["@id"]).read_bytes())
-    assert next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
-    path.write_bytes((root / file["@id"]).read_bytes() + b"more")
-    with pytest.raises(mlc.GenerationError):
-        next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
 
 
 def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest):

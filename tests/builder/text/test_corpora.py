@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ruler_builder.text import corpora
 from ruler_builder.text.corpora import Corpus, Question
-from ruler_builder.text.sources import Sources, Store
 from ruler_common.errors import RulerError
 
 
@@ -79,50 +77,31 @@ def hotpotqa() -> Corpus:
     return corpora.questions("hotpotqa", json.dumps(HOTPOT).encode())
 
 
-def test_squads_documents_are_the_distinct_paragraphs_in_file_order():
-    assert squad().documents == ["The Ilvane is long.", "It floods.", "Hills are high."]
-
-
-def test_squads_questions_are_the_answerable_ones_in_file_order():
-    assert [question.text for question in squad().questions] == [
-        "How long?",
-        "What?",
-        "Again?",
-        "High?",
-    ]
-
-
-def test_squads_answers_are_all_annotators_each_once():
-    assert squad().questions[0].answers == ("long", "L")
-
-
-def test_squads_gold_is_the_paragraph_and_its_own_are_the_rest_of_the_article():
+def test_squad_is_read_as_distinct_paragraphs_and_answerable_questions_in_file_order():
     corpus = squad()
-    assert [(q.gold, q.own) for q in corpus.questions] == [
-        ((0,), (1,)),
-        ((1,), (0,)),
-        ((0,), (1,)),
-        ((2,), (1,)),
+    assert corpus.documents == ["The Ilvane is long.", "It floods.", "Hills are high."]
+    assert corpus.questions == [
+        Question("How long?", ("long", "L"), (0,), (1,)),  # every annotator's answer, each once
+        Question("What?", ("floods",), (1,), (0,)),
+        Question("Again?", ("Ilvane",), (0,), (1,)),
+        Question("High?", ("high",), (2,), (1,)),
     ]
-    assert not corpus.own_required
+    assert not corpus.related_required
 
 
-def test_hotpotqas_documents_are_title_and_sentences_each_once():
-    assert hotpotqa().documents == [
+def test_hotpotqa_is_read_as_titled_documents_and_questions_with_their_supporting_facts():
+    corpus = hotpotqa()
+    assert corpus.documents == [
         "Ada\nAda was. First.",
         "Hill\nHigh.",
         "Tom\nTom. 2.",
         "River\nLong.",
     ]
-
-
-def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_is_required():
-    corpus = hotpotqa()
     assert corpus.questions == [
         Question("Which came first?", ("Ada",), (2, 0), (1,)),
         Question("Same?", ("yes",), (1, 3), ()),
     ]
-    assert corpus.own_required
+    assert corpus.related_required
 
 
 def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept():
@@ -143,7 +122,3 @@ def test_an_unknown_corpus_is_refused():
 @pytest.mark.parametrize("data", [b"An essay.", b'{"text": "An essay."}'])
 def test_essays_are_text_or_json_with_a_text(data):
     assert corpora.essays(data) == "An essay."
-
-
-def read(name: str, mirror: Path) -> bytes:
-    return Sources(Store(mirror)).read(name)

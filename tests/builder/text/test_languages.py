@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from itertools import islice, pairwise
+from itertools import islice, pairwise, starmap
 
 import pytest
 
@@ -185,38 +185,32 @@ def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions():
     found = language_pairs("oneruler")
     assert found[:26] == [Pair(code, code) for code in LANGUAGES]
     assert {f"{a}-{b}" for a, b in found[26:]} == {
-        "en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko",
-    }  # fmt: skip
+        *["en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko"]
+    }
     assert language_pairs("oneruler", ("all",)) == found[:26]
-
-
-def test_codes_and_pairs_are_taken_in_order_and_once():
-    found = language_pairs("oneruler", ("pl", "zh-sw", "pl", "de"))
-    assert found == [Pair("pl", "pl"), Pair("zh", "sw"), Pair("de", "de")]
-
-
-def test_one_language_can_instruct_in_every_other():
-    found = language_pairs("oneruler", ("pl", "en"), instruction="en")
-    assert found == [Pair("pl", "en"), Pair("en", "en")]
     assert len(language_pairs("oneruler", instruction="ja")) == 26
 
 
-def test_blanks_around_a_code_are_left_out():
-    assert language_pairs("oneruler", ("pl", " ko")) == [Pair("pl", "pl"), Pair("ko", "ko")]
+@pytest.mark.parametrize(
+    ("codes", "instruction", "pairs"),
+    [
+        (("pl", "zh-sw", "pl", " de"), None, [("pl", "pl"), ("zh", "sw"), ("de", "de")]),
+        (("pl", "en"), "en", [("pl", "en"), ("en", "en")]),
+    ],
+)
+def test_codes_and_pairs_are_taken_in_order_and_once(codes, instruction, pairs):
+    assert language_pairs("oneruler", codes, instruction=instruction) == [*starmap(Pair, pairs)]
 
 
-@pytest.mark.parametrize("code", ["xx", "all"])
-def test_an_unknown_language_of_the_instruction_is_refused(code):
-    with pytest.raises(RulerError, match=f"Unknown language '{code}'"):
-        language_pairs("oneruler", ("pl",), instruction=code)
-
-
-@pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL", "pl-all", "all-en"])
-def test_an_invalid_language_is_refused(name):
-    with pytest.raises(RulerError, match="language"):
-        language_pairs("oneruler", (name,))
-
-
-def test_a_pair_beside_an_instruction_language_is_refused():
-    with pytest.raises(RulerError, match="without --instruction-language"):
-        language_pairs("oneruler", ("en-ko",), instruction="pl")
+@pytest.mark.parametrize(
+    ("name", "instruction", "said"),
+    [
+        *[(name, None, "language") for name in ("xx", "en-xx", "en-ko-pl", "", "PL", "pl-all")],
+        ("pl", "xx", "Unknown language 'xx'"),
+        ("pl", "all", "Unknown language 'all'"),
+        ("en-ko", "pl", "without --instruction-language"),
+    ],
+)
+def test_an_invalid_language_is_refused(name, instruction, said):
+    with pytest.raises(RulerError, match=said):
+        language_pairs("oneruler", (name,), instruction=instruction)

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.release.card import CARD
+from ruler_builder.release.metadata import CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.verify.verify import VerifyReport, audit_release
 from ruler_common.manifest import MANIFEST
@@ -22,7 +23,12 @@ from ruler_release.api import verify
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row
 
-RULER, ONERULER = "data/tekken/4k/{}.parquet", "data/tekken/8k/{}.parquet"
+
+def path_of(task: str) -> str:
+    """The file of a task: `vt` in RULER's release, `zh/cwe_easy` in ONERULER's."""
+    return f"data/tekken/{'8k' if '/' in task else '4k'}/{task}.parquet"
+
+
 ROW = 3
 
 
@@ -105,134 +111,122 @@ def redraw_value(row: Row) -> None:
     planting.swap_all(row, row["outputs"][0], "7654321")
 
 
+def set_columns(**columns: object) -> Callable[[Row], object]:
+    return lambda row: row.update(columns)
+
+
+def reverse_references(row: Row) -> None:
+    row["outputs"].reverse()
+
+
+def insert_value(row: Row, after: str = " the ") -> None:
+    """Put a reference into the haystack."""
+    second_word(row, after, f"{after}{row['outputs'][0]}{after}")
+
+
 ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
-    # name: (file, fault, what verify says, what the audit says; "" if the audit cannot know)
-    "key twice": (RULER.format("niah_multikey_1"), duplicate_key, "input differs", "occurs in"),
-    "value twice": (RULER.format("niah_multikey_1"), duplicate_value, "input differs", "needles"),
+    # name: (task, fault, what verify says, what the audit says; "" if the audit cannot know)
+    "key twice": ("niah_multikey_1", duplicate_key, "input differs", "occurs in"),
+    "value twice": ("niah_multikey_1", duplicate_value, "input differs", "needles"),
     "uuid redrawn": (
-        RULER.format("niah_multikey_3"),
+        "niah_multikey_3",
         lambda row: planting.swap_all(row, row["outputs"][0], "0" * 36),
         "input differs",
         "are not the values of",
     ),
-    "value redrawn": (RULER.format("niah_single_1"), redraw_value, "input differs", ""),
+    "value redrawn": ("niah_single_1", redraw_value, "input differs", ""),
     "reference missing": (
-        RULER.format("niah_single_2"),
-        lambda row: row.update(outputs=["7777777"]),
+        "niah_single_2",
+        set_columns(outputs=["7777777"]),
         "outputs is",
         "occurs 0 times",
     ),
     "references in another order": (
-        RULER.format("niah_multiquery"),
-        lambda row: row["outputs"].reverse(),
+        "niah_multiquery",
+        reverse_references,
         "outputs is",
         "in this order",
     ),
     "value in the haystack": (
-        RULER.format("niah_single_2"),
-        lambda row: second_word(row, " the ", f" the {row['outputs'][0]} "),
+        "niah_single_2",
+        insert_value,
         "input differs at character",
         "occurs 2 times",
     ),
     "word of the essay": (
-        RULER.format("niah_single_2"),
+        "niah_single_2",
         lambda row: second_word(row, " the ", " a "),
         "input differs at character",
         "",
     ),
-    "needle left out of the evidence": (
-        RULER.format("niah_multikey_1"),
-        drop_span,
-        "evidence is",
-        "is missing",
-    ),
-    "distractor marked as the answer": (
-        RULER.format("niah_multikey_1"),
-        mark_distractor,
-        "evidence is",
-        "is not a span of it",
-    ),
-    "span moved": (RULER.format("vt"), move_span, "evidence is", "is not a span of it"),
-    "variable assigned twice": (
-        RULER.format("vt"),
-        assign_twice,
-        "input differs",
-        "assigned more than once",
-    ),
+    "needle not in the evidence": ("niah_multikey_1", drop_span, "evidence is", "is missing"),
+    "distractor marked": ("niah_multikey_1", mark_distractor, "evidence is", "not a span of it"),
+    "span moved": ("vt", move_span, "evidence is", "is not a span of it"),
+    "variable assigned twice": ("vt", assign_twice, "input differs", "assigned more than once"),
     "names in another order": (
-        RULER.format("vt"),
-        lambda row: row["outputs"].reverse(),
+        "vt",
+        reverse_references,
         "outputs is",
         "are not the names bound to",
     ),
-    "half a window": (RULER.format("niah_single_1"), half_window, "input differs", "are free"),
-    "tie of common words": (RULER.format("cwe"), tie, "input differs", "times, not"),
-    "rank of coded words": (RULER.format("fwe"), tie, "input differs", "are not ranks"),
+    "half a window": ("niah_single_1", half_window, "input differs", "are free"),
+    "tie of common words": ("cwe", tie, "input differs", "times, not"),
+    "rank of coded words": ("fwe", tie, "input differs", "are not ranks"),
     "word of a list": (
-        RULER.format("cwe"),
+        "cwe",
         lambda row: second_word(row, ". ", ". un"),
         "input differs",
         "times, not",
     ),
-    "gold document twice": (RULER.format("qa_1"), repeat_gold, "input differs", "occurs 2 times"),
-    "gold span moved": (RULER.format("qa_2"), move_span, "evidence is", "not one whole document"),
-    "another answer": (
-        RULER.format("qa_1"),
-        lambda row: row.update(outputs=["42"]),
-        "outputs is",
-        "",
-    ),
-    "context a character late": (RULER.format("fwe"), shift_start, "context_start is", "letters"),
+    "gold document twice": ("qa_1", repeat_gold, "input differs", "occurs 2 times"),
+    "gold span moved": ("qa_2", move_span, "evidence is", "not one whole document"),
+    "another answer": ("qa_1", set_columns(outputs=["42"]), "outputs is", ""),
+    "context a character late": ("fwe", shift_start, "context_start is", "letters"),
     "prefix with the answer": (
-        RULER.format("qa_1"),
-        lambda row: row.update(answer_prefix=row["outputs"][0]),
+        "qa_1",
+        set_columns(answer_prefix="42"),
         "answer_prefix differs at character 0",
         "",
     ),
-    "another canary": (
-        RULER.format("vt"),
-        lambda row: row.update(canary="0"),
-        "canary differs",
-        "canary is '0'",
-    ),
-    "room for the answer": (
-        RULER.format("vt"),
-        lambda row: row.update(max_new_tokens=3),
+    "another canary": ("vt", set_columns(canary="0"), "canary differs", "canary is '0'"),
+    "no room for the answer": (
+        "vt",
+        set_columns(max_new_tokens=3),
         "max_new_tokens is 3",
         "the right answer takes",
     ),
     "another noun asked": (
-        ONERULER.format("en/niah_single"),
+        "en/niah_single",
         lambda row: row.update(question=row["question"] + "?"),
         "question differs",
         "asks for 0 nouns",
     ),
     "value of oneruler twice": (
-        ONERULER.format("zh/niah_multikey"),
-        lambda row: second_word(row, "。", f"。{row['outputs'][0]}。"),
+        "zh/niah_multikey",
+        lambda row: insert_value(row, "。"),
         "input differs",
         "occurs elsewhere",
     ),
     "number where nothing is": (
-        ONERULER.format("zh-en/niah_none"),
-        lambda row: row.update(outputs=["1234567"]),
+        "zh-en/niah_none",
+        set_columns(outputs=["1234567"]),
         "outputs is",
         "are not the right ones",
     ),
     "no none word": (
-        ONERULER.format("en/niah_none"),
-        lambda row: row.update(none_word=""),
+        "en/niah_none",
+        set_columns(none_word=""),
         "none_word differs",
         "none_word is ''",
     ),
     "order of oneruler's values": (
-        ONERULER.format("en-zh/niah_multiquery"),
-        lambda row: row["outputs"].reverse(),
+        "en-zh/niah_multiquery",
+        reverse_references,
         "outputs is",
         "are not the right ones",
     ),
     "common word missing": (
-        ONERULER.format("zh/cwe_easy"),
+        "zh/cwe_easy",
         lambda row: planting.in_context(row, f" {row['outputs'][0]} ", " 二 "),
         "input differs",
         "times, not",
@@ -270,7 +264,8 @@ def copied(
 
 @pytest.mark.parametrize("name", ROW_FAULTS)
 def test_a_fault_of_a_row_is_named(name, copied, tekken):
-    path, fault, rebuilt, audited = ROW_FAULTS[name]
+    task, fault, rebuilt, audited = ROW_FAULTS[name]
+    path = path_of(task)
 
     def change(rows: list[Row]) -> None:
         before = json.dumps(rows[ROW])
@@ -343,10 +338,10 @@ FILE_FAULTS: dict[str, tuple[str, Callable[[list[Row]], object], str, str]] = {
 @pytest.mark.parametrize("name", FILE_FAULTS)
 def test_a_fault_of_a_file_is_named(name, copied):
     task, fault, rebuilt, audited = FILE_FAULTS[name]
-    root = copied(RULER.format(task), fault)
+    root = copied(path_of(task), fault)
     if name == "row missing":  # the manifest still claims it
         manifest = planting.manifest_of(root)
-        manifest["files"][RULER.format(task)]["rows"] += 1
+        manifest["files"][path_of(task)]["rows"] += 1
         planting.write_manifest(root, manifest)
     found = sentences(verify(root))
     assert any(rebuilt in line for line in found), found
@@ -354,76 +349,40 @@ def test_a_fault_of_a_file_is_named(name, copied):
     assert any(audited in line for line in found) if audited else found == [], found
 
 
-VT, ESSAY = RULER.format("vt"), RULER.format("niah_single_2")
-MANIFEST_FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "format": (lambda m: m.update(format=0), "format is 0, should be 1"),
-    "key more": (lambda m: m.update(note="x"), "note does not belong there"),
-    "key more of a file": (
-        lambda m: m["files"][VT].update(quality="high"),
-        "in the manifest, quality does not belong there",
-    ),
-    "seed": (lambda m: m.update(seed=7), "input differs at character"),
-    "reserve": (lambda m: m.update(reserve=100), "input differs at character"),
-    "no sources": (lambda m: m["sources"].clear(), "sources.essays is missing"),
-    "licence": (
-        lambda m: m["sources"]["essays"].update(licence="CC0-1.0, really"),
-        'sources.essays.licence is "CC0-1.0, really", should be ',
-    ),
-    "digest of a source": (
-        lambda m: m["sources"]["essays"].update(sha256="0" * 64),
-        "sources.essays.sha256 is ",
-    ),
-    "digest of the tokenizer": (
-        lambda m: m["tokenizers"]["tekken"].update(sha256={"tekken.json": "0" * 64}),
-        "differs from the release's: sha256 is ",
-    ),
-    "title of the tokenizer": (
-        lambda m: m["tokenizers"]["tekken"].update(title="GPT-4's"),
-        'tokenizers.tekken.title is "GPT-4\'s", should be ',
-    ),
-    "tokenizer more": (
-        lambda m: m["tokenizers"].update(mine={**m["tokenizers"]["tekken"]}),
-        "tokenizers.mine does not belong there",
-    ),
-    "words": (
-        lambda m: m.update(words=dict.fromkeys(m["words"], "0" * 64)),
-        'nounlist.txt is "0000',
-    ),
-    "group": (
-        lambda m: m["groups"].update(all=["niah_single_1"]),
-        'groups.all is ["niah_single_1"], should be ',
-    ),
-    "wording": (
-        lambda m: m["families"]["variable_tracking"].update(input="Say 42. {context} {question}"),
+TOKENIZER = {"spec": "tekken", "title": "", "library": "tekken", "version": "1"}
+VT, ESSAY = path_of("vt"), path_of("niah_single_2")
+MANIFEST_FAULTS: list[tuple[str, Any, str]] = [
+    # a field, its wrong value (None: it is missing), what verify says
+    ("format", 0, "format is 0, should be 1"),
+    ("note", "x", "note does not belong there"),
+    ("left_out", {"vt_8k": "too long"}, "left_out does not belong there"),
+    ("seed", 7, "input differs at character"),
+    ("reserve", 100, "input differs at character"),
+    ("suite", "mine", 'suite is "mine", should be "own"'),
+    ("sources essays", None, "sources.essays is missing"),
+    ("sources essays licence", "CC0", 'sources.essays.licence is "CC0", should be '),
+    ("sources essays sha256", "0" * 64, "sources.essays.sha256 is "),
+    ("tokenizers tekken sha256", {}, "differs from the release's: sha256 is "),
+    ("tokenizers tekken title", "GPT", 'tokenizers.tekken.title is "GPT", should be '),
+    ("tokenizers mine", TOKENIZER, "tokenizers.mine does not belong there"),
+    ("words", {"wonderwords 3.0.1 nounlist.txt": "0000"}, 'nounlist.txt is "0000'),
+    ("groups all", ["niah_single_1"], 'groups.all is ["niah_single_1"], should be '),
+    (
+        "families variable_tracking input",
+        "Say 42. {context} {question}",
         "families.variable_tracking.input is ",
     ),
-    "parameters": (lambda m: m["tasks"]["vt"].update(hops=3), "tasks.vt.hops is 3, should be 4"),
-    "unknown suite": (lambda m: m.update(suite="mine"), 'suite is "mine", should be "own"'),
-    "tokens": (
-        lambda m: m["files"][VT]["tokens"].update(mean=4000.5),
-        "in the manifest, tokens.mean is 4000.5, should be ",
-    ),
-    "fill": (lambda m: m["files"][VT].update(fill=1.0), "in the manifest, fill is 1.0, should be"),
-    "unit": (lambda m: m["files"][VT].update(unit=999), "in the manifest, unit is 999, should be"),
-    "exhausted": (
-        lambda m: m["files"][VT].update(exhausted=3),
-        "in the manifest, exhausted is 3, should be 0",
-    ),
-    "most rows": (
-        lambda m: m["files"][VT].update(most_rows=7),
-        "in the manifest, most_rows is 7, should be null",
-    ),
-    "rows": (lambda m: m["files"][VT].update(rows=19), "in the manifest, rows is 19, should be 20"),
-    "sha256": (lambda m: m["files"][VT].update(sha256="0" * 64), "sha256 is "),
-    "rows_sha256": (
-        lambda m: m["files"][VT].update(rows_sha256="0" * 64),
-        "rows_sha256 in the manifest is not that of the rows",
-    ),
-    "a field that no build writes": (
-        lambda m: m.update(left_out={"vt_8k": "too long"}),
-        "left_out does not belong there",
-    ),
-}
+    ("tasks vt hops", 3, "tasks.vt.hops is 3, should be 4"),
+    (f"files {VT} quality", "high", "in the manifest, quality does not belong there"),
+    (f"files {VT} tokens mean", 4000.5, "in the manifest, tokens.mean is 4000.5, should be "),
+    (f"files {VT} fill", 1.0, "in the manifest, fill is 1.0, should be"),
+    (f"files {VT} unit", 999, "in the manifest, unit is 999, should be"),
+    (f"files {VT} exhausted", 3, "in the manifest, exhausted is 3, should be 0"),
+    (f"files {VT} most_rows", 7, "in the manifest, most_rows is 7, should be null"),
+    (f"files {VT} rows", 19, "in the manifest, rows is 19, should be 20"),
+    (f"files {VT} sha256", "0" * 64, "sha256 is "),
+    (f"files {VT} rows_sha256", "0" * 64, "rows_sha256 in the manifest is not that of the rows"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -437,12 +396,17 @@ def two_files(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", MANIFEST_FAULTS)
-def test_a_fault_of_the_manifest_is_named(name, two_files, tmp_path):
-    change, what = MANIFEST_FAULTS[name]
+@pytest.mark.parametrize(("field", "value", "what"), MANIFEST_FAULTS)
+def test_a_fault_of_the_manifest_is_named(field, value, what, two_files, tmp_path):
     root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
     manifest = planting.manifest_of(root)
-    change(manifest)
+    *parents, name = field.split(" ")
+    table = manifest
+    for parent in parents:
+        table = table[parent]
+    table[name] = value
+    if value is None:
+        del table[name]
     planting.write_manifest(root, manifest)
     found = sentences(verify(root))
     assert any(what in line for line in found), found

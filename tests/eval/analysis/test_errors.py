@@ -9,8 +9,7 @@ import pytest
 from ruler_eval.analysis.errors import KINDS, Error, error_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import join_row
-from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.join import ScoringRules, join_row
 from tests.eval.scoring_helpers import right, write_answers
 from tests.in_process import ruler
 

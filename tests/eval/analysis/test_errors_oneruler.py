@@ -9,8 +9,7 @@ import pytest
 from ruler_common.files import read_toml
 from ruler_eval.analysis.errors import Error, error_of
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import join_row
-from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.join import ScoringRules, join_row
 from ruler_score.ruler_score import ANSWER_TAGS
 
 FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"

@@ -15,7 +15,7 @@ from ruler_eval.gate.until import MeanEstimate, mean_estimate
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import Scores, load
-from ruler_release.api.runs import run_model
+from ruler_release.api import run_model
 from tests.eval.run import small_release
 from tests.in_process import ruler
 

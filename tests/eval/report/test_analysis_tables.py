@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruler_common.terminal import width
+from ruler_common.text import width
 from ruler_eval.report.analysis_tables import errors as report
 
 CONFIG = "niah_single_nonone_128k_en-ko_qwen2.5"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ruler_common.manifest import SUITE_DIGESTS, read_manifest, suite_digest
-from ruler_common.terminal import COLUMNS, width
+from ruler_common.text import COLUMNS, width
 from tests.eval.scoring_helpers import record, right, write_oneruler
 from tests.in_process import ruler
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from ruler_common.names import TASKS, Names, parse_length
-from ruler_common.terminal import COLUMNS, width
+from ruler_common.text import COLUMNS, width
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.published import published_models
 from ruler_eval.report.terminal import scores as report

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from rich.cells import cell_len
 
-from ruler_common.terminal import COLUMNS
+from ruler_common.text import COLUMNS
 from ruler_eval.report.row_text import _indented
 from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, write_oneruler

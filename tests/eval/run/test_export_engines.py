@@ -104,9 +104,9 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     """The rows' scores as `ruler score` has them."""
     from ruler_eval.score import scoring
+    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
-    from ruler_eval.score.row_score import ScoringRules
 
     found, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
     results = scoring.score(found, rows, ScoringRules(partial=True))

@@ -125,7 +125,7 @@ import os, sys
 from pathlib import Path
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
-from ruler_release.tables.run_tables import show_summary as show
+from ruler_release.commands.run import show_summary as show
 from ruler_dataset import RulerError
 data, warm, out = sys.argv[1:]
 show(run(RunOptions(data, configs="vt_4k", backend="oracle", out=warm)))  # imports all it needs

@@ -19,7 +19,6 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
-from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release
 from ruler_eval.run import runner
 from ruler_eval.run.backends.backend import Completion
@@ -27,7 +26,7 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Record, Records, read_lines
+from ruler_eval.run.records import Record, Records, Shard, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests import in_process

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.scoring import Mark, by_depth, is_spread, marks, score
 from tests.eval.scoring_helpers import read, right
 

@@ -11,9 +11,9 @@ import pytest
 import ruler_eval.example
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_eval.frozen_release import Release
+from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
-from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scoring import score
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent

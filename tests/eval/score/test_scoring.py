@@ -14,9 +14,9 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.terminal import headline
+from ruler_eval.score.join import RowScore, ScoringRules, row_score
 from ruler_eval.score.options import ScoreOptions
 from ruler_eval.score.results import FORMAT, load
-from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api

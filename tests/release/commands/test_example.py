@@ -12,9 +12,9 @@ import pytest
 import ruler_eval.example
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
+from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
-from ruler_eval.score.row_score import ScoringRules
 from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record
 from tests.in_process import ruler

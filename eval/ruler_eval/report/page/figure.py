@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import altair as alt
 
-from ruler_common.terminal import bounds, p_value
+from ruler_common.text import bounds, p_value
 from ruler_eval.report.page.runs import Length, Series
 
 Record = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from ruler_common.names import languages_of
-from ruler_common.terminal import bounds
+from ruler_common.text import bounds
 from ruler_eval.analysis.languages import NIAH, analyze
 from ruler_eval.prediction import ABLATION
 from ruler_eval.report.page.figure import (

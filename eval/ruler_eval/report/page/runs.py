@@ -21,7 +21,7 @@ from ruler_common.text import shortened
 from ruler_eval.frozen_release import Release, ReleaseLanguages
 from ruler_eval.report.terminal import chosen
 from ruler_eval.score.aggregates import categories, for_all
-from ruler_eval.score.join import JoinedConfig, join_predictions
+from ruler_eval.score.join import JoinedConfig, ScoringRules, join_predictions
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import (
@@ -32,7 +32,6 @@ from ruler_eval.score.results import (
     open_results,
     rows_by_config,
 )
-from ruler_eval.score.row_score import ScoringRules
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""

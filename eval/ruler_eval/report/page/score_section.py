@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
-from ruler_common.terminal import bounds
+from ruler_common.text import bounds
 from ruler_eval.published.published_tables import PublishedModel, newest_tables
 from ruler_eval.report.page.figure import (
     GREY,

@@ -8,7 +8,7 @@ from itertools import cycle, islice
 import altair as alt
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import bounds
+from ruler_common.text import bounds
 from ruler_eval.analysis.complexity import Panel, correlate, panels
 from ruler_eval.report.page.figure import (
     INK,

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ruler_common.terminal import bounds, number
-from ruler_common.text import number_of, shortened
+from ruler_common.text import bounds, number, number_of, shortened
 from ruler_eval.analysis.compare import CellDifference, Comparison, Side
 from ruler_eval.report.page.difference_section import Pair
 from ruler_eval.report.page.runs import PageInput, Series

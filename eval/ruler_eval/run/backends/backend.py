@@ -17,8 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
-from ruler_common.errors import RulerError
-from ruler_common.extras import missing
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
@@ -147,7 +146,7 @@ def start_backend(
 
         return Oracle(options, release)
     except ModuleNotFoundError as error:
-        raise missing(name, f"The {name} backend") from error
+        raise missing_packages(name, f"The {name} backend") from error
     except ImportError as error:  # a library that is installed but does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -15,7 +15,7 @@ from ruler_eval.doctor.condition import Finding
 from ruler_eval.doctor.examine import STATE_FILE
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.report.options import ReportOptions
-from ruler_release.api.scores import write_page
+from ruler_release.api import write_page
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler
 

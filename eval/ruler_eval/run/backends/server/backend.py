@@ -32,7 +32,7 @@ from typing import Any
 import openai
 
 from ruler_common.errors import RulerError
-from ruler_common.terminal import note
+from ruler_common.text import note
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.client import (

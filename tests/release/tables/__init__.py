@@ -1,1 +1,0 @@
-"""Tests of what commands print of the builder's results and of runs."""
