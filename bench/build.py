@@ -31,7 +31,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow.parquet as pq
 
-from ruler_builder.release.parquet import rows_in_group, rows_of, write_rows
+from ruler_builder.release.folder import rows_in_group, rows_of, write_rows
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest

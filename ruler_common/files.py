@@ -6,7 +6,7 @@
         file.read_row_group(0)
     write_whole(path, text)                    # a reader never sees a half-written file
 
-Functions raise RulerError, except `json_value`, `read_as` and `parse_yaml`, which raise ValueError.
+Functions raise RulerError, except `read_as` and `parse_yaml`, which raise ValueError.
 pydantic, pyarrow and yaml are slow to import, so they are imported when first used.
 """
 
@@ -52,13 +52,6 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises RulerError if it is a folder."""
-    if path.is_dir():
-        raise RulerError(f"'{path}' is a folder: name a file.")
-    return path.read_bytes()
 
 
 def read_text(path: Path) -> str:
@@ -130,14 +123,6 @@ def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
     """Write the result of a command to its file, if it has one; see `write_whole`."""
     if path is not None:
         write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-
-
-def json_value(text: str | bytes) -> Any:
-    """Parse a JSON text; raise ValueError if it is not JSON."""
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
 
 
 def parse_json(

@@ -122,14 +122,18 @@ def show_files(manifest: Manifest) -> None:
 
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    from ruler_builder.release.card_tables import length_sums
+    from ruler_builder.release.card import files_by_length, least_fill
 
     rows = []
-    for (tokenizer, length), sums in length_sums(manifest).items():
-        total = sums.all
-        min_fill = f"{100 * total.min_fill:.2f} %"
-        counts = (f"{total.files:,}", f"{total.rows:,}", min_fill, f"{total.exhausted:,}")
-        rows.append((tokenizer, length, *counts, f"{total.bytes:,}"))
+    for (tokenizer, length), files in files_by_length(manifest).items():
+        number = exhausted = size = 0
+        for entry in files:
+            number += entry["rows"]
+            exhausted += entry["exhausted"]
+            size += entry["bytes"]
+        fill = least_fill(files, manifest["reserve"])
+        counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
+        rows.append((tokenizer, length, *counts))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     show(table(columns, rows, left=(0, 1, 4)))
 

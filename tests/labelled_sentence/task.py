@@ -17,7 +17,7 @@ from ruler_builder.tasks.templates import (
     AuditContext,
     check_spans,
     context_of,
-    filled,
+    fill_templates,
     longest_line,
     only_in_evidence,
     pattern_of,
@@ -60,7 +60,7 @@ class LabelledSentence(Task[LabelledParams]):
     def row(self, index: int) -> NewRow:
         """Row `index`."""
         label, text, depth = self._asked(index)
-        frame = filled(self.templates, label=label)
+        frame = fill_templates(self.templates, label=label)
         draw, most = self.key.draw_filling("haystack", index), self.key.max_length // 8
         others = (self._line(*self._sentence(draw)) for _ in range(most))
         lines = LineHaystack(others, most, self.counter)

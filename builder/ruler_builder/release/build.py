@@ -11,39 +11,49 @@ nor interruptions change a byte.
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
-from ruler_builder.release.executor import processes_for, worker_pool
+from ruler_builder.release.card import write_card_files
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     begin_build,
     is_unfinished,
+    join_manifests,
     locked_folder,
+    new_settings,
+    rows_in_group,
+    with_files,
     write_finished,
+    write_rows,
 )
-from ruler_builder.release.manifest import join_manifests, new_settings, with_files
-from ruler_builder.release.parquet import rows_in_group, write_rows
 from ruler_builder.release.plan import BuildPlan, FileJob, plan_build
-from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import Suite, sources_of
 from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
 from ruler_builder.window.prompt import Impossible
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
 from ruler_common.options import several
 from ruler_common.rows import Row
-from ruler_common.text import files_bar
+from ruler_common.text import files_bar, one_line
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +80,7 @@ def build(options: BuildOptions, confirm: Callable[[BuildPlan], None] | None = N
         if confirm:
             confirm(plan)
         if plan.release and not plan.missing and not is_unfinished(root):
-            _write_card_files(root, plan.release)  # a newer version may word the card differently
+            write_card_files(root, plan.release)  # a newer version may word the card differently
             return Built(plan.release, [])
         free = shutil.disk_usage(root if root.is_dir() else root.resolve().parent).free
         if free < plan.bytes / 2:
@@ -80,7 +90,7 @@ def build(options: BuildOptions, confirm: Callable[[BuildPlan], None] | None = N
             )
         made, left_out = _make_files(options, plan, root)
         manifest = join_manifests([plan.shared, *made], root)
-        _write_card_files(root, manifest)
+        write_card_files(root, manifest)
         write_whole(root / MANIFEST, manifest_text(manifest))
         shutil.rmtree(root / BUILD_FOLDER, ignore_errors=True)
     new = [*plan.finished]
@@ -133,28 +143,18 @@ def _make_files(
     return made, left_out
 
 
-def _write_card_files(root: Path, manifest: Manifest) -> None:
-    """Write the card, eval.yaml and croissant.json if they are missing or out of date."""
-    for name, text in card_files(collect_facts(manifest, root)).items():
-        path = root / name
-        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-            write_whole(path, text)
-
+# ---- Workers -------------------------------------------------------------------------------------
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 _SAMPLED = 100  # every 100th row, from the first on, is also counted whole
 
 
 class CheckedJob(NamedTuple):
-    """A job that was checked before any work.
+    """A job that was checked before any work."""
 
-    `job` has the number of rows that can be made, `settings` is the manifest of its file without
-    the file, and `impossible` says why the file cannot be built.
-    """
-
-    job: FileJob
-    settings: Manifest
-    impossible: str
+    job: FileJob  # with the number of rows that can be made
+    settings: Manifest  # the manifest of the file, without the file
+    impossible: str  # why the file cannot be built; "" if it can
 
 
 class FileBuilder:
@@ -178,8 +178,8 @@ class FileBuilder:
         self._counted_sources: CountedSources
         self._counted_by: tuple[str, bool] | None = None
 
-    def task(self, job: FileJob) -> Task[Any]:
-        """Return the task of a job, with the counted sources that all jobs of a tokenizer share."""
+    def rows(self, job: FileJob) -> FileRows:
+        """Return the rows of a job; all jobs of a tokenizer share the counted sources."""
         config = job.config
         if self._counted_by != (job.tokenizer, job.fast):
             store = Store(self.mirror)
@@ -196,16 +196,16 @@ class FileBuilder:
             language=config.language,
             instruction_language=config.instruction_language,
         )
-        return self.suite.task(key, self._counted_sources)
+        return FileRows(job, self.suite.task(key, self._counted_sources))
 
     def check(self, job: FileJob) -> CheckedJob:
         """Check whether a job can be done, and collect the settings of its file."""
-        config, task = job.config, self.task(job)
-        job = job._replace(rows=min(job.rows, task.limit() or job.rows))
+        rows = self.rows(job)
+        config, task = job.config, rows.task
         impossible = ""
         try:
-            task.check_answers(job.rows)
-            task.check(job.rows)
+            task.check_answers(rows.count)
+            task.check(rows.count)
         except Impossible as error:
             impossible = str(error)
         settings = new_settings(self.suite, self.seed, self.reserve, config.max_length)
@@ -214,97 +214,254 @@ class FileBuilder:
         for name in sources_of(settings, config):
             settings["sources"][name] = self._counted_sources.sources.used[name]
         settings["tokenizers"][config.tokenizer] = task.counter.about
-        return CheckedJob(job, settings, impossible)
+        return CheckedJob(job._replace(rows=rows.count), settings, impossible)
 
     def build(self, checked: CheckedJob) -> Manifest:
         """Write the job's file, then its manifest, which is returned.
 
         If the second engine counts a sampled row wrongly, the file is made again without it.
         """
+        job = checked.job
         try:
-            entry = self._write_file(checked.job)
+            entry = self._write_file(job)
         except EngineMismatch as error:
             log.warning("%s", error)
-            entry = self._write_file(checked.job._replace(fast=False))
-        manifest = with_files(checked.settings, {checked.job.config.path: entry})
+            entry = self._write_file(job._replace(fast=False))
+        manifest = with_files(checked.settings, {job.config.path: entry})
         write_finished(self.root, manifest)
         return manifest
 
     def _write_file(self, job: FileJob) -> FileEntry:
         """Write the rows of a job; return the manifest's entry."""
-        path, task = self.root / job.config.path, self.task(job)
-        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
-        figures: list[RowFigures] = []
-
-        def rows() -> Iterator[Row]:
-            for index in range(job.rows):
-                row = make_row(task, index, job.config.name)
-                figures.append(RowFigures(row.columns["length"], row.next_unit_tokens, row.repeats))
-                yield row.columns
-
-        digest = write_rows(path, rows(), rows_in_group(job.config.max_length), level)
-        entry = entry_of(job, task, figures)
+        path, rows = self.root / job.config.path, self.rows(job)
+        level = _LEVEL_SHARED if rows.task.same_beginning else _LEVEL_OTHER
+        digest = write_rows(path, rows, rows_in_group(job.config.max_length), level)
+        entry = rows.entry()
         entry["rows_sha256"] = digest
         entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)
         return entry
 
 
-def make_row(task: Task[Any], index: int, config: str) -> NewRow:
-    """Return a row of a configuration; every 100th is also counted whole, by the reference.
+class FileRows:
+    """The rows of one file, made one by one, and the figures that its manifest entry sums up."""
 
-    Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
-    source is missing.
+    def __init__(self, job: FileJob, task: Task[Any]) -> None:
+        self.config, self.task = job.config, task
+        self.count = min(job.rows, task.limit() or job.rows)
+        """The number of rows: what was asked for, or fewer if the corpus has fewer."""
+        self._lengths: list[int] = []
+        self._repeats: list[int] = []
+        self._next_unit_tokens: list[int] = []  # of the rows that do not hold all there is
+
+    def __iter__(self) -> Iterator[Row]:
+        """Make the rows; every 100th is also counted whole, by the reference.
+
+        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
+        source is missing.
+        """
+        for index in range(self.count):
+            row = self.task.row(index)
+            columns = row.columns
+            if index % _SAMPLED == 0:
+                name = f"row {index} of {self.config.name}"
+                text = columns["input"] + columns["answer_prefix"]
+                length = self.task.counter.confirmed_count(text, name) + columns["max_new_tokens"]
+                if length != columns["length"]:
+                    raise AssertionError(f"{name} has {length} tokens, not {columns['length']}")
+            self._lengths.append(columns["length"])
+            self._repeats.append(row.repeats)
+            if row.next_unit_tokens is not None:
+                self._next_unit_tokens.append(row.next_unit_tokens)
+            yield columns
+
+    def entry(self) -> FileEntry:
+        """Return the file's entry in the manifest, without its size and digests.
+
+        It describes the rows that were made.
+        """
+        config, task, lengths = self.config, self.task, self._lengths
+        mean = sum(lengths) / len(lengths)
+        entry: FileEntry = {
+            "config": config.name,
+            "task": config.task,
+            "tokenizer": config.tokenizer,
+            "length": config.length,
+            "max_length": config.max_length,
+            "language": config.language,
+            "instruction_language": config.instruction_language,
+            "rows": len(lengths),
+            "most_rows": task.limit(),
+            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+            "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
+            "unit": max(self._next_unit_tokens, default=0),
+            "exhausted": 0 if task.evidence_only else len(lengths) - len(self._next_unit_tokens),
+            "repeats": max(self._repeats),
+            "counted_by": task.counter.counted_by,
+            "bytes": 0,
+            "sha256": "",
+            "rows_sha256": "",
+        }
+        if any(self._repeats):
+            entry["row_repeats"] = self._repeats
+        if task.evidence_only:
+            entry["evidence_alone"] = True
+        return entry
+
+
+# ---- The processes of the workers ----------------------------------------------------------------
+
+Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
+"""Runs a method of the workers' class on each item, and yields the results in any order."""
+_DIED = (
+    "A worker process died, probably because memory ran out; finished files are kept. "
+    "Run the command again, with fewer --workers."
+)
+_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
+
+
+def processes_for(tokens: int) -> int:
+    """Return how many processes to use for rows of this many tokens: at most one per core."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cores, tokens // _MIN_TOKENS))
+
+
+@contextmanager
+def worker_pool(
+    workers: int,
+    make: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    engine: str = "processes",
+    address: str | None = None,
+) -> Iterator[Run]:
+    """Start processes with a worker each; yield the function that runs a step on many items.
+
+        with worker_pool(2, FileBuilder, arguments) as run:
+            for manifest in run(FileBuilder.build, jobs):
+                …
+
+    Processes share nothing. On a cluster every node must see the same paths (shared storage) and
+    have this project installed. An error in a step ends the work; a process that died raises
+    RulerError.
+
+    Args:
+        workers: Number of processes. One worker of the engine `processes` works in this process.
+        make: The class of the workers.
+        arguments: The arguments of `make`.
+        engine: `processes` of this machine, or `ray`.
+        address: Address of a Ray cluster; by default this machine's cluster, or a new one.
     """
-    row = task.row(index)
-    if index % _SAMPLED == 0:
-        columns, name = row.columns, f"row {index} of {config}"
-        text = columns["input"] + columns["answer_prefix"]
-        length = task.counter.confirmed_count(text, name) + columns["max_new_tokens"]
-        if length != columns["length"]:
-            raise AssertionError(f"{name} has {length} tokens, not {columns['length']}")
-    return row
+    if engine == "ray":
+        with _ray_actors(workers, make, arguments, address) as run_on_cluster:
+            yield run_on_cluster
+        return
+    if workers == 1:
+        worker = make(*arguments)
+
+        def run_here(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+            for item in items:
+                yield step(worker, item)
+
+        yield run_here
+        return
+    context = multiprocessing.get_context("spawn")
+    until_closed, end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start, (until_closed, make, arguments))
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
+            yield future.result()
+
+    try:
+        yield run
+    except BrokenProcessPool:
+        raise RulerError(_DIED) from None
+    finally:
+        end.close()  # ends the processes, also those that are at work
+        pool.shutdown(cancel_futures=True)
 
 
-class RowFigures(NamedTuple):
-    """The figures of a row that the manifest sums up: two numbers of tokens, and the repeats."""
-
-    length: int
-    next_unit_tokens: int | None
-    repeats: int
+_worker: Any = None  # of a process of the pool
 
 
-def entry_of(job: FileJob, task: Task[Any], figures: Sequence[RowFigures]) -> FileEntry:
-    """Return a file's entry in the manifest, without its size and digests."""
-    config = job.config
-    lengths, units, repeats = [], [], []
-    for row in figures:
-        lengths.append(row.length)
-        repeats.append(row.repeats)
-        if row.next_unit_tokens is not None:
-            units.append(row.next_unit_tokens)
-    mean = sum(lengths) / len(lengths)
-    entry: FileEntry = {
-        "config": config.name,
-        "task": config.task,
-        "tokenizer": config.tokenizer,
-        "length": config.length,
-        "max_length": config.max_length,
-        "language": config.language,
-        "instruction_language": config.instruction_language,
-        "rows": job.rows,
-        "most_rows": task.limit(),
-        "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-        "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
-        "unit": max(units, default=0),
-        "exhausted": 0 if task.evidence_only else len(lengths) - len(units),
-        "repeats": max(repeats),
-        "counted_by": task.counter.counted_by,
-        "bytes": 0,
-        "sha256": "",
-        "rows_sha256": "",
-    }
-    if any(repeats):
-        entry["row_repeats"] = repeats
-    if task.evidence_only:
-        entry["evidence_alone"] = True
-    return entry
+def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In a new process: leave Ctrl-C to the parent, exit when it does, and make the worker."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
+    _worker = make(*arguments)
+
+
+def _exit_after(until_closed: Connection) -> None:
+    """Wait until the parent closes the pipe, or is killed."""
+    with suppress(EOFError, OSError):
+        until_closed.recv()
+    os._exit(1)
+
+
+def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
+    return step(_worker, item)
+
+
+# Environment variables that are passed on to the workers of a cluster.
+_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
+
+
+@contextmanager
+def _ray_actors(
+    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
+) -> Iterator[Run]:
+    ray = connect(address)
+    if ray.cluster_resources().get("CPU", 0) < workers:
+        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
+    actor_type = ray.remote(make).options(
+        num_cpus=1,
+        scheduling_strategy="SPREAD",
+        runtime_env={"env_vars": {k: os.environ[k] for k in _PASSED_ON if k in os.environ}},
+        max_restarts=2,  # if it dies with its node
+        max_task_retries=2,
+    )
+    actors = [actor_type.remote(*arguments) for _ in range(workers)]
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        pool, name = ray.util.ActorPool(actors), step.__name__
+        yield from pool.map_unordered(lambda actor, item: getattr(actor, name).remote(item), items)
+
+    try:
+        yield run
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError:
+        raise RulerError(_DIED) from None
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+def connect(address: str | None) -> Any:
+    """Return the ray package, connected to the cluster at an address, or to this machine's.
+
+    Raises RulerError without the package, or if no cluster answers.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise missing_packages("ray", "--engine ray") from error
+    if ray.is_initialized():
+        return ray
+    try:
+        host, _, port = (address or "").rpartition(":")
+        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=10).close()
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RulerError(
+            f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."
+        ) from error
+    return ray

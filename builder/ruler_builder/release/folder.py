@@ -1,34 +1,216 @@
-"""The folder of a release during a build: its lock, and the files that are finished.
+"""What is in the folder of a release: Parquet files, manifests, and the lock of a build.
 
     with locked_folder(root):
         begin_build(root)
+        write_rows(root / path, rows, rows_in_group(131072), level=9)     # returns `rows_sha256`
         write_finished(root, manifest)      # .build/data/tekken/4k/vt.json
+        manifest = join_manifests(read_finished(root).values(), root)
 
 A worker writes vt.parquet and then the manifest of this one file, vt.json in the folder `.build`;
-each is renamed into place when it is complete. A file that has both is not made again. The folder
-`.build` is removed when the manifest of the release has been written.
-
-Two builds in one folder would each write a manifest without the other's files. The lock is a file
-next to the folder (`.ruler.building`), so that it also works between machines that share a disk.
-The system releases it when a process ends, however it ends.
+each is renamed into place when it is complete. A file that has both is not made again. The
+release's manifest is joined from these and written last; files that were made with different
+settings are refused. Then the folder `.build` is removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
+from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.tasks.registry import Suite
+from ruler_builder.text import corpora
 from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
-from ruler_common.files import check_writable, read_bytes, write_whole
-from ruler_common.manifest import Manifest, manifest_text, parse_manifest
+from ruler_common.files import check_writable, temporary_beside, write_whole
+from ruler_common.manifest import (
+    FORMAT_VERSION,
+    OWN_SUITE,
+    FileEntry,
+    Manifest,
+    manifest_text,
+    parse_manifest,
+)
+from ruler_common.names import parse_length
+from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of
 
 BUILD_FOLDER = ".build"
+
+# ---- Parquet files -------------------------------------------------------------------------------
+
+# Arguments of pyarrow's ParquetWriter, except for the compression level. Long rows share most of
+# their text, so a row group is one page: the compressor then sees the rows side by side (an essay
+# file of 500 rows of 600 KB takes a few MB).
+_FORM: dict[str, Any] = {
+    "compression": "zstd",
+    "use_dictionary": False,
+    "data_page_size": 1 << 30,
+    "write_statistics": ["index", "length", "max_length"],  # of long texts they bloat the footer
+}
+_GROUP_TOKENS = 50 * 131072  # of a row group: 50 rows up to 128k, fewer above, never below 10
+
+
+def rows_in_group(max_length: int) -> int:
+    """Return the number of rows of a row group at a length in tokens."""
+    return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
+
+
+def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
+    """Write rows into a Parquet file of `group` rows per row group, and return their digest.
+
+    The file has a temporary name until all rows are written, and is removed after an error.
+
+    Args:
+        path: The file; its folder is made.
+        rows: The rows, with the columns of ruler_common/rows.py; one group is kept in memory.
+        group: The number of rows of a row group.
+        level: The compression level of zstd.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)
+    with (
+        temporary_beside(path) as temporary,
+        pq.ParquetWriter(temporary, schema, compression_level=level, **_FORM) as writer,
+    ):
+        while batch := list(islice(unwritten, group)):
+            for row in batch:
+                digest_row(digest, row)
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return digest.hexdigest()
+
+
+def digest_row(digest: hashlib._Hash, row: Mapping[str, Any]) -> None:
+    """Feed one row to a digest: its input as it is, the other columns as JSON.
+
+    Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
+    the digest of those that were written.
+    """
+    rest = {name: row[name] for name in COLUMNS}
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    rest["evidence"] = [{**s, "depth": (s["start"] - start) / width} for s in row["evidence"]]
+    digest.update(rest.pop("input").encode())
+    digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def rows_of(file: pq.ParquetFile) -> Iterator[Row]:
+    """Yield the rows of a file, with one row group in memory.
+
+    Rows are converted one at a time: as Python objects they take twice the memory of their group.
+    """
+    for group in range(file.num_row_groups):
+        for batch in file.read_row_group(group).to_batches(max_chunksize=1):
+            yield from cast(list[Row], batch.to_pylist())
+
+
+# ---- Manifests -----------------------------------------------------------------------------------
+
+# Settings that all files of a release share.
+_EQUAL = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
+# Settings that files may add to, but not change.
+_EXTENDED = ("tasks", "sources", "tokenizers", "words", "languages")
+# Parts of the entry of a tokenizer or a source that describe it and do not identify it.
+_DESCRIPTION = {
+    "version",
+    "backend_version",
+    "spec",
+    "title",
+    "licence",
+    "citation",
+    "urls",
+    "book",
+}
+
+
+def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> Manifest:
+    """Return a manifest without files, sources, tokenizers and languages.
+
+    Its word lists are those that rows of up to `max_length` tokens need.
+    """
+    extended = max_length > parse_length("128k", suite.dataset)
+    return {
+        "format": FORMAT_VERSION,
+        "dataset": suite.dataset,
+        "data_version": DATA_VERSION,
+        "canary": canary_of(suite.dataset, DATA_VERSION),
+        "builder_version": version("ruler-release"),
+        "seed": seed,
+        "reserve": reserve,
+        "suite": suite.name,
+        "families": suite.families,
+        "tasks": suite.described(),
+        "groups": {name: list(members) for name, members in suite.groups.items()},
+        "sources": {},
+        "words": corpora.digests(extended),
+        "languages": {},
+        "tokenizers": {},
+        "files": {},
+    }
+
+
+def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
+    """Return one manifest with the files of all; `root` is the folder of the release.
+
+    Raises RulerError if two of them have different settings.
+    """
+    first, *others = manifests
+    joined: dict[str, Any] = {**first}
+    for key in (*_EXTENDED, "groups", "files"):
+        joined[key] = {**joined[key]}
+    for manifest in others:
+        added: Mapping[str, Any] = manifest
+        for key in _EQUAL:
+            if joined[key] != added[key]:
+                values = "" if key == "families" else f": {joined[key]!r}, not {added[key]!r}"
+                raise RulerError(
+                    f"'{root}' was made with another {key}{values}. Give a new folder."
+                )
+        for key in _EXTENDED:
+            for name, value in added[key].items():
+                if _identity(joined[key].setdefault(name, value)) != _identity(value):
+                    raise RulerError(
+                        f"'{root}' was made with another '{name}' among its {key}. "
+                        "Give a new folder."
+                    )
+            joined[key] |= added[key]
+        for name, tasks in added["groups"].items():
+            joined["groups"][name] = list(dict.fromkeys([*joined["groups"].get(name, ()), *tasks]))
+        if joined.get("suite") != added.get("suite"):
+            joined["suite"] = OWN_SUITE
+        joined["builder_version"] = added["builder_version"]
+        joined["files"] |= added["files"]
+    return with_files(cast(Manifest, joined), joined["files"])
+
+
+def with_files(settings: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
+    """Return a manifest that lists these files, everything in its written order."""
+    manifest: dict[str, Any] = {**settings, "files": files}
+    for key in ("sources", "tokenizers", "words", "languages", "files"):
+        manifest[key] = dict(sorted(manifest.get(key, {}).items()))
+    return cast(Manifest, manifest)
+
+
+def _identity(value: Any) -> Any:
+    """Return the parts of a manifest entry that identify it: digests and settings, not titles."""
+    if not isinstance(value, dict):
+        return value
+    described = set(_DESCRIPTION)
+    if value.get("sha256"):
+        described.add("backend_sha256")
+    return {key: part for key, part in value.items() if key not in described}
+
+
+# ---- The records of a build ----------------------------------------------------------------------
 
 
 def is_unfinished(root: Path) -> bool:
@@ -58,7 +240,7 @@ def read_finished(root: Path) -> dict[str, Manifest]:
     finished = {}
     for record in sorted((root / BUILD_FOLDER).glob("data/**/*.json")):
         try:
-            manifest = parse_manifest(read_bytes(record), record)
+            manifest = parse_manifest(record.read_bytes(), record)
         except RulerError:
             continue
         for path, entry in manifest["files"].items():
@@ -67,9 +249,16 @@ def read_finished(root: Path) -> dict[str, Manifest]:
     return finished
 
 
+# ---- The lock ------------------------------------------------------------------------------------
+
+
 @contextmanager
 def locked_folder(root: Path) -> Iterator[None]:
     """Keep other builds and fetches out of a folder.
+
+    Two builds in one folder would each write a manifest without the other's files. The lock is a
+    file next to the folder (`.ruler.building`), so that it also works between machines that share a
+    disk. The system releases it when a process ends, however it ends.
 
     Raises RulerError if one is running there, and for a folder that cannot be written.
     """

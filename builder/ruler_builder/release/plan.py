@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.folder import is_unfinished, read_finished
-from ruler_builder.release.manifest import join_manifests, new_settings
+from ruler_builder.release.folder import is_unfinished, join_manifests, new_settings, read_finished
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
 from ruler_builder.text.languages import language_folders, language_pairs
@@ -141,7 +140,7 @@ def _file_jobs(
         several(options.languages),
         instruction=options.instruction_language,
         skip_restricted=options.skip_restricted,
-        given=custom_sources,
+        custom_sources=custom_sources,
     )
     jobs, has_rows = [], False
     for name, tokenizer in _tokenizers(options).items():
@@ -151,7 +150,8 @@ def _file_jobs(
                     if not suite.has(task, max_length):
                         continue
                     has_rows = True
-                    if not (pair.is_one or tasks[task].crosses_languages):
+                    is_crossed = pair.language != pair.instruction_language
+                    if is_crossed and not tasks[task].crosses_languages:
                         continue
                     length = length_name(max_length, dataset)
                     config = Config(dataset, task, length, tokenizer=name, **pair._asdict())

@@ -12,10 +12,9 @@ import hashlib
 import re
 import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -61,10 +60,6 @@ class TaskParams:
         """Refuse impossible parameters with a sentence."""
         if not condition:
             raise RulerError(f"{sentence}.")
-
-    def need_one_of(self, name: str, choices: Sequence[str]) -> None:
-        """Refuse a parameter that is none of these words."""
-        self.need(getattr(self, name) in choices, f"{name} must be one of {', '.join(choices)}")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """Return the names of the sources that rows are made of: those of these languages."""
@@ -302,7 +297,7 @@ class Task(ABC, Generic[P]):
 
 def rng(*key: str | int) -> np.random.Generator:
     """Return a PCG64 generator seeded by a blake2b hash of the key's parts."""
-    text = "\x1f".join(str(part) for part in key)
+    text = "\x1f".join(map(str, key))
     seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
 
@@ -323,21 +318,14 @@ def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
 def numbers(
     generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
 ) -> list[str]:
-    """`count` different numbers of exactly `digits` digits, none of them in `taken`."""
-    return list(iter_numbers(generator, digits, count, taken))
+    """`count` different numbers of exactly `digits` digits, none of them in `taken`.
 
-
-def iter_numbers(
-    generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
-) -> Iterator[str]:
-    """Like `numbers`, but lazy: all are drawn at once, and written as they are read.
-
-    It draws enough extra numbers to replace all of `taken`, so that it never has to draw again.
+    Enough are drawn to replace all of `taken`, so that it is never necessary to draw again.
     """
     low, high = 10 ** (digits - 1), 10**digits
-    drawn = generator.choice(high - low, size=count + len(taken), replace=False)
-    texts = (str(number) for number in (drawn + low).tolist())
-    return islice((text for text in texts if text not in taken), count)
+    drawn = distinct(generator, high - low, count + len(taken))
+    texts = [str(low + number) for number in drawn]
+    return [text for text in texts if text not in taken][:count]
 
 
 def uuids(generator: np.random.Generator, count: int) -> list[str]:

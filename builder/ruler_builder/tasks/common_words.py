@@ -21,9 +21,15 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, all_but, distinct
-from ruler_builder.tasks.templates import LONGEST, AuditContext, Frame, context_of, filled, fold
+from ruler_builder.tasks.templates import (
+    LONGEST,
+    AuditContext,
+    Frame,
+    context_of,
+    fill_templates,
+    fold,
+)
 from ruler_builder.text import corpora
-from ruler_builder.text.corpora import WordParts
 from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
@@ -54,10 +60,14 @@ class ListParams(TaskParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for short in ("", "short_"):
-            common, uncommon = (getattr(self, f"{short}{name}") for name in ("freq_cw", "freq_ucw"))
-            sentence = f"{short}freq_cw must be greater than {short}freq_ucw, which is at least 1"
-            self.need(common > uncommon >= 1, sentence)
+        self.need(
+            self.freq_cw > self.freq_ucw >= 1,
+            "freq_cw must be greater than freq_ucw, which is at least 1",
+        )
+        self.need(
+            self.short_freq_cw > self.short_freq_ucw >= 1,
+            "short_freq_cw must be greater than short_freq_ucw, which is at least 1",
+        )
 
     @classmethod
     def is_short(cls, max_length: int) -> bool:
@@ -87,7 +97,7 @@ class CommonParams(ListParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(1 <= self.num_cw <= _MAX_COMMON, f"num_cw must be 1 to {_MAX_COMMON}")
-        self.need_one_of("layout", LAYOUTS)
+        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
         self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
 
     @staticmethod
@@ -172,10 +182,6 @@ class NumberedWords(Task[P]):
         return []
 
     @cached_property
-    def _further(self) -> WordParts:
-        return WordParts(self.further)
-
-    @cached_property
     def _labels(self) -> CountedTexts:
         min_items = self.params.num_cw * sum(self.times)  # at `0k`
         return self.counted_sources.labels(
@@ -200,8 +206,11 @@ class NumberedWords(Task[P]):
         tokens = self._tokens(common, uncommon, first)
 
         def draft(units: int, context: str) -> PromptBuilder:
-            prompt = PromptBuilder(self.counter).add(before).begin_context(lead=len(lead))
-            return prompt.add(lead + context, tokens(units)).end_context().add(after)
+            prompt = PromptBuilder(self.counter).add(before)
+            prompt.context_start = prompt.length + len(lead)
+            prompt.add(lead + context, tokens(units))
+            prompt.context_end = prompt.length
+            return prompt.add(after)
 
         def text(units: int) -> str:
             items = self.repeated(common, uncommon[:units], self.times)
@@ -245,7 +254,7 @@ class NumberedWords(Task[P]):
         near, far = all_but(vocabulary, picked), np.arange(0)
         if further:
             common = self.words.texts[picked[: self.params.num_cw]]
-            far = np.flatnonzero(~self._further.holding(common.tolist())) + vocabulary
+            far = np.flatnonzero(~corpora.words_with(further, common.tolist())) + vocabulary
         return np.concatenate([draw.permutation(near), draw.permutation(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
@@ -321,7 +330,7 @@ class CommonWords(NumberedWords[CommonParams]):
 
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """Return the solved example, then the instruction; the list's own question after it."""
-        frame = filled(self.templates, n=self.params.num_cw)
+        frame = fill_templates(self.templates, n=self.params.num_cw)
         each = self._max_example_words
         drawn = [extra[i * each : (i + 1) * each] for i in range(self.params.examples)]
         examples = "".join(self._example(draw, words, frame) for words in drawn)
@@ -347,7 +356,7 @@ _ITEM = re.compile(r"(?:^| )(\d+)\. ")
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
     """Yield what is wrong with a cwe row: counts of the list, words shared with the text."""
     yield from check_list(row, about, about.params.counts(about.entry["max_length"]))
-    frame = filled(about.templates, n=about.params.num_cw)
+    frame = fill_templates(about.templates, n=about.params.num_cw)
     wording = f"{frame.head}{frame.tail}{frame.prefix}".casefold()
     example = row["input"][: row["context_start"]].removesuffix(frame.head).casefold().split()
     for word in row["outputs"]:

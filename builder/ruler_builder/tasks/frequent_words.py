@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
-from ruler_builder.tasks.templates import AuditContext, context_of, filled
+from ruler_builder.tasks.templates import AuditContext, context_of, fill_templates
 from ruler_builder.window.prompt import Impossible, PromptBuilder
 from ruler_common.rows import Row
 
@@ -132,15 +132,16 @@ class FrequentWords(Task[FrequentParams]):
         """Row `index`: the same asked words at every length."""
         asked = self.references(index)
         vocabulary, tokens = self._vocabulary(index, asked)
-        frame = filled(self.templates, n=NUMBERS[self.params.words])
+        frame = fill_templates(self.templates, n=NUMBERS[self.params.words])
         # The tokens of the text after the context depend on the last word, so draw it first.
         last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1))
 
         def draft(total: int, context: str) -> PromptBuilder:
             context_tokens = int(self._counts(total) @ tokens - tokens[last])
             prompt = PromptBuilder(self.counter).add(frame.head.removesuffix(" "))
-            prompt.begin_context(lead=1).add(context, context_tokens)
-            prompt.add(f" {vocabulary[last]}").end_context()
+            prompt.context_start = prompt.length + 1  # after a space
+            prompt.add(context, context_tokens).add(f" {vocabulary[last]}")
+            prompt.context_end = prompt.length
             return prompt.add(frame.tail + frame.prefix)
 
         def text(total: int) -> str:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, distinct, iter_numbers, uuids
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, distinct, uuids
 from ruler_builder.tasks.templates import (
     AuditContext,
     Frame,
     check_spans,
     context_of,
-    filled,
+    fill_templates,
     longest_line,
     only_in_evidence,
     pattern_of,
@@ -63,7 +63,7 @@ class NiahParams(TaskParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need_one_of("haystack", _HAYSTACKS)
+        self.need(self.haystack in _HAYSTACKS, f"haystack must be one of {', '.join(_HAYSTACKS)}")
         for name in (self.key_type, self.value_type):
             self.need(name in TYPES, f"key_type and value_type must be of {', '.join(TYPES)}")
         self.need(
@@ -83,7 +83,9 @@ class NiahParams(TaskParams):
 
 def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str) -> Frame:
     """Return the frame of a prompt that asks for values of `types` of the keys in `query`."""
-    return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)
+    return fill_templates(
+        templates["many" if many else "one"], type=TYPES[types], types=types, query=query
+    )
 
 
 # ---- Wording -----------------------------------------------------------------------------------
@@ -114,6 +116,7 @@ TEMPLATES: dict[str, Any] = {
 
 # ---- Rows --------------------------------------------------------------------------------------
 
+_LOWEST_NUMBER = 10**6  # of seven digits
 _MIN_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
@@ -217,14 +220,20 @@ class Niah(Task[NiahParams]):
         """Different strings of a type, none of them in `taken`; drawn now, written when read."""
         if kind == "uuids":
             return iter(uuids(draw, count))
-        if kind == "numbers":
-            return iter_numbers(draw, 7, count, taken)
-        adjectives, nouns = corpora.key_words()
-        population = len(adjectives) * len(nouns)
-        picked = distinct(draw, population, count + len(taken))
-        first, second = (half.tolist() for half in np.divmod(picked, len(nouns)))
-        pairs = (f"{adjectives[i]}-{nouns[j]}" for i, j in zip(first, second, strict=True))
-        return islice((pair for pair in pairs if pair not in taken), count)
+        adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])
+        population = len(adjectives) * len(nouns) if kind == "words" else 9 * _LOWEST_NUMBER
+        drawn = distinct(draw, population, count + len(taken))  # enough to replace all of `taken`
+
+        def strings() -> Iterator[str]:
+            for number in drawn:
+                if kind == "words":
+                    text = f"{adjectives[number // len(nouns)]}-{nouns[number % len(nouns)]}"
+                else:
+                    text = str(_LOWEST_NUMBER + number)
+                if text not in taken:
+                    yield text
+
+        return islice(strings(), count)
 
     def _needle(self, key: str, value: str) -> str:
         needle: str = self.templates["needle"]

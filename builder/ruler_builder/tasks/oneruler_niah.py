@@ -29,6 +29,7 @@ from ruler_builder.tasks.base import (
     numbers,
 )
 from ruler_builder.tasks.templates import (
+    CONTEXT,
     AuditContext,
     Frame,
     check_spans,
@@ -36,7 +37,6 @@ from ruler_builder.tasks.templates import (
     fold,
     only_in_evidence,
     pattern_of,
-    split_at_context,
 )
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
@@ -90,7 +90,7 @@ def needle_frame(
     parts: Mapping[str, str], separator: str, none_sentence: bool, keys: Sequence[str]
 ) -> Frame:
     """Return the text before and after the context, and the question."""
-    head, tail = split_at_context(parts["task"])
+    head, _, tail = parts["task"].partition(CONTEXT)
     names = {f"query{i}": key for i, key in enumerate(keys, 1)}
     asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
     end = parts["if_no"]

@@ -18,7 +18,7 @@ import numpy as np
 
 from ruler_builder.tasks.base import between_tags
 from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
-from ruler_builder.tasks.templates import AuditContext, Frame, split_at_context
+from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import CountedTexts
@@ -53,7 +53,7 @@ class MultilingualWordsParams(ListParams):
 
 def list_frame(template: str) -> Frame:
     """Split a prompt around its list; the question is in the first pair of tags after the list."""
-    head, tail = split_at_context(template)
+    head, _, tail = template.partition(CONTEXT)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
 

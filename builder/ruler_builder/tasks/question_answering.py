@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
-from ruler_builder.tasks.templates import AuditContext, Frame, context_of, frame_of
-from ruler_builder.text.corpora import Question
+from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame, context_of
+from ruler_builder.text.corpora import Corpus, Question
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder, fit, refuse_if_over
@@ -54,7 +54,7 @@ class QaParams(TaskParams):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need_one_of("dataset", _CORPORA)
+        self.need(self.dataset in _CORPORA, f"dataset must be one of {', '.join(_CORPORA)}")
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
     def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
@@ -96,13 +96,13 @@ class QuestionAnswering(Task[QaParams]):
     cost = 2
 
     @cached_property
-    def _documents(self) -> CountedTexts:
-        """The documents of the corpus, each counted with the blank line after it."""
-        return self.counted_sources.corpus(self.params.dataset).documents
+    def _corpus(self) -> Corpus:
+        return self.counted_sources.documents(self.params.dataset)[0]
 
     @cached_property
-    def _questions(self) -> list[Question]:
-        return self.counted_sources.corpus(self.params.dataset).questions
+    def _documents(self) -> CountedTexts:
+        """The documents of the corpus, each counted with the blank line after it."""
+        return self.counted_sources.documents(self.params.dataset)[1]
 
     @cached_property
     def _document_wording(self) -> tuple[str, str]:
@@ -125,11 +125,11 @@ class QuestionAnswering(Task[QaParams]):
 
     def limit(self) -> int:
         """Return the number of questions in the corpus: there is one row for each."""
-        return len(self._questions)
+        return len(self._corpus.questions)
 
     def check(self, rows: int) -> None:
         """Refuse a window, or a maximum of documents, too small for the required documents."""
-        required = [self._required(question) for question in self._questions[:rows]]
+        required = [self._required(question) for question in self._corpus.questions[:rows]]
         max_required, index = max((len(documents), i) for i, documents in enumerate(required))
         if 0 < self.params.documents < max_required:
             raise RulerError(
@@ -137,17 +137,18 @@ class QuestionAnswering(Task[QaParams]):
                 f"{max_required}: make it {max_required} or more, or 0 for as many as fit."
             )
         for index in range(rows):
-            documents, frame = np.array(required[index]), self._frame(self._questions[index])
+            documents, frame = np.array(required[index]), self._frame(self._corpus.questions[index])
             if self._ends(frame) + self._sum(documents) > _SAFE_FRACTION * self.budget:
                 refuse_if_over(self._draft(index, documents, frame).tokens, self.budget)
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same question and relative depths at every length."""
-        question = self._questions[index]
+        question = self._corpus.questions[index]
         frame, required = self._frame(question), np.array(self._required(question))
 
         if self.params.no_documents:
-            prompt = PromptBuilder(self.counter).add(frame.head).begin_context().end_context()
+            prompt = PromptBuilder(self.counter).add(frame.head)
+            prompt.context_start = prompt.context_end = prompt.length
             prompt.add(frame.tail + frame.prefix)
             return self.finish(index, prompt, frame, self.references(index), None)
         if self.evidence_only:
@@ -175,29 +176,28 @@ class QuestionAnswering(Task[QaParams]):
 
     def references(self, index: int) -> list[str]:
         """Return the answers of all annotators."""
-        return list(self._questions[index].answers)
+        return list(self._corpus.questions[index].answers)
 
     def _required(self, question: Question) -> list[int]:
         """Return the documents that every prompt of a question has, the gold ones first.
 
         HotpotQA has ten documents for each question, and all of them are required, except at `0k`.
         """
-        corpus = self.counted_sources.corpus(self.params.dataset)
         required = list(question.gold)
-        if corpus.own_required and not self.evidence_only:
-            required += question.own
+        if self._corpus.related_required and not self.evidence_only:
+            required += question.related
         return required
 
-    def _pools(self, index: int) -> Iterator[Pool]:
-        """Yield the distractor documents to add, each pool in random order.
+    def _pools(self, index: int) -> Iterator[tuple[Documents, int]]:
+        """Yield pools of distractor documents, and how often the corpus was used up before each.
 
-        First come the other paragraphs of the question's article, then the rest of the corpus, then
-        the whole corpus without the gold documents again and again. The `documents` parameter
-        limits their number.
+        A pool is in random order. First come the other paragraphs of the question's article, then
+        the rest of the corpus, then the whole corpus without the gold documents again and again.
+        The `documents` parameter limits their number.
         """
-        question = self._questions[index]
+        question = self._corpus.questions[index]
         required = self._required(question)
-        related = np.array([i for i in question.own if i not in required], dtype=int)
+        related = np.array([i for i in question.related if i not in required], dtype=int)
         corpus_size = len(self._documents.texts)
         limit = self.params.documents - len(required) if self.params.documents else None
         for repeats in count():
@@ -206,11 +206,11 @@ class QuestionAnswering(Task[QaParams]):
                 rest = all_but(corpus_size, [*required, *related])
                 pools = [draw.permutation(related), draw.permutation(rest)]
             else:
-                related = np.array([i for i in question.own if i not in question.gold], dtype=int)
+                related = np.array(question.related, dtype=int)
                 rest = all_but(corpus_size, [*question.gold, *related])
                 pools = [draw.permutation(np.concatenate([related, rest]))]
             for pool in pools:
-                yield Pool(pool[:limit], repeats)
+                yield pool[:limit], repeats
                 if limit is not None:
                     limit -= len(pool)
                     if limit <= 0:
@@ -247,7 +247,7 @@ class QuestionAnswering(Task[QaParams]):
 
         The others are shuffled, and each gold document is put at its random depth.
         """
-        question = self._questions[index]
+        question = self._corpus.questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
         order = self.key.draw_filling(index, "order").permutation(others).tolist()
         depths = self.key.draw_asked(index).random(len(gold))
@@ -259,14 +259,16 @@ class QuestionAnswering(Task[QaParams]):
         parts: list[str] = []  # three for each document
         for label, text in zip(labels, texts, strict=True):
             parts += [label, text, after]
-        prompt = PromptBuilder(self.counter).add(frame.head).begin_context()
+        prompt = PromptBuilder(self.counter).add(frame.head)
+        prompt.context_start = prompt.length
         starts = np.cumsum([0, *map(len, parts)])
         with_answer = self._gold_with_answer(question)
         for document in gold:
             start = int(starts[3 * order.index(document) + 1])
             end = start + len(self._documents.texts[document])
             prompt.mark_evidence(start, end, document in with_answer)
-        prompt.add("".join(parts), self._sum(documents)).end_context(trail=len(_BETWEEN))
+        prompt.add("".join(parts), self._sum(documents))
+        prompt.context_end = prompt.length - len(_BETWEEN)
         return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
     def _gold_with_answer(self, question: Question) -> list[int]:
@@ -281,19 +283,14 @@ class QuestionAnswering(Task[QaParams]):
 
     def _frame(self, question: Question) -> Frame:
         template = WITHOUT_DOCUMENTS if self.params.no_documents else self.templates["input"]
-        return frame_of(template, question.text, self.templates["prefix"])
+        head, _, tail = template.partition(CONTEXT)
+        tail = tail.format(question=question.text)
+        return Frame(head.format(), tail, self.templates["prefix"], question.text)
 
 
 # ---- Packing documents --------------------------------------------------------------------------
 
 Documents = np.ndarray
-
-
-class Pool(NamedTuple):
-    """Documents in the order to try them, and how many times the corpus was used up before."""
-
-    documents: Documents
-    repeats: int
 
 
 class Packed(NamedTuple):
@@ -310,7 +307,7 @@ class Packed(NamedTuple):
 
 
 def pack(
-    pools: Iterable[Pool],
+    pools: Iterable[tuple[Documents, int]],
     required: Documents,
     tokens: Callable[[Documents], int],
     estimate: Callable[[Documents, int], np.ndarray],
@@ -323,19 +320,18 @@ def pack(
     """
     packed = Packed(required, tokens(required), None, 0)
     refuse_if_over(packed.tokens, budget)
-    for pool in pools:
-        fuller = _from_pool(pool, packed, tokens, estimate, budget)
-        repeats = packed.repeats
-        if len(fuller.documents) > len(packed.documents):
-            repeats = pool.repeats
-        packed = fuller._replace(repeats=repeats)
+    for pool, repeats in pools:
+        number = len(packed.documents)
+        packed = _from_pool(pool, packed, tokens, estimate, budget)
+        if len(packed.documents) > number:
+            packed = packed._replace(repeats=repeats)
         if packed.next_unit_tokens is not None:
             break
     return packed
 
 
 def _from_pool(
-    pool: Pool,
+    pool: Documents,
     packed: Packed,
     tokens: Callable[[Documents], int],
     estimate: Callable[[Documents, int], np.ndarray],
@@ -343,19 +339,19 @@ def _from_pool(
 ) -> Packed:
     """Add the first documents of a pool while they fit, then smaller ones that still fit."""
     before = len(packed.documents)
-    sums = np.concatenate([[0], np.cumsum(estimate(pool.documents, before))])
+    sums = np.concatenate([[0], np.cumsum(estimate(pool, before))])
 
     def draft(count: int) -> Packed:
         if not count:
             return packed
-        documents = np.concatenate([packed.documents, pool.documents[:count]])
-        return Packed(documents, tokens(documents), None, pool.repeats)
+        documents = np.concatenate([packed.documents, pool[:count]])
+        return packed._replace(documents=documents, tokens=tokens(documents))
 
     def step(count: int, more_tokens: int) -> int:
         return int(np.searchsorted(sums, sums[count] + more_tokens, "right")) - 1
 
-    fitted = fit(draft, budget, step, len(pool.documents))
-    packed, untried = fitted.draft, pool.documents[fitted.units :]
+    fitted = fit(draft, budget, step, len(pool))
+    packed, untried = fitted.draft, pool[fitted.units :]
     failed = False  # whether the last document was larger than its estimate and did not fit
     while len(untried):
         guesses = estimate(untried, len(packed.documents))
@@ -365,7 +361,7 @@ def _from_pool(
         documents = np.append(packed.documents, untried[tried])
         total = tokens(documents)
         if total <= budget:
-            packed = Packed(documents, total, None, pool.repeats)
+            packed = packed._replace(documents=documents, tokens=total)
             untried, failed = np.delete(untried, tried), False
         elif tried == smallest:
             return packed._replace(next_unit_tokens=total - packed.tokens)

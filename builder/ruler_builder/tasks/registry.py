@@ -208,15 +208,12 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     A name of the project's is never a file of that name: write `./ruler` for one. A file names its
     dataset, by default `ruler`. Raises RulerError for anything unknown, impossible or missing.
     """
+    name = OWN_SUITE
     if path in suite_names():
-        return _read_suite(str(path), FOLDER / f"{path}.toml")
-    if isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
+        name, path = str(path), FOLDER / f"{path}.toml"
+    elif isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
-    return _read_suite(OWN_SUITE, Path(path))
-
-
-def _read_suite(name: str, path: Path) -> Suite:
-    """Return the suite of a file, checked."""
+    path = Path(path)
     table = read_toml(path)
     for key in table:
         check_name("suite key", key, _SuiteFile.__annotations__, str(path))
@@ -277,8 +274,9 @@ def _make_suite(
         if "family" not in table:
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
         family_of[task] = check_name("family", str(table["family"]), families_of_dataset, see)
-    standard = read_toml(FOLDER / f"{dataset}.toml")["tasks"].values()
-    used = {*family_of.values(), *wording, *(table["family"] for table in standard)}
+    used = {*family_of.values(), *wording}
+    for table in read_toml(FOLDER / f"{dataset}.toml")["tasks"].values():
+        used.add(table["family"])
     for family in families_of_dataset:
         if family in used:
             templates = FAMILIES[family].templates

@@ -1,7 +1,7 @@
 r"""Prompt templates: filled when a row is made, and read back by the audits of all task families.
 
-    frame = frame_of("Read this.\n{context}\n{question}", question, prefix)
-    frame.head, frame.tail          # "Read this.\n", "\nWhat are …"
+    frame = fill_templates({"input": "Read this.\n{context}\n{question}", …}, query=key)
+    frame.head, frame.tail          # "Read this.\n", "\nWhat is …"
 
 `ruler verify --audit` checks each row by its family's audit:
 
@@ -36,22 +36,11 @@ class Frame(NamedTuple):
     question: str
 
 
-def split_at_context(template: str) -> tuple[str, str]:
-    """Return what a template has before its context, and after it."""
-    head, _, tail = template.partition(CONTEXT)
-    return head, tail
-
-
-def frame_of(template: str, question: str, prefix: str, **names: Any) -> Frame:
-    """Return the frame of a template whose other placeholders are `question` and `names`."""
-    head, tail = split_at_context(template)
-    return Frame(head.format(**names), tail.format(question=question, **names), prefix, question)
-
-
-def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
+def fill_templates(templates: Mapping[str, Any], **names: Any) -> Frame:
     """Return the frame of a family's `input`, `question` and `prefix`, with these `names`."""
+    head, _, tail = templates["input"].partition(CONTEXT)
     question, prefix = templates["question"].format(**names), templates["prefix"].format(**names)
-    return frame_of(templates["input"], question, prefix, **names)
+    return Frame(head.format(**names), tail.format(question=question, **names), prefix, question)
 
 
 # ---- What the audits of all families share ------------------------------------------------------

@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from ruler_builder.tasks.templates import (
     AuditContext,
     check_spans,
     context_of,
-    filled,
+    fill_templates,
     only_in_evidence,
 )
 from ruler_builder.text.corpora import NOISE
@@ -63,8 +64,8 @@ class ChainParams(TaskParams):
         super().__post_init__()
         self.need(1 <= self.chains <= 100, "chains must be 1 to 100")
         self.need(1 <= self.hops <= 100, "hops must be 1 to 100")
-        self.need_one_of("layout", LAYOUTS)
-        self.need_one_of("haystack", _HAYSTACKS)
+        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
+        self.need(self.haystack in _HAYSTACKS, f"haystack must be one of {', '.join(_HAYSTACKS)}")
         self.need(4 <= self.name_letters <= 10, "name_letters must be 4 to 10: examples have 3")
         self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
         if self.layout == "2024":
@@ -82,31 +83,6 @@ class ChainParams(TaskParams):
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """Return the names, as in the solved example."""
         return [f" {' '.join(references)}"]
-
-
-class ExampleFrame(NamedTuple):
-    """The text before and after the context of a solved example, its prefix, and its end."""
-
-    head: str
-    tail: str
-    prefix: str
-    end: str
-
-
-def chain_example_frame(
-    templates: Mapping[str, str], layout: str, names: int, value: str
-) -> ExampleFrame:
-    """Return the frame of a solved example of vt, whose answer is `names` names.
-
-    The paper's own code (layout 2024) joined the words of the example's template by single spaces,
-    and put a space before the example and two more newlines after it.
-    """
-    lead, end = "", "\n\n"
-    if layout == "2024":
-        lead, end = " ", "\n\n\n\n"
-        templates = {**templates, "input": " ".join(templates["input"].split())}
-    frame = filled(templates, n=names, value=value)
-    return ExampleFrame(lead + frame.head, frame.tail, frame.prefix, end)
 
 
 # ---- Wording -----------------------------------------------------------------------------------
@@ -151,31 +127,21 @@ class Chain:
 
         So it does in the reference code.
         """
-        return [
-            f"VAR {self.names[0]} = {self.value}",
-            *(
-                f"VAR {name} = VAR {source} "
-                for source, name in zip(self.names, self.names[1:], strict=False)
-            ),
-        ]
+        lines = [f"VAR {self.names[0]} = {self.value}"]
+        for source, name in pairwise(self.names):
+            lines.append(f"VAR {name} = VAR {source} ")
+        return lines
 
-    def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
-        """Return the assignments, each with the line of noise, of `lines`, before which it goes.
+    def places(self, lines: int) -> list[int]:
+        """Return the lines of noise, of `lines`, before which the assignments go.
 
         At least one line is between two of them and one after the last, as in the reference code.
         Without noise they are in the order of their depths.
         """
-        texts = self.assignments()
-        gaps = lines - len(texts) + 1
-        return [
-            (int(depth * gaps) + link if lines else 0, Needle(depth, text, answer))
-            for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
-        ]
-
-    def sentences(self, answer: bool) -> list[Needle]:
-        """Return the assignments as sentences between those of an essay."""
-        texts = [f"{text.strip()}." for text in self.assignments()]
-        return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
+        if not lines:
+            return [0] * len(self.depths)
+        gaps = lines - len(self.depths) + 1
+        return [int(depth * gaps) + link for link, depth in enumerate(self.depths)]
 
 
 class VariableTracking(Task[ChainParams]):
@@ -210,7 +176,7 @@ class VariableTracking(Task[ChainParams]):
         chains, solved = self._asked(index)
         examples = "".join(map(self._example, solved))
         asked = chains[0]
-        frame = filled(self.templates, n=self._links, value=asked.value)
+        frame = fill_templates(self.templates, n=self._links, value=asked.value)
 
         def draft(units: int) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
@@ -305,24 +271,37 @@ class VariableTracking(Task[ChainParams]):
     def _lay(
         self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
     ) -> PromptBuilder:
-        """So much of the haystack with the chains in it; the first chain is the asked one."""
+        """Add `units` units of the haystack with the chains in it; the first chain is asked for.
+
+        In essays assignments are sentences between others.
+        """
+        needles, places = [], []
+        for number, chain in enumerate(chains):
+            for depth, text in zip(chain.depths, chain.assignments(), strict=True):
+                if self.params.haystack == "essay":
+                    text = f"{text.strip()}."
+                needles.append(Needle(depth, text, answer=number == 0))
+            places += chain.places(units)
         if self.params.haystack == "essay":
-            needles = [n for i, chain in enumerate(chains) for n in chain.sentences(i == 0)]
             return self._haystack.lay(prompt, units, needles, tail)
-        placed = [
-            pair for i, chain in enumerate(chains) for pair in chain.placed(units, answer=i == 0)
-        ]
-        return self._haystack.lay_at(prompt, units, placed, tail)
+        return self._haystack.lay(prompt, units, needles, tail, places)
 
     def _example(self, chains: Sequence[Chain]) -> str:
-        """Return a solved example of 500 tokens at the most, or as few as its chains need."""
-        names = " ".join(chains[0].names)
-        layout, value = self.params.layout, chains[0].value
-        frame = chain_example_frame(self.templates, layout, self._links, value)
-        solved = f"{frame.tail}{frame.prefix} {names}{frame.end}"
+        """Return a solved example of 500 tokens at the most, or as few as its chains need.
+
+        The paper's own code (layout 2024) joined the words of the example's template by single
+        spaces, and put a space before the example and two more newlines after it.
+        """
+        templates, lead, end = self.templates, "", "\n\n"
+        if self.params.layout == "2024":
+            templates = {**templates, "input": " ".join(templates["input"].split())}
+            lead, end = " ", "\n\n\n\n"
+        frame = fill_templates(templates, n=self._links, value=chains[0].value)
+        head = lead + frame.head
+        solved = f"{frame.tail}{frame.prefix} {' '.join(chains[0].names)}{end}"
 
         def draft(units: int) -> PromptBuilder:
-            return self._lay(PromptBuilder(self.counter).add(frame.head), units, chains, solved)
+            return self._lay(PromptBuilder(self.counter).add(head), units, chains, solved)
 
         haystack, min_units = self._haystack, self._min_units
         budget = max(_EXAMPLE_TOKENS, draft(min_units).tokens)

@@ -25,9 +25,13 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ruler_builder.text.sources import Pinned, Store
-from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counting import BatchCounter, TokenCounter
-from ruler_builder.tokens.split_points import PATTERNS
+from ruler_builder.tokens.counting import (
+    PATTERNS,
+    BatchCounter,
+    TokenCounter,
+    split_points_of_json,
+    split_points_of_pattern,
+)
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
@@ -164,7 +168,7 @@ def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCoun
         counted_by=f"{about['library']} {about['version']}",
         tokenizer=encoding,
         encode=encoding.encode_ordinary,
-        split_points=split_points.of_pattern(pattern),
+        split_points=split_points_of_pattern(pattern),
     )
 
 
@@ -236,5 +240,5 @@ def _auto_tokenizer(
         counted_by=f"tokenizers {about['backend_version']}",
         tokenizer=backend,
         encode=lambda text: backend.encode_batch_fast([text], add_special_tokens=False)[0],
-        split_points=split_points.of_tokenizer_json(serialised),
+        split_points=split_points_of_json(serialised),
     )

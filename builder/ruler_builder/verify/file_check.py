@@ -13,26 +13,25 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.build import FileBuilder, RowFigures, entry_of, make_row
-from ruler_builder.release.parquet import digest_row, rows_of
+from ruler_builder.release.build import FileBuilder, FileRows
+from ruler_builder.release.folder import digest_row, rows_of
 from ruler_builder.release.plan import FileJob
-from ruler_builder.tasks.base import DATA_VERSION, Task
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
-from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
@@ -42,8 +41,13 @@ from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
+if TYPE_CHECKING:
+    from ruler_builder.verify.audit import FileAudit
+
 log = logging.getLogger(__name__)
 
+WHOLE_FILE = -1
+"""The index of a problem that is not of one row."""
 _MAX_PROBLEMS = 10  # listed for a file
 _EXCERPT = 40  # characters that a problem quotes of a text
 
@@ -100,11 +104,14 @@ def parse_tokenizer_folders(manifest: Manifest, specs: Iterable[str]) -> dict[st
     return folders
 
 
-class _Pass(NamedTuple):
+class _RowsRead(NamedTuple):
     """The result of reading the rows of a file once."""
 
     lengths: list[int | None]
-    rows_sha256: str  # "" if a column is missing in one of them
+    # "" if a column is missing in a row
+    rows_sha256: str
+    # The first row that differs from the rebuilt one, if rows were rebuilt
+    difference: Problem | None
 
 
 class FileChecker:
@@ -219,25 +226,55 @@ class FileChecker:
 
     def _read_and_rebuild(
         self, file: pq.ParquetFile, entry: FileEntry, report: FileReport, audit: FileAudit | None
-    ) -> _Pass:
-        """Read a file and compare its rows with rebuilt ones.
-
-        If they differ and the fast token counter was used, compare again without it.
-        """
+    ) -> _RowsRead:
+        """Read a file and compare its rows with rebuilt ones, if they can be rebuilt here."""
         report.not_checked = self._missing(entry)
         if report.not_checked:
             return _read(file, audit)
+        try:
+            return self._compare(file, entry, report, audit)
+        except RulerError as error:  # a source or a tokenizer is damaged
+            report.not_checked = str(error)
+            return _read(file, audit)
+
+    def _compare(
+        self,
+        file: pq.ParquetFile,
+        entry: FileEntry,
+        report: FileReport,
+        audit: FileAudit | None,
+        fast: bool = True,
+    ) -> _RowsRead:
+        """Read a file, compare its rows with rebuilt ones, and report the first difference.
+
+        If they differ and the fast token counter was used, compare again without it. Raises
+        RulerError if rows cannot be rebuilt on this machine.
+        """
         config = Config.from_entry(self.manifest["dataset"], entry)
-        rebuild = _Rebuild(self._builder, FileJob(config, config.tokenizer, entry["rows"]))
-        rows = _read(file, audit, rebuild)
-        if rebuild.difference and rebuild.second_engine:
-            rebuild = _Rebuild(self._builder, rebuild.job._replace(fast=False))
-            rows = _read(file, audit, rebuild)
-        rebuild.finish(rows, report)
+        job = FileJob(config, config.tokenizer, entry["rows"], fast)
+        try:
+            rebuilt = self._builder.rows(job)
+        except Exception as error:
+            report.add(_why_not_built(error), 0)
+            return _read(file, audit)
+        rows = _read(file, audit, rebuilt)
+        count, counter = len(rows.lengths), rebuilt.task.counter
+        if rows.difference and counter.reference:
+            return self._compare(file, entry, report, audit, fast=False)
+        if rows.difference:
+            report.add(rows.difference.what, rows.difference.row)
+        elif count < max(1, entry["rows"]):
+            report.add(f"the row is missing: there are {count} rows", count)
+        else:
+            report.entry = rebuilt.entry()
+            report.tokenizer = counter.about
+            report.proved_by = "rebuilt"
         return rows
 
     def _audit_of(self, entry: FileEntry, report: FileReport) -> FileAudit | None:
         """Return the audit of a file; None if its tokenizer is missing."""
+        from ruler_builder.verify.audit import FileAudit
+
         report.not_checked = self._missing_tokenizer(entry["tokenizer"])
         if report.not_checked:
             return None
@@ -280,7 +317,7 @@ class FileChecker:
             remedy = "give --language-folder FOLDER"
         return f"made of {', '.join(missing)}, not here: {remedy}"
 
-    def _entry_of_rows(self, entry: FileEntry, rows: _Pass) -> FileEntry:
+    def _entry_of_rows(self, entry: FileEntry, rows: _RowsRead) -> FileEntry:
         """Return the manifest's entry with the figures that can be computed from the rows.
 
         Only a rebuild can tell how full a row could have been, and how often a text was repeated.
@@ -302,76 +339,18 @@ def _add_audit(report: FileReport, audit: FileAudit) -> None:
     report.asked = audit.asked
 
 
-class _Rebuild:
-    """Builds the rows of a file again, one by one, until one differs or cannot be built here."""
+def _read(
+    file: pq.ParquetFile, audit: FileAudit | None = None, rebuilt: FileRows | None = None
+) -> _RowsRead:
+    """Read the rows of a file once: digest them, audit them, and compare them with rebuilt ones.
 
-    def __init__(self, builder: FileBuilder, job: FileJob) -> None:
-        self.builder, self.job = builder, job
-        self.difference: Problem | None = None
-        """The first row that differs, and how."""
-        self.second_engine = False
-        """Whether the fast token counter (gigatoken) counted the rows."""
-        self._not_possible = ""
-        self._task: Task[Any] | None = None
-        self._figures: list[RowFigures] = []
-
-    def compare(self, index: int, stored: Row) -> None:
-        """Compare a stored row with the one that a build makes."""
-        if self.difference or self._not_possible:
-            return
-        what = ""
-        try:
-            task = self._load_task()
-            rows = min(self.job.rows, task.limit() or self.job.rows)
-            if index >= rows:
-                what = f"the row does not belong there: a build makes {rows} rows"
-            else:
-                row = make_row(task, index, self.job.config.name)
-                self._figures.append(
-                    RowFigures(row.columns["length"], row.next_unit_tokens, row.repeats)
-                )
-                what = _difference(stored, row.columns)
-        except EngineMismatch as error:
-            log.warning("%s", error)
-            what = str(error)
-        except TokenizerDiffers as error:
-            what = str(error)
-        except Impossible as error:
-            what = f"it cannot be built: {error}"
-        except RulerError as error:
-            self._not_possible = str(error)
-        except Exception as error:  # e.g. impossible parameters in an edited manifest
-            what = f"it cannot be built ({type(error).__name__}: {str(error)[:80]})"
-        if what:
-            self.difference = Problem(index, what)
-
-    def finish(self, rows: _Pass, report: FileReport) -> None:
-        """Report what the comparison of all rows showed."""
-        count = len(rows.lengths)
-        report.not_checked = self._not_possible
-        if self.difference:
-            report.add(self.difference.what, self.difference.row)
-        elif self._not_possible:
-            return
-        elif count < max(1, self.job.rows):
-            report.add(f"the row is missing: there are {count} rows", count)
-        else:
-            task = self._load_task()
-            report.entry = entry_of(self.job, task, self._figures)
-            report.tokenizer = task.counter.about
-            report.proved_by = "rebuilt"
-
-    def _load_task(self) -> Task[Any]:
-        if self._task is None:
-            self._task = self.builder.task(self.job)
-            self.second_engine = self._task.counter.reference is not None
-        return self._task
-
-
-def _read(file: pq.ParquetFile, audit: FileAudit | None, rebuild: _Rebuild | None = None) -> _Pass:
-    """Read the rows of a file once: digest them, audit them, and compare them with rebuilt ones."""
+    The comparison ends with the first row that differs. Raises RulerError if a row cannot be
+    rebuilt on this machine.
+    """
     digest, is_whole = hashlib.sha256(), True
     lengths: list[int | None] = []
+    difference = None
+    rebuilt_rows = iter(rebuilt) if rebuilt else None
     if audit:
         audit.clear()
     for index, row in enumerate(rows_of(file)):
@@ -382,23 +361,50 @@ def _read(file: pq.ParquetFile, audit: FileAudit | None, rebuild: _Rebuild | Non
         lengths.append(row["length"])
         if audit:
             audit.add(row)
-        if rebuild:
-            rebuild.compare(index, row)
-    return _Pass(lengths, digest.hexdigest() if is_whole else "")
+        if rebuilt_rows and not difference:
+            what = _difference(row, rebuilt_rows)
+            difference = Problem(index, what) if what else None
+    return _RowsRead(lengths, digest.hexdigest() if is_whole else "", difference)
 
 
-def _difference(stored: Row, rebuilt: Row) -> str:
-    """Describe the first column in which a stored row differs from the rebuilt one; "" if none."""
+def _difference(stored: Row, rebuilt_rows: Iterator[Row]) -> str:
+    """Describe the first column in which a stored row differs from the next rebuilt one.
+
+    "" if they are equal. Raises RulerError if the row cannot be rebuilt on this machine.
+    """
+    try:
+        rebuilt = next(rebuilt_rows, None)
+    except Exception as error:
+        return _why_not_built(error)
+    if rebuilt is None:
+        return "the row does not belong there: a build makes fewer rows"
     read: Mapping[str, Any] = stored
-    expected: dict[str, Any] = {**rebuilt}
-    expected["evidence"] = [
-        {**span, "depth": float(np.float32(span["depth"]))}  # files store float32
-        for span in rebuilt["evidence"]
-    ]
+    expected: dict[str, Any] = {**rebuilt, "evidence": []}
+    for span in rebuilt["evidence"]:
+        depth = float(np.float32(span["depth"]))  # files store float32
+        expected["evidence"].append({**span, "depth": depth})
     for column in COLUMNS:
         if read[column] != expected[column]:
             return f"{column} {describe_difference(read[column], expected[column])}"
     return ""
+
+
+def _why_not_built(error: Exception) -> str:
+    """Return what is wrong with a row that a build could not make.
+
+    Raises the error if it is not the row's: RulerError, for a damaged source.
+    """
+    if isinstance(error, EngineMismatch):
+        log.warning("%s", error)
+        return str(error)
+    if isinstance(error, TokenizerDiffers):
+        return str(error)
+    if isinstance(error, Impossible):
+        return f"it cannot be built: {error}"
+    if isinstance(error, RulerError):
+        raise error
+    # e.g. impossible parameters in an edited manifest
+    return f"it cannot be built ({type(error).__name__}: {str(error)[:80]})"
 
 
 def describe_difference(value: object, expected: object) -> str:

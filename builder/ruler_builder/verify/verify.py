@@ -17,7 +17,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -25,17 +25,16 @@ from typing import Any, cast
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.card import DISTRIBUTION, collect_facts
-from ruler_builder.release.card_files import (
-    CARD,
+from ruler_builder.release.build import processes_for, worker_pool
+from ruler_builder.release.card import CARD, card_files
+from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.metadata import (
     CROISSANT,
+    DISTRIBUTION,
     EVAL_YAML,
-    card_files,
+    collect_facts,
     described_repository,
 )
-from ruler_builder.release.executor import processes_for, worker_pool
-from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished
-from ruler_builder.release.manifest import new_settings, with_files
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
@@ -47,7 +46,6 @@ from ruler_builder.text.sources import (
     registry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
-from ruler_builder.verify.audit import WHOLE_FILE, check_paired
 from ruler_builder.verify.file_check import (
     FileChecker,
     FileReport,
@@ -71,58 +69,21 @@ from ruler_common.names import Config
 from ruler_common.text import files_bar, printable
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class VerifyReport:
     """The result of verifying a release."""
 
     manifest: Manifest | None  # None if a stopped build has not written it
     files: dict[str, FileReport]
     unfinished: bool  # the release is still being built
+    ok: bool  # the release is complete and no file has a problem
+    proved: bool  # and every row is one of the frozen ones, or was rebuilt and is equal
+    # Why files could not be checked fully on this machine, with their paths
+    not_rebuilt: dict[str, list[str]]
+    # How many files were checked in which way
+    sentence: str
     # Sentences for the user about what was not compared
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the release is complete and no file has a problem."""
-        return not self.unfinished and not any(file.count for file in self.files.values())
-
-    @property
-    def proved(self) -> bool:
-        """Whether every row is proved, by the lock or by rebuilding it."""
-        return self.ok and not self.not_rebuilt
-
-    @property
-    def not_rebuilt(self) -> dict[str, list[str]]:
-        """Why files could not be checked fully on this machine, with their paths."""
-        reasons: dict[str, list[str]] = {}
-        for path, file in self.files.items():
-            if file.not_checked:
-                reasons.setdefault(file.not_checked, []).append(path)
-        return reasons
-
-    @property
-    def sentence(self) -> str:
-        """A sentence that says how many files were checked in which way."""
-        frozen = rebuilt = not_checked = 0
-        for file in self.files.values():
-            if file.proved_by == "frozen":
-                frozen += 1
-            elif file.proved_by == "rebuilt":
-                rebuilt += 1
-            if file.not_checked:
-                not_checked += 1
-        parts = []
-        if frozen:
-            parts.append(f"{frozen} with frozen rows")
-        if rebuilt:
-            parts.append(f"{rebuilt} rebuilt and equal")
-        if not_checked:
-            parts.append(f"{not_checked} not checked fully")
-        return f"Files: {', '.join(parts) or 'none'}."
-
-    def add(self, name: str, what: str, row: int = WHOLE_FILE) -> None:
-        """Record a problem of a file, which may be one that the manifest does not list."""
-        self.files.setdefault(name, FileReport(name, name)).add(what, row)
+    notes: list[str]
 
 
 def verify(options: VerifyOptions) -> VerifyReport:
@@ -133,35 +94,67 @@ def verify(options: VerifyOptions) -> VerifyReport:
     root = Path(options.root)
     unfinished = is_unfinished(root)
     if unfinished and not (root / MANIFEST).exists():
-        return VerifyReport(None, {}, unfinished)
+        return _report(None, {}, unfinished, [])
     manifest = read_manifest(root)
     checker = FileChecker(root, manifest, options)
     for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
         checker.load_tokenizer(name, checker.store)
-    report = _check_files(FileChecker.check, root, manifest, options)
+    files = _check_files(FileChecker.check, root, manifest, options)
     lock = read_frozen(manifest["data_version"])
     for path in unexplained(manifest, lock) if lock else ():
-        report.add(
-            path,
+        files[path].add(
             f"not the rows of data version {manifest['data_version']}, though sources, seed, "
-            "reserve and suite are the same",
+            "reserve and suite are the same"
         )
-    for field_path, what in manifest_differences(manifest, report.files, checker.sources):
-        if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in manifest["files"]:
-            report.add(field_path[1], f"in the manifest, {'.'.join(field_path[2:])} {what}")
-        else:
-            report.add(MANIFEST, f"{'.'.join(field_path)} {what}")
+    problems = _check_manifest(manifest, files, checker.sources)
+    notes: list[str] = []
     if not unfinished:
         if manifest["files"]:
-            _check_card(root, manifest, report)
-        _check_folder(root, manifest, report)
-    return report
+            problems += _check_card(root, manifest, notes)
+        problems += _check_folder(root, manifest, notes)
+    for name, what in problems:  # some of files that the manifest does not list
+        files.setdefault(name, FileReport(name, name)).add(what)
+    return _report(manifest, files, unfinished, notes)
 
 
 def audit_release(root: Path) -> VerifyReport:
     """Audit every row of a release, without rebuilding any or comparing digests."""
-    options = VerifyOptions(root, audit=True)
-    return _check_files(FileChecker.audit_file, root, read_manifest(root), options)
+    manifest, options = read_manifest(root), VerifyOptions(root, audit=True)
+    files = _check_files(FileChecker.audit_file, root, manifest, options)
+    return _report(manifest, files, is_unfinished(root), [])
+
+
+def _report(
+    manifest: Manifest | None, files: dict[str, FileReport], unfinished: bool, notes: list[str]
+) -> VerifyReport:
+    """Return the report of a release whose files were checked."""
+    ok = not unfinished
+    not_rebuilt: dict[str, list[str]] = {}
+    frozen = rebuilt = not_checked = 0
+    for path, file in files.items():
+        ok = ok and not file.count
+        frozen += file.proved_by == "frozen"
+        rebuilt += file.proved_by == "rebuilt"
+        if file.not_checked:
+            not_checked += 1
+            not_rebuilt.setdefault(file.not_checked, []).append(path)
+    parts = []
+    if frozen:
+        parts.append(f"{frozen} with frozen rows")
+    if rebuilt:
+        parts.append(f"{rebuilt} rebuilt and equal")
+    if not_checked:
+        parts.append(f"{not_checked} not checked fully")
+    return VerifyReport(
+        manifest=manifest,
+        files=files,
+        unfinished=unfinished,
+        ok=ok,
+        proved=ok and not not_rebuilt,
+        not_rebuilt=not_rebuilt,
+        sentence=f"Files: {', '.join(parts) or 'none'}.",
+        notes=notes,
+    )
 
 
 def _check_files(
@@ -169,37 +162,37 @@ def _check_files(
     root: Path,
     manifest: Manifest,
     options: VerifyOptions,
-) -> VerifyReport:
+) -> dict[str, FileReport]:
     """Check each file in a worker process, those of a tokenizer together, the longest rows first.
 
     An audit also reports each row that asks something else in another file of the same task.
     """
     entries, tokenizers = manifest["files"], list(manifest["tokenizers"])
-    tokens = {path: e["rows"] * e["max_length"] for path, e in entries.items()}
+    tokens = {path: entry["rows"] * entry["max_length"] for path, entry in entries.items()}
     workers = options.workers or processes_for(sum(tokens.values()))
 
     def order(path: str) -> tuple[int, int]:
         return tokenizers.index(entries[path]["tokenizer"]), -entries[path]["max_length"]
 
-    reports: dict[str, FileReport] = {}
+    files = {path: FileReport(path, entry["config"]) for path, entry in entries.items()}
     with (
         files_bar("Verifying", options.progress) as bar,
         worker_pool(workers, FileChecker, (root, manifest, options)) as run,
     ):
         bar.planned(len(tokens), sum(tokens.values()))
         for file in run(check, sorted(entries, key=order)):
-            reports[file.path] = file
+            files[file.path] = file
             bar.finished(tokens[file.path])
-    files = {path: reports[path] for path in entries}
-    report = VerifyReport(manifest, files, is_unfinished(root))
     if options.audit:
+        from ruler_builder.verify.audit import check_paired
+
         asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
             task = entry["task"], entry["language"], entry["instruction_language"]
-            asked[task][path] = reports[path].asked
+            asked[task][path] = files[path].asked
         for path, what, index in check_paired(asked):
-            report.add(path, what, index)
-    return report
+            files[path].add(what, index)
+    return files
 
 
 MAY_DIFFER = (
@@ -213,19 +206,28 @@ MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
 """Fields of a custom tokenizer that may also differ: the digests of its files identify it."""
 
 
-def manifest_differences(
+def _check_manifest(
     manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
-) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the fields in which the manifest differs from the one that a build writes, and how."""
+) -> list[tuple[str, str]]:
+    """Return the fields in which the manifest differs from the one that a build writes, and how.
+
+    Each is a problem of the file that it describes, or of the manifest.
+    """
     files = {path: reports[path].entry or entry for path, entry in manifest["files"].items()}
     if manifest["data_version"] == DATA_VERSION:
         rebuilt = rebuilt_manifest(manifest, files, reports, sources)
     else:  # this builder makes another data version, so only the files are compared
         rebuilt = cast(Manifest, {**manifest, "files": files})
     stored, expected = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
+    problems = []
     for field_path, what in differences(stored, expected):
-        if not _may_differ(manifest, field_path):
-            yield field_path, what
+        if _may_differ(manifest, field_path):
+            continue
+        if field_path[0] == "files" and len(field_path) > 2 and field_path[1] in files:
+            problems.append((field_path[1], f"in the manifest, {'.'.join(field_path[2:])} {what}"))
+        else:
+            problems.append((MANIFEST, f"{'.'.join(field_path)} {what}"))
+    return problems
 
 
 def rebuilt_manifest(
@@ -339,29 +341,33 @@ _MAX_LISTED = 20  # files that a note names
 _REMEDY = "run the same `ruler build` again"
 
 
-def _check_folder(root: Path, manifest: Manifest, report: VerifyReport) -> None:
-    """Report the files that should not be in the folder, and note those that are not checked.
+def _check_folder(root: Path, manifest: Manifest, notes: list[str]) -> list[tuple[str, str]]:
+    """Return the files that should not be in the folder; note those that are not checked.
 
     Below data/ there must be no file that the manifest does not list, and at the top none that
     `datasets` would read.
     """
+    problems = []
     for folder, _, names in os.walk(root / _DATA):
         for name in sorted(names):
             path = (Path(folder) / name).relative_to(root).as_posix()
             if path not in manifest["files"] and not _is_ignored(name):
-                report.add(path, "the file is not in the manifest: move it out of the folder")
+                problems.append(
+                    (path, "the file is not in the manifest: move it out of the folder")
+                )
     not_checked = []
     for entry in sorted(root.iterdir()):
         if entry.name in _OF_THE_RELEASE or _is_ignored(entry.name):
             continue
         if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
-            report.add(entry.name, "it changes how `datasets` loads the folder: move it out")
+            problems.append((entry.name, "it changes how `datasets` loads the folder: move it out"))
         elif entry.name not in _OF_THE_HUB:
             not_checked.append(printable(f"{entry.name}/" if entry.is_dir() else entry.name))
     if not_checked:
         listed = ", ".join(not_checked[:_MAX_LISTED])
         more = ", …" if len(not_checked) > _MAX_LISTED else ""
-        report.notes.append(f"Not part of the release, and not checked: {listed}{more}.")
+        notes.append(f"Not part of the release, and not checked: {listed}{more}.")
+    return problems
 
 
 def _is_ignored(name: str) -> bool:
@@ -369,8 +375,8 @@ def _is_ignored(name: str) -> bool:
     return name == ".DS_Store" or name.startswith("._")
 
 
-def _check_card(root: Path, manifest: Manifest, report: VerifyReport) -> None:
-    """Report what is wrong with README.md, eval.yaml and croissant.json.
+def _check_card(root: Path, manifest: Manifest, notes: list[str]) -> list[tuple[str, str]]:
+    """Return what is wrong with README.md, eval.yaml and croissant.json.
 
     They are rendered from the manifest and compared, ignoring line ends. eval.yaml may be missing.
     croissant.json may describe the folder or a repository of the Hub. If another version of the
@@ -379,33 +385,36 @@ def _check_card(root: Path, manifest: Manifest, report: VerifyReport) -> None:
     facts = collect_facts(manifest, root)
     installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
     if installed != written_by:
-        report.notes.append(
+        notes.append(
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: only the "
             f"configurations in {CARD} are compared. `ruler build` writes the card again."
         )
     elif facts.row is None:
-        report.notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")
-        return
+        notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")
+        return []
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
         rendered = card_files(facts, benchmark, repo)
     except RulerError as error:
-        report.add(CARD, str(error))
-        return
+        return [(CARD, str(error))]
+    problems = []
     for name, text in rendered.items():
         if not (root / name).is_file():
-            report.add(name, f"the file is missing: {_REMEDY}")
+            problems.append((name, f"the file is missing: {_REMEDY}"))
             continue
         try:
             stored = read_text(root / name).replace("\r\n", "\n")
         except RulerError as error:
-            report.add(name, str(error))
+            problems.append((name, str(error)))
             continue
         if installed != written_by:
             if name == CARD and _configs(stored) != _configs(text):
-                report.add(name, f"its configurations are not those of the manifest: {_REMEDY}")
+                problems.append(
+                    (name, f"its configurations are not those of the manifest: {_REMEDY}")
+                )
         elif stored != text:
-            report.add(name, f"{_first_difference(stored, text)}: {_REMEDY}")
+            problems.append((name, f"{_first_difference(stored, text)}: {_REMEDY}"))
+    return problems
 
 
 def _configs(card: str) -> Any:

@@ -50,36 +50,43 @@ class Needle(NamedTuple):
 
 
 class Haystack(ABC):
-    """A text of units, such as lines or sentences, with needles between them.
+    """A text of units, such as words or lines, with needles between them."""
 
-    `separator` joins units and needles; `max_units` is the number of units, None if unlimited.
-    """
-
-    separator: str
+    separator = " "
+    """What is between two units or needles, if they are not lines."""
+    line_end = ""
+    """What every unit and needle ends with, if they are lines."""
     max_units: int | None = None
+    """The number of units; None if unlimited."""
+    units_of_pass: int | None = None
+    """The number of units after which a finite text begins again; None if it does not."""
 
     def lay(
-        self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
+        self,
+        prompt: PromptBuilder,
+        units: int,
+        needles: Sequence[Needle],
+        tail: str,
+        places: Sequence[int] | None = None,
     ) -> PromptBuilder:
-        """Add the context, and the `tail` after it, which begins with a newline."""
-        placed = [(self.place(units, needle.depth), needle) for needle in needles]
-        return self.lay_at(prompt, units, placed, tail)
+        """Add a context of `units` units, and the `tail` after it, which begins with a newline.
 
-    def lay_at(
-        self, prompt: PromptBuilder, units: int, placed: Iterable[tuple[int, Needle]], tail: str
-    ) -> PromptBuilder:
-        """Add the context with each needle before the unit whose index is given with it.
-
-        Needles before the same unit are ordered by depth.
+        `places` are the indices of the units before which the needles go; by default those at their
+        depths. Needles before the same unit are ordered by depth.
         """
-        prompt.begin_context()
+        if places is None:
+            places = [self.place(units, needle.depth) for needle in needles]
+        prompt.context_start = prompt.length
         done = 0
-        for place, needle in sorted(placed):
+        for place, needle in sorted(zip(places, needles, strict=True)):
             self._add_units(prompt, done, place)
             done = place
-            self._add_needle(prompt, needle)
+            lead = "" if prompt.at_context_start else self.separator
+            prompt.mark_evidence(len(lead), len(lead) + len(needle.text), needle.answer)
+            prompt.add(lead + needle.text + self.line_end)
         self._add_units(prompt, done, units)
-        return self._end(prompt, tail)
+        prompt.context_end = prompt.length - len(self.line_end)
+        return prompt.add(tail.removeprefix(self.line_end))
 
     def place(self, units: int, depth: float) -> int:
         """Return the index of the unit before which a needle of a relative depth goes."""
@@ -91,20 +98,11 @@ class Haystack(ABC):
 
     def repeats(self, units: int) -> int:
         """Return how many times the text is repeated within `units` units."""
-        return 0
+        return max(0, units - 1) // self.units_of_pass if self.units_of_pass else 0
 
     @abstractmethod
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         """Add units start … end − 1."""
-
-    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
-        """Add a needle after a separator, unless it comes first."""
-        lead = "" if prompt.at_context_start else self.separator
-        prompt.add_evidence(lead + needle.text, needle.answer, lead=len(lead))
-
-    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
-        """End the context and add what follows it."""
-        return prompt.end_context().add(tail)
 
 
 class EssayHaystack(Haystack):
@@ -113,11 +111,9 @@ class EssayHaystack(Haystack):
     Needles go between sentences.
     """
 
-    separator = " "
-
     def __init__(self, text: str, counter: TokenCounter) -> None:
         words = text.split()
-        self._words = len(words)
+        self._words = self.units_of_pass = len(words)
         self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
         self._tokens = np.cumsum([0, *counter.counts([f" {word}" for word in words])])
@@ -139,10 +135,6 @@ class EssayHaystack(Haystack):
     def capitals(self, length: int) -> frozenset[str]:
         """Return every run of `length` capital letters in the text."""
         return frozenset(re.findall(rf"(?=([A-Z]{{{length}}}))", self._text))
-
-    def repeats(self, units: int) -> int:
-        """Return how many times the text is repeated within `units` words."""
-        return max(0, units - 1) // self._words
 
     def step(self, units: int, tokens: int) -> int:
         """Return the number of words that hold `tokens` more than the first `units` words do."""
@@ -192,7 +184,8 @@ class LineHaystack(Haystack):
     `max_units` lines are enough for the window, but lines are read only when they are needed.
     """
 
-    separator = "\n"
+    separator = ""
+    line_end = "\n"
 
     def __init__(self, lines: Iterable[str], max_units: int, counter: TokenCounter) -> None:
         self._unread = islice(lines, max_units)
@@ -203,7 +196,7 @@ class LineHaystack(Haystack):
 
     def _count(self, lines: int) -> None:
         """Read and count `lines` more lines; equal lines are counted once."""
-        more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
+        more = [f"{line}\n" for line in islice(self._unread, lines)]
         self._lines += more
         before = self._tokens.pop()
         self._tokens += accumulate(self._counter.counts(more), initial=before)
@@ -228,22 +221,12 @@ class LineHaystack(Haystack):
             tokens = self._tokens_before(end) - self._tokens_before(start)
             prompt.add("".join(self._lines[start:end]), tokens)
 
-    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
-        """Add a line with its newline, so that it ends at a split point."""
-        prompt.add_evidence(needle.text + self.separator, needle.answer, trail=len(self.separator))
-
-    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
-        prompt.end_context(trail=len(self.separator))
-        return prompt.add(tail.removeprefix(self.separator))
-
 
 class RunOnHaystack(Haystack):
     r"""Lines of noise, each with its newline, joined by spaces; needles are not separate lines.
 
     `again.\n VAR ABCDE = 12345 The grass … again.\n The grass …`
     """
-
-    separator = " "
 
     def __init__(self, line: str, count: int, counter: TokenCounter) -> None:
         self._first, rest = line.split(" ", 1)
@@ -291,8 +274,8 @@ class BookHaystack(Haystack):
             read += batch
             counts += counter.counts([separator + sentence for sentence in batch])
         total = sum(counts)
-        self._pass = len(read) if total < needed else None  # sentences of the whole book
         if total < needed:
+            self.units_of_pass = len(read)
             times = needed // total + 1
             read, counts = read * times, counts * times
         self.max_units: int = len(read)  # more than the windows it is made for can hold
@@ -317,10 +300,6 @@ class BookHaystack(Haystack):
                     yield place
                     break
                 place -= 1
-
-    def repeats(self, units: int) -> int:
-        """Return how many times the book is repeated within `units` sentences."""
-        return max(0, units - 1) // self._pass if self._pass else 0
 
     def step(self, units: int, tokens: int) -> int:
         """Estimate how many sentences hold `tokens` more than the first `units` do."""
@@ -369,14 +348,6 @@ class CountedTexts(NamedTuple):
     tokens: np.ndarray
 
 
-class CountedCorpus(NamedTuple):
-    """A question-answering corpus (corpora.Corpus) whose documents are counted."""
-
-    documents: CountedTexts
-    questions: list[corpora.Question]
-    own_required: bool
-
-
 class Dictionary(NamedTuple):
     """The words of a language's dictionary, each counted with a space before it."""
 
@@ -395,7 +366,7 @@ class CountedSources:
         self._labels: CountedTexts | None = None
         self._book: tuple[str, int, BookHaystack] | None = None  # only one: books are large
         self.noise = lru_cache(maxsize=1)(self._noise)
-        self.corpus = cache(self._corpus)
+        self.documents = cache(self._documents)
         self.language = cache(self._language)
         self.noun_clashes = cache(self._noun_clashes)
         self.dictionary = cache(self._dictionary)
@@ -405,11 +376,10 @@ class CountedSources:
         """The essays as a haystack, from their beginning."""
         return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
 
-    def _corpus(self, name: str) -> CountedCorpus:
+    def _documents(self, name: str) -> tuple[corpora.Corpus, CountedTexts]:
         """Read a question-answering corpus; count each document with the blank line after it."""
         corpus = corpora.questions(name, self.sources.read(name))
-        documents = self.counted(corpus.documents, after="\n\n")
-        return CountedCorpus(documents, corpus.questions, corpus.own_required)
+        return corpus, self.counted(corpus.documents, after="\n\n")
 
     def counted(self, texts: Sequence[str], before: str = "", after: str = "") -> CountedTexts:
         """Count each text together with `before` and `after`; return the texts without them."""

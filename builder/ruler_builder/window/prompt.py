@@ -3,7 +3,8 @@ r"""A prompt under construction, and the fullest one that fits a window.
     prompt = PromptBuilder(counter)
     prompt.add("A special magic number …\n")              # counted when asked for
     prompt.add(text, tokens=131_000)             # a long piece whose count is known
-    prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
+    prompt.mark_evidence(1, 68, answer=True)     # of the piece to come
+    prompt.add(" One of the special magic numbers …")
     prompt.tokens                                        # exact: pieces meet at split points
 
 A prompt is built of pieces, so that it is counted without being tokenised again. Pieces that do not
@@ -34,20 +35,13 @@ class PromptBuilder:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
-        self.context_start = self.context_end = self._length = 0
+        self.length = 0  # characters so far
+        self.context_start = self.context_end = 0
         self._texts: list[str] = []
         # Texts that meet at split points, with their tokens if these are known.
         self._pieces: list[tuple[str, int | None]] = []
         self._spans: list[tuple[int, int, bool]] = []
         self._counted: int | None = None  # `tokens`, until something is added
-
-    def add_evidence(self, text: str, answer: bool, lead: int = 0, trail: int = 0) -> PromptBuilder:
-        """Append a short piece that is evidence, but for its first `lead` and last `trail`.
-
-        These two are numbers of characters.
-        """
-        self.mark_evidence(lead, len(text) - trail, answer)
-        return self.add(text)
 
     def add(self, text: str, tokens: int | None = None) -> PromptBuilder:
         """Append a piece.
@@ -59,31 +53,21 @@ class PromptBuilder:
             return self
         self._texts.append(text)
         self._counted = None
-        self._length += len(text)
+        self.length += len(text)
         if self._pieces and not self.counter.split_points.between(self._pieces[-1][0], text):
             text, tokens = self._pieces.pop()[0] + text, None
         self._pieces.append((text, tokens))
         return self
 
     def mark_evidence(self, start: int, end: int, answer: bool) -> PromptBuilder:
-        """Characters start … end of the piece to come are evidence."""
-        self._spans.append((self._length + start, self._length + end, answer))
-        return self
-
-    def begin_context(self, lead: int = 0) -> PromptBuilder:
-        """Return the context starts here, or `lead` characters on."""
-        self.context_start = self._length + lead
-        return self
-
-    def end_context(self, trail: int = 0) -> PromptBuilder:
-        """Return the context ended `trail` characters ago."""
-        self.context_end = self._length - trail
+        """Mark characters `start` to `end` of the piece to come as evidence."""
+        self._spans.append((self.length + start, self.length + end, answer))
         return self
 
     @property
     def at_context_start(self) -> bool:
         """Whether nothing of the context has been added yet."""
-        return self._length == self.context_start
+        return self.length == self.context_start
 
     @property
     def text(self) -> str:

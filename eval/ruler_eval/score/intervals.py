@@ -298,7 +298,7 @@ def noninferiority_interval(estimate: PairedMean) -> tuple[float, float]:
     Rare losses are skewed: few rows hold none or few of them, and the normal interval then ends
     below a limit that is not met in up to 6.6 instead of 2.5 % of repetitions. So at each end
     ADDED_AT_A_LIMIT rows are added that differ by all in that direction. For rows that are whole
-    or lost, 50 to 6,500 of them, each end then misses in at most 2.5 % (bench/noninferiority.py).
+    or lost, 50 to 6,500 of them, each end then misses in at most 2.5 %.
     """
     from scipy.special import ndtri
 

@@ -1,13 +1,47 @@
-"""One command at a time writes into a release's folder."""
+"""A file holds the rows that were written, and one command at a time writes into a folder."""
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.folder import locked_folder
+from ruler_builder.release.folder import locked_folder, write_rows
 from ruler_common.errors import RulerError
+from ruler_common.rows import COLUMNS, arrow_schema
+
+TEXTS = st.text(max_size=5)
+NUMBERS = st.integers(-(2**31), 2**31 - 1)
+SPAN = st.fixed_dictionaries(
+    {"start": NUMBERS, "end": NUMBERS, "depth": st.floats(0, 1), "answer": st.booleans()}
+)
+KINDS = {"outputs": st.lists(TEXTS, max_size=3), "evidence": st.lists(SPAN, max_size=3)}
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            name: KINDS.get(name, TEXTS if kind == "string" else NUMBERS)
+            for name, kind in COLUMNS.items()
+        }
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ROWS)
+def test_a_file_holds_what_was_added(tmp_path, rows):
+    schema, path = arrow_schema(), tmp_path / "rows.parquet"
+    write_rows(path, rows, group=3, level=1)
+    written = pq.read_table(path)
+    written.validate(full=True)
+    assert written.schema.metadata == schema.metadata
+    assert written.cast(schema).equals(pa.Table.from_pylist(rows, schema))
+    assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // 3)
 
 
 def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cache):

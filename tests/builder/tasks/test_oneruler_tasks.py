@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.parquet import digest_row
+from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice

@@ -17,7 +17,7 @@ def test_no_document_left_out_fits_where_counts_do_not_add_up(own_texts, counter
     for index in range(12):
         row = task.row(index).columns
         found = documents(parts(row)[1])
-        left = set(task.counted_sources.corpus(task.params.dataset).documents.texts) - set(found)
+        left = set(task.counted_sources.documents(task.params.dataset)[0].documents) - set(found)
         smallest = min(left, key=counter.count)
         head, context, tail = parts(row)
         fuller = f"{head}{context}\n\nDocument {len(found) + 1}:\n{smallest}{tail}"
@@ -36,8 +36,8 @@ def test_questions_keep_the_order_of_their_file(embedded):
 
 def test_the_rest_of_an_article_comes_before_other_documents(embedded):
     task = task_of(embedded, "qa_1", "4k")
-    corpus = task.counted_sources.corpus("squad")
+    corpus, _ = task.counted_sources.documents("squad")
     for index in range(10):
         found = set(documents(parts(task.row(index).columns)[1]))
-        own = {corpus.documents.texts[i] for i in corpus.questions[index].own}
+        own = {corpus.documents[i] for i in corpus.questions[index].related}
         assert own <= found

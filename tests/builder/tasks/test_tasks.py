@@ -21,7 +21,7 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.parquet import digest_row
+from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.tokenizers import load_counter

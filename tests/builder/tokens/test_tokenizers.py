@@ -5,10 +5,8 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import threading
+import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,10 @@ from ruler_builder.text.sources import Store
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, split_spec
 from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from tests.hub.client import environment
+from tests.hub.stand_in import StandIn
+from tests.in_process import ruler_command
 from tests.nightly import mostly_nightly
 
 LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -31,9 +33,8 @@ HF = {
 }
 """Named tokenizers counted by transformers, and their folders in the mirror."""
 TIKTOKEN = ["cl100k_base", "o200k_base"]
-NAMED = mostly_nightly(
-    2, ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
-)
+ALL_NAMED = ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
+NAMED = mostly_nightly(2, ALL_NAMED)
 """One named tokenizer of every kind; tekken is always tested."""
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
@@ -130,68 +131,45 @@ def test_a_users_folder_counts_as_transformers_does(made, store, kind):
     )
 
 
-@pytest.fixture
-def altered(made: Callable[[str], Path], tmp_path: Path) -> Callable[..., Path]:
-    """A copy of a user's folder with keys of its tokenizer.json changed."""
-
-    def alter(**changes: Any) -> Path:
-        folder = shutil.copytree(made("gpt2"), tmp_path / "altered")
-        path = folder / "tokenizer.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-        return folder
-
-    return alter
-
-
-def test_truncation_and_padding_in_a_users_file_change_no_count(altered, store):
-    folder = altered(
-        truncation={"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0},
-        padding={
-            "strategy": {"Fixed": 32},
-            "direction": "Right",
-            "pad_to_multiple_of": None,
-            "pad_id": 0,
-            "pad_type_id": 0,
-            "pad_token": "!",
-        },
-    )
-    assert (
-        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
-    )
+TRUNCATION = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+PADDING = {
+    **{"strategy": {"Fixed": 32}, "direction": "Right", "pad_to_multiple_of": None},
+    **{"pad_id": 0, "pad_type_id": 0, "pad_token": "!"},
+}
+SPECIAL, SEQUENCE = (
+    {kind: {"id": key, "type_id": 0}} for kind, key in (("SpecialToken", "<s>"), ("Sequence", "A"))
+)
+POST_PROCESSOR = {
+    "type": "TemplateProcessing",
+    "single": [SPECIAL, SEQUENCE, SPECIAL],
+    "pair": [SEQUENCE, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+}
 
 
-def test_special_tokens_of_a_post_processor_are_not_counted(altered, store):
-    token = {"SpecialToken": {"id": "<s>", "type_id": 0}}
-    text = {"Sequence": {"id": "A", "type_id": 0}}
-    folder = altered(
-        post_processor={
-            "type": "TemplateProcessing",
-            "single": [token, text, token],
-            "pair": [text, {"Sequence": {"id": "B", "type_id": 1}}],
-            "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
-        }
-    )
-    assert (
-        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
-    )
+@pytest.mark.parametrize(
+    "changes", [{"truncation": TRUNCATION, "padding": PADDING}, {"post_processor": POST_PROCESSOR}]
+)
+def test_truncation_padding_and_special_tokens_change_no_count(made, store, tmp_path, changes):
+    folder = shutil.copytree(made("gpt2"), tmp_path / "altered")
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    counter = load_counter(f"mine={folder}", store)
+    assert disagreements(counter, reference_transformers(folder)) == []
 
 
 # ---- What the manifest says --------------------------------------------------------------------
 
 
-def test_tekkens_file_is_digested(tekken):
-    assert tekken.about["library"] == "mistral-common"
-    assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
-
-
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
-def test_a_named_tokenizers_files_are_digested(counter_of, mirror, name):
+def test_a_named_tokenizers_files_are_digested(counter_of, mirror, tekken, name):
     about = counter_of(name).about
     assert about["spec"] == name
     assert about["sha256"] == {
-        Path(file.path).name: hashlib.sha256((mirror / file.path).read_bytes()).hexdigest()
-        for file in pinned_files(name)
+        Path(file.path).name: sha256_of(mirror / file.path) for file in pinned_files(name)
     }
+    assert tekken.about["library"] == "mistral-common"
+    assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
 
 
 def test_a_users_tokenizer_is_digested_and_another_has_another_digest(made, store):
@@ -209,9 +187,10 @@ def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path):
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
 
-def test_a_named_tokenizer_in_use_is_not_loaded_again(counter_of, mirror, tmp_path):
+def test_a_named_tokenizer_in_use_is_not_loaded_again(counter_of, mirror, tmp_path, monkeypatch):
     counter = counter_of("cl100k_base")
     assert load_counter("cl100k_base", Store(mirror)) is counter
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     with pytest.raises(RulerError, match="cl100k_base"):
         load_counter("cl100k_base", Store(tmp_path))  # its file is looked for each time
 
@@ -253,12 +232,9 @@ def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(store, spec, mess
     assert message in str(refusal.value)
 
 
-def test_a_folder_without_a_tokenizer_is_refused(store, tmp_path):
+def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(made, store, tmp_path):
     with pytest.raises(RulerError, match=f"'{tmp_path}' has no tokenizer: give the folder"):
         load_counter(f"mine={tmp_path}", store)
-
-
-def test_a_damaged_tokenizer_file_is_refused(made, store, tmp_path):
     folder = shutil.copytree(made("gpt2"), tmp_path / "damaged")
     path = folder / "tokenizer.json"
     path.write_text(path.read_text()[:1000])
@@ -284,48 +260,20 @@ def test_a_hub_tokenizer_without_a_network_is_refused_with_the_remedy(store):
     assert "\n" not in message
 
 
-class Gate(BaseHTTPRequestHandler):
-    """A Hub all of whose repositories are gated."""
-
-    def do_GET(self) -> None:
-        self.send_response(403)
-        self.send_header("X-Error-Code", "GatedRepo")
-        self.send_header("X-Error-Message", "Access to model ruler-tests/gated is restricted.")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_HEAD = do_GET
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.mark.nightly
-def test_a_gated_tokenizer_is_refused_with_the_remedy():
-    program = (
-        "from ruler_builder.text.sources import Store\n"
-        "from ruler_builder.tokens.tokenizers import load_counter\n"
-        "from ruler_dataset import RulerError\n"
-        "try:\n    load_counter('mine=hf:ruler-tests/gated', Store(None))\n"
-        "except RulerError as error:\n    print(error)\n"
+def test_a_gated_tokenizer_is_refused_with_the_remedy(tmp_path):
+    hub = StandIn()
+    for method in ("GET", "HEAD"):
+        hub.fail(method, "", 403, headers={"X-Error-Code": "GatedRepo"}, times=99)
+    flags = ("--lengths", "1k", "--samples", "1", "--tokenizer", "mine=hf:ruler-tests/gated")
+    done = subprocess.run(
+        ruler_command("build", tmp_path / "out", *flags),
+        env=environment(hub.url, tmp_path),
+        capture_output=True,
+        text=True,
     )
-    with HTTPServer(("127.0.0.1", 0), Gate) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        hub = f"http://127.0.0.1:{server.server_port}"
-        environment = {
-            **os.environ,
-            "HF_ENDPOINT": hub,
-            "HF_HUB_OFFLINE": "0",
-            "no_proxy": "127.0.0.1",
-        }
-        found = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        server.shutdown()
-    assert "Cannot load tokenizer 'mine' from 'ruler-tests/gated'" in found.stdout
-    assert "If it is gated, accept its licence on the Hub and run 'hf auth login'" in found.stdout
-    assert found.stdout.count("\n") == 1
+    hub.close()
+    assert done.returncode == 2
+    assert "Cannot load tokenizer 'mine' from 'ruler-tests/gated'" in done.stderr
+    assert "If it is gated, accept its licence on the Hub and run 'hf auth login'" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.text import corpora
-from ruler_builder.tokens import split_points
+from ruler_builder.tokens import counting
 from ruler_builder.tokens.counting import WORTHWHILE, counts_by_words
 from tests.nightly import mostly_nightly
 
@@ -58,7 +58,7 @@ def test_a_corpus_is_counted_by_words_and_a_short_text_whole(counter_made, embed
 def test_a_tokenizer_that_joins_words_is_never_counted_by_them(counter_made):
     for kind in ("crossing", "whole", "fusing", "dotted"):
         assert not counter_made(kind).split_points.spaces
-    assert not split_points.of_pattern(r"\w+ \w+|\s+|.").spaces
+    assert not counting.split_points_of_pattern(r"\w+ \w+|\s+|.").spaces
 
 
 @pytest.mark.nightly

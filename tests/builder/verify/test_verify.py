@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.build import FileRows, build
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import collect_facts
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release
 from ruler_common.manifest import MANIFEST, read_manifest
@@ -71,7 +71,7 @@ def test_several_processes_find_the_same(small):
 
 
 def test_rows_in_the_lock_are_proved_by_it_and_not_built_again(frozen, monkeypatch):
-    monkeypatch.setattr("ruler_builder.verify.file_check.make_row", None)
+    monkeypatch.setattr(FileRows, "__iter__", None)
     report = verify(frozen)
     assert report.proved
     assert report.sentence == "Files: 1 with frozen rows."

@@ -40,7 +40,7 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
         elif answer is None:
             prompt.add(text)
         else:
-            prompt.add_evidence(text, answer)
+            prompt.mark_evidence(0, len(text), answer).add(text)
     return prompt
 
 
@@ -79,12 +79,6 @@ def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
     assert [one for one in found if one[0]] == [one for one in marked if one[0]]
 
 
-def test_a_pieces_lead_and_trail_are_not_evidence(tekken):
-    prompt = PromptBuilder(tekken).add("One.").add_evidence(" Two.\n", True, lead=1, trail=1)
-    (span,) = prompt.evidence
-    assert prompt.text[span["start"] : span["end"]] == "Two."
-
-
 def test_a_part_of_a_long_piece_can_be_evidence(tekken):
     prompt = (
         PromptBuilder(tekken)
@@ -98,10 +92,12 @@ def test_a_part_of_a_long_piece_can_be_evidence(tekken):
 
 
 def test_context_offsets_and_depths_are_those_of_the_text(tekken):
-    prompt = PromptBuilder(tekken).add("Head.").begin_context(lead=1)
-    assert not prompt.at_context_start
-    prompt.add_evidence(" 0123", True, lead=1).add_evidence("4567", False).add("89\n\n")
-    prompt.end_context(trail=2).add("Tail.")
+    prompt = PromptBuilder(tekken).add("Head.")
+    prompt.context_start = prompt.length + 1
+    prompt.mark_evidence(1, 5, answer=True).add(" 0123")
+    prompt.mark_evidence(0, 4, answer=False).add("4567").add("89\n\n")
+    prompt.context_end = prompt.length - 2
+    prompt.add("Tail.")
     assert prompt.text[prompt.context_start : prompt.context_end] == "0123456789"
     assert prompt.evidence == [
         Evidence(start=6, end=10, depth=0.0, answer=True),
@@ -110,7 +106,8 @@ def test_context_offsets_and_depths_are_those_of_the_text(tekken):
 
 
 def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken):
-    prompt = PromptBuilder(tekken).add("Head.").begin_context()
+    prompt = PromptBuilder(tekken).add("Head.")
+    prompt.context_start = prompt.length
     assert prompt.at_context_start
     assert not prompt.add(" word").at_context_start
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-import tomllib
-from inspect_ai import list_tasks
-
+from ruler_common.files import read_toml
 from tests.documents import blocks
 
 HEADING = "Register with Inspect Evals"
 
 
 def test_inspect_finds_the_tasks_and_they_hold_the_rows(built: Path, tmp_path: Path) -> None:
+    from inspect_ai import list_tasks  # takes seconds, and is not needed to collect the tests
+
     (text,) = blocks("docs/publish.md", HEADING, "python")
     (tmp_path / "ruler_tasks.py").write_text(text, encoding="utf-8")
     found = list_tasks(root_dir=tmp_path)
@@ -26,8 +26,9 @@ def test_inspect_finds_the_tasks_and_they_hold_the_rows(built: Path, tmp_path: P
     assert task.dataset[0].id == "vt_4k-0"
 
 
-def test_its_project_depends_on_inspect_and_on_this_package() -> None:
+def test_its_project_depends_on_inspect_and_on_this_package(tmp_path: Path) -> None:
     (text,) = blocks("docs/publish.md", HEADING, "toml")
-    inspect, this = tomllib.loads(text)["project"]["dependencies"]
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    inspect, this = read_toml(tmp_path / "pyproject.toml")["project"]["dependencies"]
     assert inspect.startswith("inspect-ai>=")
     assert this.startswith("ruler-release[inspect] @ ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
 
 from ruler_eval.score.intervals import Stratum, paired_interval, paired_mean
 
@@ -15,6 +14,8 @@ def rows_of(better, worse, rows):
 
 def coverage(better, worse, rows):
     """Of the interval where so large shares of the rows differ, each way; exact, in percent."""
+    from scipy.stats import multinomial  # takes a second, in every process that collects the tests
+
     held = 0.0
     for up in range(rows + 1):
         for down in range(rows + 1 - up):
