@@ -26,7 +26,7 @@ def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path):
             read_toml(path)
 
 
-@pytest.mark.parametrize("text", ["a: [", "!!python/object/apply:os.getcwd []", "[" * 9999, "\0"])
+@pytest.mark.parametrize("text", ["a: [", "!!python/object/apply:os.getcwd []", "[" * 500, "\0"])
 def test_a_yaml_text_that_is_none_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         parse_yaml(text)
