@@ -244,7 +244,7 @@ def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Pat
         path.unlink()
     printed = ruler("doctor", copy)
     assert printed.code == 2
-    assert "has 0 answers, too few to look at" in " ".join(printed.stderr.split())
+    assert "has 0 answers, which is too few" in " ".join(printed.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,8 @@ def test_a_run_without_rows_is_one_sentence(run: Path, root: Path, tmp_path: Pat
     [
         ({"sessions": [{"source": 5}]}, "is damaged: sessions.0.source"),
         ({"thinking": 5}, "is damaged: thinking"),
-        ({"rows": {"vt_4k": "0" * 64}}, "was run on other rows"),
-        ({"rows": {"nothing_4k": "0" * 64}}, "was run on other rows"),
+        ({"rows": {"vt_4k": "0" * 64}}, "was run on different rows"),
+        ({"rows": {"nothing_4k": "0" * 64}}, "was run on different rows"),
         ({"sessions": []}, "does not name its release: add --dataset"),
     ],
 )
@@ -278,7 +278,7 @@ def test_the_folder_of_an_examination_names_the_folders_below_it(tmp_path: Path)
     (tmp_path / "doctor.json").write_text("{}")
     printed = ruler("doctor", tmp_path)
     assert printed.code == 2
-    assert "name the answers of one way" in " ".join(printed.stderr.split())
+    assert "name one of its runs" in " ".join(printed.stderr.split())
 
 
 def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(hub, propose, built):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"tasks: [{id: all_128k}]", "None of these scores is of a task that org/ruler lists"),
+        (b"tasks: [{id: all_128k}]", "None of these scores is for a task that org/ruler lists"),
         (b"[1]", "The eval.yaml of 'org/ruler' lists no tasks"),
         (None, "'org/ruler' has no eval.yaml"),
     ],
@@ -161,7 +161,7 @@ def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
         said = propose(code=2)
     finally:
         data.main = before
-    assert "'vt_4k' was scored on rows that org/ruler does not hold at main" in said
+    assert "'vt_4k' was scored on rows that org/ruler does not have at main" in said
     assert not (tmp_path / ".eval_results").exists()
 
 

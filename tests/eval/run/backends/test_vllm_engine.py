@@ -111,6 +111,6 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
 
 @pytest.mark.parametrize("size", ["two", 2])
 def test_several_replicas_in_this_process_are_refused(given: dict[str, Any], size: Any) -> None:
-    with pytest.raises(RulerError, match="offline engine is one replica"):
+    with pytest.raises(RulerError, match="offline engine has no data parallelism"):
         vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
     assert given == {}

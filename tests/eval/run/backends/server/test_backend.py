@@ -174,7 +174,9 @@ def test_503_for_three_seconds_fails_no_row(order: RunOptions) -> None:
 def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOptions) -> None:
     with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
         began = time.monotonic()
-        with pytest.raises(RulerError, match=r"nothing for 2 seconds \(HTTP 429: told to fail\)"):
+        with pytest.raises(
+            RulerError, match=r"not answered for 2 seconds \(HTTP 429: told to fail\)"
+        ):
             run(at(order, server, give_up_after=2.0))
         assert 2 <= time.monotonic() - began < 8
     assert states(order) == {"stop": 4}
@@ -256,7 +258,7 @@ def test_a_server_that_goes_away_stops_the_run_which_resumes(order: RunOptions) 
         thread.start()
         assert gone.wait(20)
     thread.join(30)
-    assert "has answered nothing for 1 seconds (Connection error:" in str(failure[0])
+    assert "has not answered for 1 seconds (Connection error:" in str(failure[0])
     answered = states(order)["stop"]
     assert 1 <= answered <= 10
     with model_server(port=port) as server:
@@ -444,7 +446,7 @@ def test_a_run_says_on_one_line_what_it_found(
     with model_server() as server:
         run(replace(at(order, server), out=order.out.with_name("OTHER")))
         assert (
-            "model m, context length unknown (--max-model-len gives it), mode chat (The server is "
+            "model m, context length unknown (--max-model-len sets it), mode chat (The server is "
             "not known to continue an assistant's turn)."
         ) in capfd.readouterr().err
 
@@ -524,7 +526,7 @@ def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(
 def test_an_address_without_its_v1_is_corrected(order: RunOptions) -> None:
     with model_server() as server:
         wrong = at(order, server.url.removesuffix("/v1"))
-        with pytest.raises(RulerError, match=f"API is at {server.url}: give that with --base-url"):
+        with pytest.raises(RulerError, match=f"API is at {server.url}: use that with --base-url"):
             run(wrong)
     assert records(order) == []
 
@@ -620,7 +622,7 @@ def test_a_key_that_no_request_can_carry_is_refused(
     order: RunOptions, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
+    with pytest.raises(RulerError, match="OPENAI_API_KEY contains a space") as caught:
         run(at(order, "http://127.0.0.1:9/v1"))
     assert key not in str(caught.value)
 
