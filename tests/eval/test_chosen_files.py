@@ -68,10 +68,6 @@ def test_everything_and_patterns(names, found):
     assert chosen(names, RULER) == found.split()
 
 
-def test_a_tokenizer_narrows_everything():
-    assert chosen(["all"], RULER, "qwen2.5") == ["vt_4k_qwen2.5"]
-
-
 def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
     assert chosen(["all_8k_cl100k"], ONERULER, skip_missing=True) == [
         *("niah_none_8k_ko_cl100k", "cwe_easy_8k_ko_cl100k"),
@@ -131,16 +127,6 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     assert len(run) == len(there) == loaded.num_rows
 
 
-def test_all_8k_is_what_the_card_lists_under_that_name(many):
-    files, names = read_manifest(many)["files"].values(), Names.standard("oneruler")
-    (listed,) = names.whole_languages(
-        names.whole_groups(Config.from_entry("oneruler", file) for file in files)
-    )
-    assert listed[0] == "all_8k_cl100k"
-    assert {*listed[1]} == {*names.configs("all_8k_cl100k", ["cl100k"])}
-    assert len(listed[1]) == 26 * 7
-
-
 def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path):
     held = json.loads((built / "manifest.json").read_text())
     held["files"] = {p: file for p, file in held["files"].items() if file["config"] != "vt_4k"}
@@ -157,12 +143,6 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     assert code == 0, error
     files = json.loads((tmp_path / "run/run.json").read_text())["rows"]
     assert len(files) == len([f for f in held["files"].values() if f["length"] == "4k"]) > 0
-
-
-@pytest.mark.parametrize("name", ["niah_single_1_4k", "all_16k"])
-def test_skip_missing_needs_something_that_is_there(name):
-    with pytest.raises(RulerError, match=f"has no '{name}'. What it holds"):
-        chosen_files([name], RULER, skip_missing=True)
 
 
 def test_the_commands_take_patterns(built, tmp_path):

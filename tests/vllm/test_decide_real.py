@@ -116,15 +116,13 @@ def decided(base: Path, model: Path, out: Path) -> Any:
         ("layer less", "larger"),
     ],
 )
-def test_it_stops_by_itself_with_the_right_verdict(
-    base: Path, changed: Any, change: str, verdict: str
-) -> None:
+def test_it_stops_by_itself_with_the_right_verdict(base, changed, change, verdict):
     found = decided(base, changed(change), base.parent / f"run-{change}")
     assert (found["verdict"], found["of"]) == (verdict, ROWS)
     assert found["rows"] < ROWS
 
 
-def test_killed_in_the_middle_and_resumed_it_says_the_same(base: Path, changed: Any) -> None:
+def test_killed_in_the_middle_and_resumed_it_says_the_same(base, changed):
     model, out = changed("8 bits"), base.parent / "run-killed"
     whole = decided(base, model, base.parent / "run-8 bits")
     command = ruler_command("decide", base, "--model", model)

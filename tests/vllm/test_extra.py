@@ -62,9 +62,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_extra_brings_all_that_its_backend_needs(
-    alone: Path, small: Path, tiny: Path, tmp_path: Path
-) -> None:
+def test_the_extra_brings_all_that_its_backend_needs(alone, small, tiny, tmp_path):
     command = [
         *(alone, "-c", "from ruler_release.app import main; main()"),
         *("run", "--dataset", small, "--configs", "vt_4k", "--limit", "1", "--model", tiny),

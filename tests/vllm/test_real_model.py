@@ -67,7 +67,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
+def test_the_examples_answers_are_to_the_rows_of_today(model, tmp_path):
     """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
@@ -123,9 +123,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_vllm_offline_answers_as_transformers_does(
-    order: RunOptions, of_transformers: Callable[[str], Answers], mode: str
-) -> None:
+def test_vllm_offline_answers_as_transformers_does(order, of_transformers, mode):
     wanted = of_transformers(mode)  # before vLLM takes the threads
     out = order.out.with_name(f"vllm-{mode}")
     summary = run(replace(order, mode=mode, out=out))
@@ -135,9 +133,7 @@ def test_vllm_offline_answers_as_transformers_does(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_vllm_server_answers_as_transformers_does(
-    order: RunOptions, of_transformers: Callable[[str], Answers], server: str, mode: str
-) -> None:
+def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
     out = order.out.with_name(f"openai-{mode}")
     options = replace(
         order, model="smollm2", backend="openai", base_url=server, concurrency=2, arguments={}
@@ -156,7 +152,7 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 
 @pytest.mark.nightly
-def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
+def test_the_model_finds_needles_at_4k(order, long_run):
     from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
@@ -169,9 +165,7 @@ def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None
 
 
 @pytest.mark.nightly
-def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
-    order: RunOptions, long_run: Any, kept: Any
-) -> None:
+def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(order, long_run, kept):
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
     rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
@@ -192,9 +186,7 @@ def shared(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
-    order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
-) -> None:
+def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(order, server, of_transformers):
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]

@@ -26,7 +26,7 @@ def block(heading: str) -> str:
     return str(found)
 
 
-def test_the_batch_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
+def test_the_batch_commands_work(small, tiny, tmp_path):
     shutil.copytree(small, tmp_path / "ruler")
     done = subprocess.run(
         "set -e\n"
@@ -51,7 +51,7 @@ def environment_of(model: Path) -> dict[str, str]:
     }
 
 
-def test_the_server_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
+def test_the_server_commands_work(small, tiny, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

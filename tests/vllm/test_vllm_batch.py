@@ -39,9 +39,7 @@ def run_batch(requests: Path, answers: Path, model: Path) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def test_chat_and_prefill_give_the_openai_backends_answers(
-    small: Path, tiny: Path, server: str, tmp_path: Path
-) -> None:
+def test_chat_and_prefill_give_the_openai_backends_answers(small, tiny, server, tmp_path):
     """One engine answers both modes' files: it starts once."""
     runs, requests = {}, []
     for mode in ("chat", "prefill"):

@@ -158,11 +158,6 @@ def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one
     assert "which does not show whether it is below 15." in text
 
 
-def test_nothing_is_said_of_rows_that_were_all_answered():
-    shown = comparison_tables.comparison(compare(*loses()))
-    assert "Rows of" not in shown
-
-
 def loses():
     """Two results, b of which loses 12 and 16 rows of 20."""
     names = {"vt_4k": 12, "cwe_4k": 16}
@@ -232,24 +227,11 @@ def test_partial_credit_has_a_p_and_holms_beside_it():
     assert vt["p_holm"] == cwe["p_holm"] == pytest.approx(2 * cwe["p"])
 
 
-def test_scores_that_are_multiples_of_no_unit_have_no_p():
-    a = results(vt_4k=[0.1234, 0.7071] * 20)
-    found = compare(a, results(vt_4k=[0.5, 0.1] * 20))["configurations"]["vt_4k"]
-    assert (found["p"], found["p_holm"]) == (None, None)
-
-
 def test_the_smallest_difference_that_rows_can_show_is_six_rows():
     found = compare(results(vt_4k=[1.0] * 50), results(vt_4k=[1.0] * 50))
     assert found["configurations"]["vt_4k"]["least"] == 12
     found = compare(results(vt_4k=[1.0] * 5), results(vt_4k=[1.0] * 5))
     assert found["configurations"]["vt_4k"]["least"] is None
-
-
-def test_where_no_row_differs_the_interval_is_not_nothing():
-    same = [1.0, 0.0] * 250
-    found = compare(results(vt_4k=same), results(vt_4k=same))["configurations"]["vt_4k"]
-    assert found["difference"] == 0
-    assert found["interval"] == pytest.approx([-0.735, 0.735], abs=0.001)
 
 
 def one_task_failed(rows=20):
@@ -337,15 +319,6 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     _, error, code = ruler("compare", a, other)
     assert code == 2
     assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
-
-
-def test_models_are_called_by_their_labels(write_run):
-    run = write_run(right, configs=["vt_4k"])
-    ruler("score", run)
-    stdout, _, _ = ruler("compare", run, run, "--name", "base", "--name", "tuned")
-    assert stdout.startswith("base (A) and tuned (B) ")
-    assert "\nB: tuned, " in stdout
-    assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]
 
 
 def test_settings_that_differ_are_named_in_one_line():

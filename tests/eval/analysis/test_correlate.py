@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 
 import numpy as np
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.names import TASKS
 from ruler_eval.analysis.complexity import correlate
-from tests.eval.scoring_helpers import right, whole_results
+from tests.eval.scoring_helpers import right
 from tests.in_process import ruler
 
 
@@ -49,10 +47,7 @@ def test_tasks_that_go_together_are_joined_first_and_stand_together():
     first, second, last = found["merges"]
     assert {
         frozenset(merge["clusters"][0] + merge["clusters"][1]) for merge in (first, second)
-    } == {
-        frozenset({"niah", "vt"}),
-        frozenset({"cwe", "fwe"}),
-    }
+    } == {frozenset({"niah", "vt"}), frozenset({"cwe", "fwe"})}
     assert first["distance"] <= second["distance"] < last["distance"]
     assert abs(found["tasks"].index("cwe") - found["tasks"].index("fwe")) == 1
 
@@ -93,49 +88,3 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
     assert "Clusters as they join" in stdout
     found = json.loads(out.read_text())
     assert len(found["tasks"]) + len(found["constant"]) == 13
-
-
-def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_path):
-    paths = observed(tmp_path, 4)
-    stdout, _, code = ruler("analyze", *paths)
-    assert code == 0
-    assert max(map(len, stdout.splitlines())) <= 80
-    matrix, table = stdout.split("Clusters as they join")
-    rows = re.findall(r"^(\d+ \w+)  ", matrix, re.MULTILINE)
-    assert {name.split()[1] for name in rows} == {*TASKS["ruler"]}
-    assert len(rows) == 2 * 13  # the columns beyond the tenth are in another table
-    last = [line for line in table.splitlines() if line.strip()][-1].split()
-    numbers = sorted(int(end) for side in last[:2] for end in side.split("-"))
-    assert (numbers[0], numbers[-1]) == (1, 13)
-
-
-def test_few_observations_come_with_a_caution(tmp_path):
-    stdout, _, _ = ruler("analyze", *observed(tmp_path, 3))
-    assert "Caution: with 3 observations" in stdout
-    assert "±1.00" in stdout
-    stdout, _, _ = ruler("analyze", *observed(tmp_path, 14))
-    assert "Caution" not in stdout
-
-
-def observed(tmp_path, count):
-    """So many results.json files of 13 tasks with scores of their own."""
-    rng = np.random.default_rng(count)
-    paths = []
-    for number in range(count):
-        cells = {
-            f"{task}_4k": {
-                "task": task,
-                "length": "4k",
-                "tokenizer": "tekken",
-                "language": "en",
-                "instruction_language": "en",
-                "score": float(rng.uniform(20, 100)),
-            }
-            for task in TASKS["ruler"]
-        }
-        path = tmp_path / f"{count}-{number}.json"
-        results = {"model": f"m{number}", "configurations": cells}
-        results["dataset"] = {"standard": True}
-        path.write_text(json.dumps(whole_results(results)))
-        paths.append(path)
-    return paths

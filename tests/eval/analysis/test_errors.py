@@ -294,14 +294,6 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
     }
 
 
-def test_the_command_says_when_nothing_is_wrong_and_needs_a_release(write_run, tmp_path):
-    assert ruler("errors", write_run(right, configs=["vt_4k"]))[0] == "No wrong answers.\n"
-    path = tmp_path / "4096/pred/vt.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"index": 0, "pred": "", "outputs": ["A"]}) + "\n")
-    assert "add --dataset" in ruler("errors", path)[1]
-
-
 # ---- Answers from memory ---------------------------------------------------------------------
 
 
@@ -350,12 +342,6 @@ def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path)
     table = stdout.partition("without documents (RULER, section 5)")[2]
     (line,) = [line.split() for line in table.splitlines() if line.startswith("qa_1_4k")]
     assert line == ["qa_1_4k", "5", "2", "40", "%"]
-
-
-def test_where_nothing_was_asked_without_documents_there_is_no_table(write_run):
-    stdout, _, code = ruler("errors", write_run(lambda config, row: "Zanzibar"))
-    assert code == 0
-    assert "section 5" not in stdout
 
 
 def test_a_scored_run_is_sorted_by_its_own_rules(write_run):

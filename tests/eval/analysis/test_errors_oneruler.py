@@ -97,14 +97,6 @@ def test_a_part_of_several_needles(language):
 
 
 @LANGUAGES
-def test_one_of_two_asked_keys_and_the_value_of_another(language):
-    row = niah(language, VALUES[:2], gold=2)
-    found = error(row, "niah_multiquery", language, tagged(language, f"{VALUES[0]} {VALUES[3]}"))
-    assert (found.kind, found.found, found.of) == ("distractor", 1, 2)
-    assert 0.4 < found.gap < 0.6
-
-
-@LANGUAGES
 def test_a_number_where_there_is_none(language):
     row, none = niah(language, None, gold=0), TABLES[language]["none"]
 

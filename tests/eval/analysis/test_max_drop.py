@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from ruler_eval.analysis.compare import compare
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import whole_results
 from tests.in_process import ruler
@@ -43,14 +42,6 @@ def test_the_exit_code_is_the_verdict(tmp_path, lost, limit, code, words):
     assert decision["verdict"] == {0: "smaller", 1: "larger", 3: "unknown"}[code]
 
 
-def test_no_number_of_rows_is_advised(tmp_path):
-    """Run as many more as would do if nothing changed, look again, and the 95 % no longer hold."""
-    stdout, _, code = ruler("compare", *pair(tmp_path, 6), "--max-drop", "1.5")
-    assert code == 3
-    assert "would" not in stdout
-    assert "second look" not in stdout
-
-
 @pytest.mark.parametrize("lost", [0, 6, 40])
 def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
     paths = pair(tmp_path, lost)
@@ -67,26 +58,3 @@ def test_a_limit_that_is_no_number_is_refused(tmp_path, limit):
     _, error, code = ruler("compare", *pair(tmp_path, 0), "--max-drop", limit)
     assert code == 2
     assert f"--max-drop takes a number, not {limit}" in error
-
-
-def test_without_a_limit_nothing_is_decided(tmp_path):
-    stdout, _, code = ruler("compare", *pair(tmp_path, 40))
-    assert code == 0
-    assert "--max-drop" not in stdout
-
-
-def test_what_can_be_detected_is_never_nothing(tmp_path):
-    found = compare(results(vt_4k=[1.0] * 500), results(vt_4k=[1.0] * 500))
-    cell = found["configurations"]["vt_4k"]
-    low, high = cell["interval"]
-    assert cell["detectable"] > high > 0 > low
-    assert found["all"]["detectable"] > 0
-    stdout, _, _ = ruler("compare", *pair(tmp_path, 0))
-    _, line = [line.split() for line in stdout.splitlines() if line.startswith("vt_4k")]
-    assert float(line[-2]) > 0
-
-
-def test_small_p_values_are_not_zero(tmp_path):
-    stdout, _, _ = ruler("compare", *pair(tmp_path, 40))
-    assert "< 0.001" in stdout
-    assert " 0.000" not in stdout

@@ -12,7 +12,6 @@ from ruler_common.errors import RulerError
 from ruler_common.names import TASKS, Config
 from ruler_eval.export import export_release
 from ruler_eval.frozen_release import Release
-from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler
 
 
@@ -53,11 +52,6 @@ def test_two_tokenizers_do_not_go_into_one_folder(two):
         names(two, ["vt_4k", "vt_4k_qwen2.5"])
     with pytest.raises(RulerError, match=r"Unknown tokenizer 'qwen'\. Did you mean 'qwen2\.5'"):
         names(two, tokenizer="qwen")
-
-
-def test_the_only_tokenizer_needs_no_name(tmp_path):
-    release = Release.open(str(write_oneruler(tmp_path / "oneruler", ["pl"])))
-    assert names(release)[0] == "niah_single_8k_pl_cl100k"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -192,24 +190,3 @@ def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
     assert "in `../ruler`, seen from this folder" in (tasks / "README.md").read_text()
     monkeypatch.setenv("RULER_RELEASE", str(tmp_path / "far"))
     assert evaluate(tasks, [name], [frozen])[0]["results"] == found["results"]
-
-
-@pytest.mark.nightly
-def test_its_command_evaluates_a_group(exported, built, tmp_path):
-    pytest.importorskip("lm_eval", reason=MISSING)
-    arguments = ["--include_path", exported, "--tasks", "ruler_frozen_ag_4k", "--model", "dummy"]
-    arguments += ["--limit", "2", "--output_path", tmp_path / "out", "--log_samples"]
-    done = subprocess.run(
-        [sys.executable, "-m", "lm_eval", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "ruler_frozen_cwe_4k" in done.stdout
-    (report,) = (tmp_path / "out").rglob("results_*.json")
-    results = json.loads(report.read_text(encoding="utf-8"))["results"]
-    assert results["ruler_frozen_ag_4k"]["score,none"] == 0
-    mine = scored(tmp_path / "out", built, tmp_path / "results.json", "--partial")
-    assert mine == {"cwe_4k": 0, "fwe_4k": 0}  # from its samples_*.jsonl

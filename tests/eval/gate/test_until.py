@@ -37,14 +37,14 @@ def random_scores(seed: int, of: LookPlan, rate: float = 0.7) -> Scores:
     }
 
 
-def test_all_rows_are_their_mean_exactly() -> None:
+def test_all_rows_are_their_mean_exactly():
     known = random_scores(0, plan("4k"))
     found = mean_estimate(plan("4k"), known, ROWS)
     mean = 100 * np.mean([score for rows in known.values() for score in rows.values()])
     assert (found["score"], found["half_width"]) == (pytest.approx(mean), 0)
 
 
-def test_the_interval_is_that_of_a_stratified_sample() -> None:
+def test_the_interval_is_that_of_a_stratified_sample():
     """Two tasks, 40 rows each, of which 30 and 20 are right."""
     of, rows = plan("4k"), 40
     right = {"vt_4k": 30, "cwe_4k": 20}
@@ -59,7 +59,7 @@ def test_the_interval_is_that_of_a_stratified_sample() -> None:
     assert found["half_width"] == pytest.approx(100 * 1.96 * error)
 
 
-def test_a_row_that_fails_at_every_length_is_one_row() -> None:
+def test_a_row_that_fails_at_every_length_is_one_row():
     """Beyond the rows that lengths have apart, what they share is not counted twice."""
     of = plan("4k", "8k")
     rng = np.random.default_rng(2)
@@ -76,7 +76,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_release.write(folder, rows=60, lines=6, only=("niah_single_1", "vt"))
 
 
-def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> None:
+def test_a_run_stops_when_its_mean_is_known(release, tmp_path):
     out = tmp_path / "run"
     looks = list[MeanEstimate]()
     given = {"configs": "all_4k", "backend": "oracle", "out": out}
@@ -102,9 +102,7 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
         (("--until", "1", "--shard", "1/2"), "leave --shard out"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    release: Path, tmp_path: Path, flags: tuple[str, ...], words: str
-) -> None:
+def test_what_makes_no_sense_is_refused(release, tmp_path, flags, words):
     arguments = ("--dataset", release, "--configs", "all_4k", "--backend", "oracle")
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", *flags)
     assert (code, words in error) == (2, True)

@@ -124,16 +124,6 @@ def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_
     assert ", cut wrong, custom rows: " in found[0].notes
 
 
-def test_a_run_from_the_hub_says_itself_where_its_data_are(run):
-    results = json.loads((run() / "results.json").read_text(encoding="utf-8"))
-    results["dataset"] |= {"source": "org/frozen", "revision": COMMIT}
-    assert publishing.benchmark_of(results, None, None) == publishing.Benchmark(
-        "org/frozen", COMMIT
-    )
-    assert publishing.benchmark_of(results, None, "v1").revision == "v1"
-    assert publishing.benchmark_of(results, "other/ruler", None).revision is None
-
-
 def test_oneruler_has_an_entry_a_language(tmp_path):
     release, folder = write_oneruler(tmp_path / "oneruler"), tmp_path / "run"
     folder.mkdir()
@@ -145,13 +135,6 @@ def test_oneruler_has_an_entry_a_language(tmp_path):
     assert (entry.task_id, entry.value) == ("niah_none_8k_en-ko_cl100k", 100)
     assert entry.notes.startswith("tokenizer cl100k, n 4,")  # how it was asked is not known
     assert "answers not proved to be of these rows in 1 of 1 configurations" in entry.notes
-
-
-def test_the_same_command_again_replaces_its_entries(run, tmp_path):
-    folder = run()
-    first = publish(folder, tmp_path)
-    assert publish(folder, tmp_path) == first
-    assert [path.name for path in (tmp_path / ".eval_results").iterdir()] == ["ruler_prefill.yaml"]
 
 
 def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
@@ -183,14 +166,6 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
         assert code == 2
         assert "is not a file of results: move it away." in error
         assert file.read_text() == text
-
-
-def test_what_cannot_be_compared_is_written_and_said(run, tmp_path):
-    """HF_HUB_OFFLINE=1 is set for all tests, and no benchmark is in the cache."""
-    text, found = publish(run(), tmp_path, "--revision", "v1.0.0")
-    assert "Warning: not checked against org/ruler." in text
-    assert "HF_HUB_OFFLINE is set, and 'org/ruler' is not in the cache" in text
-    assert {entry.dataset_revision for entry in found} == {"v1.0.0"}
 
 
 def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path):

@@ -78,16 +78,6 @@ def test_an_error_that_the_hub_finds_in_the_file_is_shown(hub, propose):
     assert "The Hub finds an error in the proposed file: task_id 'all_4k' is not defined" in said
 
 
-def test_a_check_that_cannot_be_read_is_a_warning(hub, propose):
-    hub.fail("GET", "/api/models/org/model/revision/refs", 500, times=10)
-    try:
-        said = propose()
-    finally:
-        hub.failures.clear()
-    assert "Pull request: " in said
-    assert "the Hub's check of the file could not be read. The Hub itself fails (500)" in said
-
-
 def test_a_pull_request_keeps_what_the_model_has(hub, propose):
     model = hub.repos["models/org/model"]
     name, before = ".eval_results/ruler_prefill.yaml", model.main
@@ -116,20 +106,6 @@ def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, 
     assert [entry["dataset"]["task_id"] for entry in found] == ["all_4k"]
     said = client.ruler("results", folder, *flags, "--revision", "v7", code=2)
     assert "'org/ruler' has no such revision: it has v1.0.0, main." in said
-
-
-def test_rows_that_another_writer_wrote_are_the_same_rows(hub, propose, built):
-    """File digests guard transport alone: another pyarrow writes other bytes of equal rows."""
-    data = hub.repos["datasets/org/ruler"]
-    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
-    for entry in manifest["files"].values():
-        entry["sha256"] = "0" * 64
-    before, files = data.main, dict(data.commits[data.main])
-    data.main = data.add({**files, "manifest.json": Blob(json.dumps(manifest).encode())}, "again")
-    try:
-        assert "Pull request:" in propose()
-    finally:
-        data.main = before
 
 
 @pytest.mark.parametrize(

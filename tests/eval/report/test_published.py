@@ -71,13 +71,3 @@ def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
     (gemini,) = [line for line in stdout.splitlines() if line.startswith("Gemini 1.5 Flash")]
     assert "own: unnamed model (mean of 1 of 5 tasks)" in stdout
     assert gemini.split()[-4:] == ["98.0", "100.0", "100.0", "98.0"]
-
-
-def test_another_word_than_published_is_a_sentence(write_run):
-    assert ruler("score", write_run(right), "--beside", "papers") == (
-        *(
-            "",
-            "Error: Unknown --beside 'papers'. Known: published. See: the choices of --beside\n",
-            2,
-        ),
-    )

@@ -69,12 +69,6 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
     assert row.split()[-3:] == [f"{score - 0.1:.1f}", "128K", "(<4K–128K)"]
 
 
-def test_all_that_is_printed_fits_80_columns(results):
-    results["notes"].append("a note of many words, " * 12)
-    lines = report(results).splitlines()
-    assert max(map(len, lines)) <= 80
-
-
 def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(write_run):
     def cut(config, row):
         return {"prediction": right(config, row), "finish_reason": "length"}

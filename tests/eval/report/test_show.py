@@ -105,17 +105,6 @@ def test_no_answer_and_no_name_is_more_than_text(built, write_run, tmp_path):
     assert not [value for _, found in shown.tags for value in found if value.startswith("on")]
 
 
-@pytest.mark.nightly
-def test_a_megabyte_of_one_word_is_shortened(built, write_run, tmp_path):
-    run = write_run(lambda config, row: "word " * 200_000, "run")
-    arguments = ("show", "vt_4k", 0, "--dataset", built, "--run", run)
-    stdout, _, _ = ruler(*arguments)
-    assert "(1,000,000 characters)" in stdout
-    assert len(stdout) < 30_000
-    ruler(*arguments, "--html", tmp_path / "row.html")
-    assert (tmp_path / "row.html").stat().st_size < 100_000
-
-
 def test_the_page_holds_the_whole_context_with_its_evidence_marked(built, frozen, tmp_path):
     page = tmp_path / "row.html"
     ruler("show", "niah_multivalue_4k", 0, "--dataset", built, "--html", page)
@@ -157,18 +146,7 @@ def test_what_is_not_there_is_one_sentence(built, tmp_path):
     assert "There is no" in error("vt_4k", 0, "--run", tmp_path / "none")
 
 
-def test_a_line_of_chinese_is_as_wide_as_any_other() -> None:
+def test_a_line_of_chinese_is_as_wide_as_any_other():
     lines = _indented("魔法数字" * 40 + " and " + "the grass is green. " * 9, "    ").split("\n")
     assert max(map(cell_len, lines)) <= COLUMNS
     assert "".join(lines).replace(" ", "").startswith("魔法数字" * 40 + "and")
-
-
-def test_answers_are_scored_by_the_rules_of_their_run(write_run, built):
-    """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
-    run = write_run(
-        lambda config, row: {"prediction": right(config, row), "finish_reason": "length"}, "cut"
-    )
-    for rule, score in (("protocol", "100 %"), ("wrong", "0 %")):
-        assert ruler("score", run, "--dataset", built, "--cut", rule)[2] == 0
-        stdout, error, _ = ruler("show", "niah_single_2_4k", 1, "--dataset", built, "--run", run)
-        assert f"cut: {score}, " in stdout, error

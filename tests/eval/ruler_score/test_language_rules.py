@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 
@@ -145,20 +144,6 @@ def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
     facts = {name: value for name, value in table.items() if name not in BUILDER_FIELDS}
     with pytest.raises(RulerError, match=why):
         read_facts({**facts, **change}, path)
-
-
-def test_an_unknown_language_is_named():
-    with pytest.raises(RulerError, match="Unknown language 'pq'"):
-        language_facts("pq")
-
-
-@EVERY
-def test_the_published_none_word_and_tag_are_the_first(mirror, language):
-    path = mirror / f"oneruler/prompt/{language}/niah.txt"
-    parts = json.loads(path.read_text(encoding="utf-8-sig"))
-    of = language_facts(language)
-    assert of.none.prompt[0] == parts["none"]
-    assert parts["answer_numbers"].startswith(f"<{of.answer_tags[0]}>")
 
 
 def test_letters_are_equal_in_their_language_alone():

@@ -12,11 +12,7 @@ import pytest
 
 from ruler_common.files import read_toml
 from ruler_score.language_text import normalize, numbers
-from ruler_score.oneruler_rules import (
-    NONE_WORDS,
-    WordList,
-    read_list,
-)
+from ruler_score.oneruler_rules import NONE_WORDS, WordList, read_list
 from ruler_score.ruler_score import ANSWER_TAGS, score_row
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,6 @@ import dataclasses
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,9 +21,7 @@ pytestmark = pytest.mark.hf
 
 
 @pytest.mark.parametrize("mode", ["prefill", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
-    mode: str, small: Path, tiny: Path, tiny_tokenizer: Any, tmp_path: Path
-) -> None:
+def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tokenizer, tmp_path):
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     pytest.importorskip("accelerate", reason="lm-evaluation-harness's hf model needs accelerate")
     from lm_eval.models.huggingface import HFLM
@@ -54,9 +51,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
 
 
 @pytest.mark.parametrize("mode", ["chat", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_inspect_asks_a_model_what_ruler_run_asks_it(
-    mode: str, small: Path, tiny: Path, tmp_path: Path
-) -> None:
+def test_inspect_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
     from ruler_eval.frozen_release import Release
@@ -115,7 +110,7 @@ def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     return dict(zip(places, table["score"], strict=True))
 
 
-def test_kvpress_reads_context_and_question_as_the_prompt(tiny: Path, tiny_tokenizer: Any) -> None:
+def test_kvpress_reads_context_and_question_as_the_prompt(tiny, tiny_tokenizer):
     kvpress = pytest.importorskip("kvpress", reason="kvpress is not installed")
     from transformers import pipeline
 

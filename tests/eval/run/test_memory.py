@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +45,7 @@ print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 
 
 @pytest.mark.nightly
-def test_a_thousand_concurrent_rows_keep_memory_flat(tmp_path: Path) -> None:
+def test_a_thousand_concurrent_rows_keep_memory_flat(tmp_path):
     """The first answer comes when a thousand requests wait; after a thousand more, compare."""
     at_once, lines = 1000, 40
     rows, out = 2 * at_once, tmp_path / "RUN"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from ruler_common.names import Names, parse_length
@@ -38,7 +37,7 @@ def summarized(names: Names, **scores: float) -> Any:
     return summary(found, RowsByConfig(rows, {}), names)
 
 
-def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path: Path) -> None:
+def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
     scores = {"vt_4k": 60, "vt_0k": 80, "cwe_4k": 50, "fwe_0k": 0, "fwe_4k": 10}
     for name, score in scores.items():
         lines = [
@@ -52,7 +51,7 @@ def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path: Path) -> 
     assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
 
 
-def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_lengths() -> None:
+def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_lengths():
     names = Names("ruler", ("vt", "cwe"), {})
     found = summarized(names, vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0)
     every = found["tekken"]["en"]["all"]
@@ -63,9 +62,3 @@ def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_leng
     }
     assert every["average"]["score"] == 30
     assert every["relative_effective_length"] == 4096
-
-
-def test_a_mean_with_a_task_that_has_no_control_is_not_given() -> None:
-    names = Names("ruler", ("vt", "cwe"), {})
-    found = summarized(names, vt_0k=100, vt_4k=60, cwe_4k=20)
-    assert "relative_to_0k" not in found["tekken"]["en"]["all"]["lengths"]["4k"]

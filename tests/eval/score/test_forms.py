@@ -28,10 +28,7 @@ from tests.in_process import ruler
 
 ROOT = Path(__file__).parents[3]
 A, B = ["ABC", "DEF"], ["GHI", "JKL"]
-REASONED = [
-    {"type": "reasoning", "reasoning": "Let me see."},
-    {"type": "text", "text": "GHI"},
-]
+REASONED = [{"type": "reasoning", "reasoning": "Let me see."}, {"type": "text", "text": "GHI"}]
 
 
 def documented() -> dict[str, str]:
@@ -187,8 +184,9 @@ def test_the_table_has_every_form_that_is_read():
 # ---- Files of index and prediction, and any others ---------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["index", "id"])
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("key", "suffix"), [("index", ".jsonl"), ("id", ".json"), ("id", ".csv"), ("index", ".parquet")]
+)
 def test_index_and_prediction_with_a_configuration_are_enough(key, suffix, tmp_path):
     rows = [{key: 3, "prediction": "A"}, {key: 5, "prediction": "B"}]
     held = [list(rows[0]), *(list(row.values()) for row in rows)] if suffix == ".csv" else rows
@@ -301,8 +299,9 @@ def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(t
         opened(path, columns="prediction=answer,index=row", config="vt_4k")
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(",", "utf-8-sig"), (";", "utf-16"), ("\t", "utf-8")]
+)
 def test_a_table_is_read_whatever_its_separator_and_encoding(separator, encoding, tmp_path):
     path = tmp_path / "vt_4k.csv"
     lines = [("id", "prediction"), ("3", '"ABC, DÉF; x"')]

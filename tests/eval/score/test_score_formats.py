@@ -9,8 +9,6 @@ import pytest
 
 from ruler_common.names import GROUPS
 from ruler_eval.score.results import load
-from ruler_eval.score.scoring import score
-from tests.eval.scoring_helpers import read
 from tests.in_process import ruler
 
 
@@ -64,16 +62,6 @@ def test_the_formats_of_others_give_the_same_scores_on_the_release(write, frozen
     assert {name: cell["score"] for name, cell in cells.items()} == {"vt_4k": 100, "cwe_4k": 100}
 
 
-@pytest.mark.parametrize("write", [as_reference, as_samples])
-def test_files_with_their_own_references_need_no_release(write, frozen, tmp_path):
-    folder, out = write(frozen, tmp_path / "theirs", ["vt"]), tmp_path / "results.json"
-    assert ruler("score", folder, "--out", out)[2] == 0
-    results = load(out)
-    cell = results["configurations"]["vt_4k"]
-    assert (cell["score"], cell["tokenizer"], cell["depth"]) == (100, None, None)
-    assert results["dataset"]["source"] is None
-
-
 def test_a_submission_without_a_release_is_refused(frozen, tmp_path):
     folder = as_submission(frozen, tmp_path / "theirs", ["vt"])
     stdout, stderr, code = ruler("score", folder)
@@ -88,21 +76,6 @@ def test_predictions_on_other_rows_than_the_releases_are_refused(frozen, built, 
     other = json.dumps({**json.loads(first), "outputs": ["ELSE"]})
     path.write_text("\n".join([other, *others]))
     assert "its references differ" in ruler("score", folder, "--dataset", built)[1]
-
-
-def test_indices_that_repeat_for_different_rows_are_numbered_by_line(tmp_path):
-    path = tmp_path / "4096/pred/vt.jsonl"
-    path.parent.mkdir(parents=True)
-    lines = [{"index": 17, "pred": name, "outputs": [name]} for name in ("A", "B", "C")]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    results = score(read(path))
-    assert results["configurations"]["vt_4k"]["n"] == 3
-    assert "its indices repeat" in results["notes"][0]
-
-
-def test_errors_reads_the_reference_codes_files_too(frozen, built, tmp_path):
-    folder = as_reference(frozen, tmp_path / "theirs", ["vt"])
-    assert ruler("errors", folder, "--dataset", built)[0] == "No wrong answers.\n"
 
 
 def oneruler_line(config, index, prediction, **fields):
@@ -146,13 +119,3 @@ def test_a_claimed_length_is_in_the_thousands_of_its_data_set(tmp_path, length, 
     assert code == 0, error
     (by_language,) = load(tmp_path / "r.json")["summary"].values()
     assert by_language["en"]["all"]["effective_length_name"] == name
-
-
-def test_references_in_a_line_with_a_configuration_are_used(tmp_path):
-    path = tmp_path / "answers.jsonl"
-    lines = [oneruler_line("vt_4k", n, "ABCDE", outputs=["ABCDE", "FGHIJ"]) for n in range(2)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    _, error, code = ruler("score", path, "--out", tmp_path / "r.json")
-    assert code == 0, error
-    cell = load(tmp_path / "r.json")["configurations"]["vt_4k"]
-    assert (cell["score"], cell["n"], cell["proof"]) == (50, 2, "own")

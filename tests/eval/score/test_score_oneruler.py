@@ -116,18 +116,3 @@ def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
     assert sum(bin["n"] for bin in depth) == 16
     assert sum(bin["score"] * bin["n"] for bin in depth if bin["n"]) == 400
     assert cells["niah_none_8k_pl_cl100k"]["depth"] is None
-
-
-def test_the_authors_own_files_are_read(many, tmp_path):
-    path = tmp_path / "prediction_o3.jsonl"
-    lines = [
-        {"index": i, "outputs": ["없음"], "response-o3": said, "finish_reason": "stop"}
-        for i, said in enumerate(["없음", "<Answer>없음 1234567</Answer>", "1234567", None])
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    name = "niah_none_8k_en-ko_cl100k"
-    for options, score in (([], 25), (["--compat", "authors"], 200 / 3)):
-        out = tmp_path / "r"
-        _, error, code = ruler("score", path, "--config", name, "--out", out, *options)
-        assert code == 0, error
-        assert load(out)["configurations"][name]["score"] == pytest.approx(score)

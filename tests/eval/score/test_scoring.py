@@ -68,11 +68,6 @@ def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
             assert (found.score, found.state, found.thinking) == (0, "truncated", "truncated")
 
 
-def test_a_thought_that_the_runner_took_out_is_counted_too():
-    found = row_score(ROW, answer(thinking="hm", thinking_ended=True), "vt", None, ScoringRules())
-    assert (found.score, found.thinking) == (1, "ended")
-
-
 def test_unknown_rules_are_refused():
     for option in ("cut", "compat"):
         with pytest.raises(RulerError, match=f"--{option}"):
@@ -167,14 +162,6 @@ def test_of_a_run_with_a_limit_rows_that_were_asked_for_and_lack_are_wrong(limit
     assert (cell["score"], cell["n"], cell["failed"], cell["missing"]) == (50, 2, 1, 0)
 
 
-def test_a_later_session_without_a_limit_asks_for_every_row(limited, built):
-    arguments = ["--dataset", built, "--configs", "vt_4k", "--backend", "oracle"]
-    assert ruler("run", *arguments, "--out", limited)[2] == 0
-    assert "asked for 7 of 10 rows" in " ".join(ruler("score", limited)[0].split())
-    cells = load(limited)["configurations"]
-    assert [cells[name]["n"] for name in ("vt_4k", "cwe_4k")] == [5, 2]
-
-
 def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, write_run):
     whole = write_run(right, "whole", ["cwe_4k", "vt_4k"])
     for run in (limited, whole):
@@ -185,12 +172,6 @@ def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, writ
     found = api.compare(limited, whole)
     assert found["configurations"]["vt_4k"]["n"] == 2
     assert found["all"]["difference"] == 0
-
-
-def test_rows_that_a_run_was_not_asked_for_are_no_errors(limited):
-    stdout, error, code = ruler("errors", limited)
-    assert code == 0, error
-    assert "missing" not in stdout
 
 
 def add_lines(run, *lines):
@@ -209,13 +190,10 @@ def test_of_duplicated_predictions_the_first_that_did_not_fail_counts(write_run,
     assert "5 rows: 2 answered twice (by configuration: --all)" in stdout
 
 
-@pytest.mark.parametrize("config", ["vt_64k", "vt_4k_qwen2.5"])
-def test_predictions_for_other_configurations_are_refused_and_both_sides_named(
-    write_run, frozen, config
-):
+def test_predictions_for_other_configurations_are_refused_and_both_sides_named(write_run, frozen):
     run = write_run(right, configs=["vt_4k"])
-    add_lines(run, record(config, 0, "x"))
-    with pytest.raises(RulerError, match=rf"for {config}, which '.*' does not hold; it has cwe_4k"):
+    add_lines(run, record("vt_64k", 0, "x"))
+    with pytest.raises(RulerError, match=r"for vt_64k, which '.*' does not hold; it has cwe_4k"):
         scored(run, frozen)
 
 
@@ -291,23 +269,6 @@ def release_with(release, **manifest):
     return replace(release, manifest={**release.manifest, **manifest})
 
 
-def test_a_damaged_release_is_refused_before_it_is_read(write_run, built, tmp_path):
-    import shutil
-
-    copy = shutil.copytree(built, tmp_path / "copy")
-    path = copy / "data/tekken/4k/vt.parquet"
-    path.write_bytes(path.read_bytes() + b"x")
-    with pytest.raises(RulerError, match="expected sha256"):
-        scored(write_run(right, configs=["vt_4k"]), Release.open(str(copy)))
-
-
-def test_predictions_for_nothing_in_the_release_are_refused(tmp_path, frozen):
-    path = tmp_path / "vt_64k.jsonl"
-    path.write_text(json.dumps(record("vt_64k", 0, "x")) + "\n")
-    with pytest.raises(RulerError, match=r"vt_64k, which .* does not hold"):
-        scored(path, frozen)
-
-
 # ---- results.json and the tables -------------------------------------------------------------
 
 CELL = {
@@ -330,7 +291,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {
-        *(*CELL, "whole_word", "documents", "design_effect"),
+        *(*CELL, "whole_word", "documents", "design_effect")
     }
     assert results["configurations"]["fwe_4k"]["score"] == pytest.approx(100 / 3, abs=1e-12)
     assert results["dataset"]["source"] == str(built)
@@ -338,7 +299,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     assert (results["model"], results["mode"]) == ("run", "completion")
     group = results["summary"]["tekken"]["en"]["all"]
     assert set(group["lengths"]["4k"]) == {
-        *("tokens", "score", "strict", "interval", "tasks", "lacking"),
+        *("tokens", "score", "strict", "interval", "tasks", "lacking")
     }
     assert set(group["average"]) == {"score", "interval"}
     import ruler_eval.score.results
@@ -376,7 +337,6 @@ def test_the_table_of_the_paper_is_printed(write_run):
         (["--threshold", "base"], "8K", "79.4"),
         (["--threshold", "99.5"], "<4K", "99.5"),
         (["--claimed", "1m"], ">8K", "85.6"),
-        (["--claimed", "8k"], "8K", "85.6"),
     ],
 )
 def test_thresholds_and_claimed_lengths(write_run, options, effective, threshold):
@@ -399,9 +359,8 @@ def test_markdown_tables_and_intervals_of_every_cell(write_run):
     assert "mean of 1 of 13 tasks" in stdout
 
 
-def test_an_unknown_threshold_and_a_run_without_its_release_are_refused(write_run, tmp_path):
+def test_a_run_without_its_release_is_refused(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
-    assert "--threshold 'high' is not" in ruler("score", run, "--threshold", "high")[1]
     settings = json.loads((run / "run.json").read_text())
     settings["sessions"][0]["source"] = str(tmp_path / "gone")
     (run / "run.json").write_text(json.dumps(settings))
@@ -421,27 +380,6 @@ def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_p
     _, error, code = ruler("score", above, "--out", tmp_path / "found.json")
     assert code == 0, error
     assert load(tmp_path / "found.json")["configurations"]["vt_4k"]["proof"] == "rows"
-
-
-def test_a_partial_result_is_marked_in_a_comparison(write_run):
-    some = write_run(lambda _, row: right(_, row) if row["index"] < 3 else None, "a", ["vt_4k"])
-    whole = write_run(right, "b", ["vt_4k"])
-    ruler("score", some, "--partial")
-    ruler("score", whole)
-    shown = " ".join(ruler("compare", some, whole)[0].split())
-    a, b = shown.split(" A: ")[-1].split(" B: ")
-    assert a.endswith("3 of 5 rows, PARTIAL: only rows with a prediction count")
-    assert "PARTIAL" not in b
-
-
-def test_of_two_files_of_one_configuration_it_says_which_was_read_first(write_run):
-    run = write_run(right, configs=["vt_4k"])
-    text = (run / "vt_4k.jsonl").read_text()
-    (run / "vt_4k-old.jsonl").write_text(text.replace('"prediction": " ', '"prediction": "not '))
-    stdout = " ".join(ruler("score", run)[0].split())
-    old, new = run / "vt_4k-old.jsonl", run / "vt_4k.jsonl"
-    assert f"vt_4k: 5 duplicated predictions, the first at {new}:1; of each row's the" in stdout
-    assert f"first that did not fail counts; read in this order: {old}, {new}." in stdout
 
 
 def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
@@ -497,7 +435,7 @@ def test_a_repository_of_the_hubs_cache_is_scored_with_its_commit(
     assert results["configurations"]["niah_multivalue_4k"]["score"] == 100
 
 
-@pytest.mark.parametrize("source", ["/nowhere", "./nowhere", "nowhere", "a/b/c", "nowhere/ruler"])
+@pytest.mark.parametrize("source", ["./nowhere", "a/b/c"])
 def test_a_release_that_is_not_there_is_one_sentence(write_run, source):
     run = write_run(right, configs=["vt_4k"])
     _, error, code = ruler("score", run, "--dataset", source)

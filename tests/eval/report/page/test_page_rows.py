@@ -117,7 +117,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     assert "only the first counts" in note
     answers = {view.row["index"]: view.answers[0] for view in rows.shown["vt_4k"]}
     assert [(answers[i].score, answers[i].kind is None) for i in range(5)] == [
-        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)],
+        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)]
     ]
     assert answers[0].state == "the first of 2 samples: ended"
 

@@ -113,12 +113,12 @@ PYTHON, OWN = "of_python", "of_llama_cpp"
     [(PYTHON, "chat"), (PYTHON, "completion"), (OWN, "chat"), (OWN, "completion")],
     indirect=["order"],
 )
-def test_it_finds_the_needles(order: RunOptions, mode: str) -> None:
+def test_it_finds_the_needles(order, mode):
     assert len(answers(replace(order, mode=mode))) == 2
 
 
 @pytest.mark.parametrize("order", [OWN], indirect=True)
-def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOptions) -> None:
+def test_it_continues_a_turn_which_the_answer_does_not_repeat(order):
     found = answers(order)
     kept = json.loads((order.out / "run.json").read_text())
     assert kept["backend_version"] == "llama_cpp"
@@ -127,7 +127,7 @@ def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOptions)
 
 
 @pytest.mark.parametrize("order", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_is_its_own_error(order: RunOptions) -> None:
+def test_a_row_that_is_too_long_is_its_own_error(order):
     summary = run(replace(order, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
     assert "HTTP 400" in summary.first["error"]
@@ -136,7 +136,7 @@ def test_a_row_that_is_too_long_is_its_own_error(order: RunOptions) -> None:
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])
 @pytest.mark.parametrize("order", [PYTHON], indirect=True)
-def test_token_ids_are_refused_before_a_row(order: RunOptions, tmp_path: Path, mode: str) -> None:
+def test_token_ids_are_refused_before_a_row(order, tmp_path, mode):
     write_tokenizer(tmp_path / "tokenizer")
     options = replace(order, tokenizer=str(tmp_path / "tokenizer"))
     with pytest.raises(RulerError, match=r"llama-cpp-python .*: use --mode chat"):

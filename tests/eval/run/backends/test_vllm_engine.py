@@ -57,17 +57,17 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return arguments
 
 
-def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
+def test_prefix_caching_is_left_to_vllm(given):
     vllm_engine.VLLM(model_options("m"), None)
     assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
 
 
-def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
+def test_prefix_caching_can_be_set_as_any_engine_argument(given):
     vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}), None)
     assert given["enable_prefix_caching"] is False
 
 
-def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
+def test_run_json_says_what_the_engine_resolved(given):
     settings = vllm_engine.VLLM(model_options("m"), None).settings()
     assert settings == {
         "backend_version": "0",
@@ -83,13 +83,12 @@ def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
     }
 
 
-def test_attention_and_speculative_decoding_are_named_where_the_engine_tells() -> None:
+def test_attention_and_speculative_decoding_are_named_where_the_engine_tells():
     layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
     layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
     config = vllm_config(
-        compilation_config=SimpleNamespace(static_forward_context=layers),
-        speculative_config=draft,
+        compilation_config=SimpleNamespace(static_forward_context=layers), speculative_config=draft
     )
     settings = vllm_engine.engine_settings(config)
     assert settings["attention_backend"] == "FLASH_ATTN"
@@ -100,7 +99,7 @@ def test_attention_and_speculative_decoding_are_named_where_the_engine_tells() -
     }
 
 
-def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
+def test_what_another_version_of_vllm_does_not_say_is_unknown():
     model = SimpleNamespace(hf_config=SimpleNamespace())
     settings = vllm_engine.engine_settings(SimpleNamespace(model_config=model))
     assert settings["cache"] == {"dtype": "unknown", "prefix_caching": "unknown"}
@@ -110,7 +109,7 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("size", ["two", 2])
-def test_several_replicas_in_this_process_are_refused(given: dict[str, Any], size: Any) -> None:
+def test_several_replicas_in_this_process_are_refused(given, size):
     with pytest.raises(RulerError, match="offline engine is one replica"):
         vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
     assert given == {}
