@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import EVAL_YAML, card_files, write_card_files
+from ruler_builder.release.card import card_files, write_card_files
 from ruler_builder.release.folder import is_unfinished, join_manifests, locked_folder
+from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole

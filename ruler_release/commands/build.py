@@ -122,14 +122,17 @@ def show_files(manifest: Manifest) -> None:
 
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    from ruler_builder.release.card_tables import length_sums
+    from ruler_builder.release.card import files_by_length, least_fill
 
     rows = []
-    for (tokenizer, length), sums in length_sums(manifest).items():
-        total = sums.all
-        min_fill = f"{100 * total.min_fill:.2f} %"
-        figures = (total.files, total.rows, min_fill, total.exhausted, total.bytes)
-        rows.append((tokenizer, length, *figures))
+    for (tokenizer, length), files in files_by_length(manifest).items():
+        number = exhausted = size = 0
+        for entry in files:
+            number += entry["rows"]
+            exhausted += entry["exhausted"]
+            size += entry["bytes"]
+        fill = least_fill(files, manifest["reserve"])
+        rows.append((tokenizer, length, len(files), number, fill, exhausted, size))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.card_files import write_card_files
+from ruler_builder.release.card import write_card_files
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     begin_build,

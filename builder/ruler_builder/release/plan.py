@@ -140,7 +140,7 @@ def _file_jobs(
         several(options.languages),
         instruction=options.instruction_language,
         skip_restricted=options.skip_restricted,
-        given=custom_sources,
+        custom_sources=custom_sources,
     )
     jobs, has_rows = [], False
     for name, tokenizer in _tokenizers(options).items():
@@ -150,7 +150,8 @@ def _file_jobs(
                     if not suite.has(task, max_length):
                         continue
                     has_rows = True
-                    if not (pair.is_one or tasks[task].crosses_languages):
+                    is_crossed = pair.language != pair.instruction_language
+                    if is_crossed and not tasks[task].crosses_languages:
                         continue
                     length = length_name(max_length, dataset)
                     config = Config(dataset, task, length, tokenizer=name, **pair._asdict())

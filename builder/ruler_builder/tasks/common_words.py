@@ -30,7 +30,6 @@ from ruler_builder.tasks.templates import (
     fold,
 )
 from ruler_builder.text import corpora
-from ruler_builder.text.corpora import WordParts
 from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
@@ -183,10 +182,6 @@ class NumberedWords(Task[P]):
         return []
 
     @cached_property
-    def _further(self) -> WordParts:
-        return WordParts(self.further)
-
-    @cached_property
     def _labels(self) -> CountedTexts:
         min_items = self.params.num_cw * sum(self.times)  # at `0k`
         return self.counted_sources.labels(
@@ -259,7 +254,7 @@ class NumberedWords(Task[P]):
         near, far = all_but(vocabulary, picked), np.arange(0)
         if further:
             common = self.words.texts[picked[: self.params.num_cw]]
-            far = np.flatnonzero(~self._further.holding(common.tolist())) + vocabulary
+            far = np.flatnonzero(~corpora.words_with(further, common.tolist())) + vocabulary
         return np.concatenate([draw.permutation(near), draw.permutation(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:

@@ -184,8 +184,8 @@ class QuestionAnswering(Task[QaParams]):
         HotpotQA has ten documents for each question, and all of them are required, except at `0k`.
         """
         required = list(question.gold)
-        if self._corpus.own_required and not self.evidence_only:
-            required += question.own
+        if self._corpus.related_required and not self.evidence_only:
+            required += question.related
         return required
 
     def _pools(self, index: int) -> Iterator[tuple[Documents, int]]:
@@ -197,7 +197,7 @@ class QuestionAnswering(Task[QaParams]):
         """
         question = self._corpus.questions[index]
         required = self._required(question)
-        related = np.array([i for i in question.own if i not in required], dtype=int)
+        related = np.array([i for i in question.related if i not in required], dtype=int)
         corpus_size = len(self._documents.texts)
         limit = self.params.documents - len(required) if self.params.documents else None
         for repeats in count():
@@ -206,7 +206,7 @@ class QuestionAnswering(Task[QaParams]):
                 rest = all_but(corpus_size, [*required, *related])
                 pools = [draw.permutation(related), draw.permutation(rest)]
             else:
-                related = np.array([i for i in question.own if i not in question.gold], dtype=int)
+                related = np.array(question.related, dtype=int)
                 rest = all_but(corpus_size, [*question.gold, *related])
                 pools = [draw.permutation(np.concatenate([related, rest]))]
             for pool in pools:

@@ -26,15 +26,15 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.build import processes_for, worker_pool
-from ruler_builder.release.card import DISTRIBUTION, collect_facts
-from ruler_builder.release.card_files import (
-    CARD,
+from ruler_builder.release.card import CARD, card_files
+from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.metadata import (
     CROISSANT,
+    DISTRIBUTION,
     EVAL_YAML,
-    card_files,
+    collect_facts,
     described_repository,
 )
-from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -28,11 +27,10 @@ from ruler_release.api import verify
 from tests.in_process import ruler, ruler_command
 from tests.nightly import mostly_nightly
 
-ORDER = BuildOptions(
-    Path(), lengths=("4k",), tasks=("niah_s", "vt", "qa_1"), samples=6, sources=("embedded",)
-)
+SAME = BuildOptions(Path(), lengths=("4k",), samples=20, sources=("embedded",))
+LONGER = {"lengths": ("8k",)}
 ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
-"""Of the release that the fixture `release` is."""
+"""Both make the release that the fixture `release` is."""
 
 
 def files(root: Path) -> dict[str, str]:
@@ -44,34 +42,19 @@ def files(root: Path) -> dict[str, str]:
     }
 
 
+# ---- The same bytes ------------------------------------------------------------------------------
+
+
 @pytest.mark.nightly
 def test_workers_and_order_change_no_byte(release, tmp_path):
-    order = BuildOptions(
-        tmp_path / "two", lengths=("4k",), samples=20, sources=("embedded",), workers=2
-    )
-    build(order)
+    build(replace(SAME, root=tmp_path / "two", workers=2))
     assert files(tmp_path / "two") == files(release)
 
 
-def test_workers_are_processes_or_actors_of_ray(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    order = replace(ORDER, root=tmp_path / "ruler")
-    for given, text in (
-        ({"engine": "rayy"}, "Did you mean 'ray'"),
-        ({"address": "auto"}, "add --engine ray"),
-        ({"engine": "ray"}, r"pip install 'ray>="),
-    ):
-        with pytest.raises(RulerError, match=text):
-            build(replace(order, **given))
-    assert not order.root.exists()
-
-
 def test_built_in_parts_a_release_has_the_bytes_of_one_build(release, tmp_path):
-    root = tmp_path / "parts"
-    order = BuildOptions(root, lengths=("4k",), samples=20, sources=("embedded",))
     for tasks in (("qa", "fwe"), ("niah",), ("all",)):
-        build(replace(order, tasks=tasks))
-    assert files(root) == files(release)
+        build(replace(SAME, root=tmp_path / "parts", tasks=tasks))
+    assert files(tmp_path / "parts") == files(release)
 
 
 def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_path):
@@ -94,8 +77,9 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_pat
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = ruler("build", str(root), *ARGUMENTS)
-    assert "files made" in done.stdout
+    with pytest.raises(RulerError, match="another seed"):
+        build(replace(SAME, root=root, seed=5))
+    assert "files made" in ruler("build", str(root), *ARGUMENTS).stdout
     assert files(root) == files(release)
     assert verify(root).ok
 
@@ -118,25 +102,6 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(releas
     assert "problem" not in shown.stdout
 
 
-@pytest.mark.nightly
-def test_a_full_disk_is_one_sentence_and_resumed(release, tmp_path):
-    def small_files() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-
-    root = tmp_path / "full"
-    command = ruler_command("build", str(root), *ARGUMENTS, "--workers", "1")
-    failed = subprocess.run(
-        command, preexec_fn=small_files, capture_output=True, text=True, check=False
-    )
-    assert failed.returncode == 2
-    assert "Traceback" not in failed.stderr
-    assert "too large" in failed.stderr
-    assert not (root / MANIFEST).exists()
-    assert ruler("build", str(root), *ARGUMENTS).code == 0
-    assert files(root) == files(release)
-
-
 def test_asking_again_does_nothing_and_says_so(release):
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
     again = ruler("build", str(release), *ARGUMENTS)
@@ -147,9 +112,7 @@ def test_asking_again_does_nothing_and_says_so(release):
 
 def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
-    built = build(
-        BuildOptions(root, lengths=("8k",), tasks=("vt",), samples=20, sources=("embedded",))
-    )
+    built = build(replace(SAME, root=root, lengths=("8k",), tasks=("vt",)))
     assert built.new == ["data/tekken/8k/vt.parquet"]
     assert len(built.manifest["files"]) == 14
     data = {path: digest for path, digest in files(release).items() if path.startswith("data/")}
@@ -157,39 +120,36 @@ def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path)
     assert verify(root).ok
 
 
+# ---- Refused before any work ---------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"seed": 1}, "another seed: 0, not 1"),
         ({"reserve": 64}, "another reserve: 128, not 64"),
-        ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 6"),
+        ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 20"),
+        (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
+        ({"engine": "rayy"}, "Did you mean 'ray'"),
+        ({"address": "auto"}, "add --engine ray"),
+        (LONGER | {"engine": "ray"}, r"pip install 'ray>="),
     ],
 )
-def test_another_setting_is_refused_not_mixed(tmp_path, change, said):
-    order = replace(ORDER, root=tmp_path / "one")
-    build(order)
-    before = files(order.root)
+def test_another_setting_is_refused_not_mixed(release, mirror, tmp_path, monkeypatch, change, said):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    root = Path(shutil.copytree(release, tmp_path / "copy"))
+    before = files(root)
     with pytest.raises(RulerError, match=said):
-        build(replace(order, **change))
-    assert files(order.root) == before
+        build(replace(SAME, root=root, **change))
+    assert files(root) == before
 
 
-def test_an_incompatible_data_version_is_refused(release, tmp_path):
+def test_another_data_version_is_refused(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "old"))
     manifest = json.loads((root / MANIFEST).read_text())
-    manifest["data_version"] = "0.9.0"
-    (root / MANIFEST).write_text(json.dumps(manifest))
+    (root / MANIFEST).write_text(json.dumps(manifest | {"data_version": "0.9.0"}))
     with pytest.raises(RulerError, match=r"another data_version: '0\.9\.0'"):
-        build(BuildOptions(root, lengths=("8k",), samples=20, sources=("embedded",)))
-
-
-def test_other_sources_are_refused_not_mixed(release, tmp_path, mirror):
-    root = Path(shutil.copytree(release, tmp_path / "mixed"))
-    order = BuildOptions(root, lengths=("8k",), tasks=("niah_single_2",), samples=20, mirror=mirror)
-    before = files(root)
-    with pytest.raises(RulerError, match="another 'essays' among its sources"):
-        build(order)
-    assert files(root) == before
+        build(replace(SAME, root=root, lengths=("8k",)))
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -198,9 +158,9 @@ def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(tmp_pat
     changed = tmp_path / "mirror" / squad.path
     changed.parent.mkdir(parents=True)
     changed.write_bytes(b'{"data": []}')
-    root = tmp_path / "ruler"
-    command = ("build", root, "--tasks", "qa_1,niah_single_1", "--lengths", "4k", "--samples", 1)
-    done = ruler(*command, "--mirror", tmp_path / "mirror", "--workers", workers)
+    command = ("build", tmp_path / "ruler", "--tasks", "qa_1,niah_single_1", "--lengths", "4k")
+    flags = ("--samples", 1, "--mirror", tmp_path / "mirror", "--workers", workers)
+    done = ruler(*command, *flags)
     assert (done.code, done.stdout) == (2, "")
     sentence = " ".join(done.stderr.split())
     assert f"is damaged: its sha256 is {sha256_of(changed)}, expected {squad.sha256}" in sentence
@@ -209,74 +169,47 @@ def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mirror"]
 
 
-@pytest.mark.nightly
-def test_an_unfinished_build_with_other_settings_is_refused(tmp_path):
-    root = tmp_path / "begun"
-    command = ruler_command("build", str(root), *ARGUMENTS, "--workers", "1")
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    while not list(root.glob(f"{BUILD_FOLDER}/data/**/*.json")):
-        time.sleep(0.005)
-    process.kill()
-    process.wait()
-    with pytest.raises(RulerError, match="another seed"):
-        build(BuildOptions(root, lengths=("4k",), samples=20, seed=5, sources=("embedded",)))
-
-
-def test_a_disk_that_is_too_small_is_said_before_any_work(tmp_path, monkeypatch):
+def test_a_folder_that_is_full_or_closed_or_in_use_is_refused(tmp_path, monkeypatch):
+    order = replace(SAME, root=tmp_path / "new")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on another"):
-        build(replace(ORDER, root=tmp_path / "full"))
-    assert not (tmp_path / "full").exists()
-
-
-def test_a_folder_that_cannot_be_written_is_said_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(RulerError, match="cannot be written: choose another folder"):
-        build(replace(ORDER, root=tmp_path / "out"))
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: usage)
+        with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on anot"):
+            build(order)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: False)
+        with pytest.raises(RulerError, match="cannot be written: choose another folder"):
+            build(order)
+    assert list(tmp_path.iterdir()) == []
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
-        build(replace(ORDER, root=tmp_path))
+        build(replace(SAME, root=tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path):
-    order = BuildOptions(
-        tmp_path / "small", lengths=("1k", "4k"), samples=4, sources=("embedded",), reserve=500
-    )
-    with pytest.raises(RulerError, match=r"_1k cannot be built.*take a longer length"):
-        build(order)
-    assert not (tmp_path / "small").exists()
-
-
-def test_what_a_window_cannot_hold_can_be_left_out_with_the_reason(tmp_path):
+def test_what_a_window_cannot_hold_is_refused_or_left_out_with_the_reason(tmp_path):
     root = tmp_path / "small"
-    order = replace(ORDER, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
+    order = replace(SAME, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
     with pytest.raises(RulerError, match=r"vt_1k cannot be built.* --skip-impossible build"):
         build(order)
-    assert not (root / MANIFEST).exists()
+    assert not root.exists()
     order = replace(order, skip_impossible=True)
     made = build(order)
     assert (len(made.new), [*made.left_out]) == (3, ["vt_1k"])
     why = made.left_out["vt_1k"]
     assert re.search(r"needs at least \d+ tokens, and the window has 594 for it", why)
     assert verify(root).ok
-    before = files(root)
-    build(order)
-    assert files(root) == before
-    assert build(replace(order, lengths=("4k",))).left_out == {}
+    assert build(order).new == []
     with pytest.raises(RulerError, match=r"Nothing can be built\. The task needs"):
         build(replace(order, root=tmp_path / "none", tasks=("vt",)))
 
 
+# ---- What is built -------------------------------------------------------------------------------
+
+
 def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so(tmp_path):
-    order = BuildOptions(
-        tmp_path / "many", lengths=("2k",), tasks=("qa_2",), samples=500, sources=("embedded",)
-    )
+    root = tmp_path / "many"
+    order = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), samples=500)
     entry = build(order).manifest["files"]["data/tekken/2k/qa_2.parquet"]
     assert entry["rows"] == entry["most_rows"] == 114
     assert build(order).new == []
@@ -285,14 +218,15 @@ def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so
 def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tmp_path):
     import pyarrow.parquet as pq
 
-    order = replace(ORDER, root=tmp_path / "six")
+    order = replace(SAME, root=tmp_path / "six", samples=6, tasks=("niah_s", "vt", "qa_1"))
     for path in build(order).manifest["files"]:
         large = pq.read_table(release / path).to_pylist()
         assert pq.read_table(order.root / path).to_pylist() == large[:6]
 
 
 def test_haystacks_that_run_out_are_in_the_manifest(tmp_path):
-    order = replace(ORDER, root=tmp_path / "long", lengths=("32k",), samples=1)
+    tasks = ("niah_single_1", "niah_single_2", "qa_1")
+    order = replace(SAME, root=tmp_path / "long", lengths=("32k",), samples=1, tasks=tasks)
     made = build(order).manifest["files"]
     assert made["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
     assert made["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
@@ -320,15 +254,9 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
 def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(made, tmp_path):
     folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
-    order = BuildOptions(
-        root,
-        tokenizers=(f"mine={folder}",),
-        lengths=("2k",),
-        tasks=("niah", "vt", "fwe", "cwe", "qa_1"),
-        samples=2,
-        sources=("embedded",),
-    )
-    build(order)
+    tasks = ("niah", "vt", "fwe", "cwe", "qa_1")
+    order = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
+    build(replace(order, tokenizers=(f"mine={folder}",)))
     about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
     assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # nothing of where it lies
     assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import FileRows, build
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import collect_facts
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release
 from ruler_common.manifest import MANIFEST, read_manifest

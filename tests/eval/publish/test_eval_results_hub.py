@@ -10,8 +10,7 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import eval_yaml
+from ruler_builder.release.metadata import collect_facts, eval_yaml
 from tests.hub import stand_in
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo
