@@ -90,10 +90,10 @@ def run(write_run, built, frozen):
             [*configs, "qa_1_8k"],
         )
         path = folder / "run.json"
-        known = json.loads(path.read_text(encoding="utf-8"))
-        known["mode"] = "prefill"
-        known["sessions"][0] |= {"started": "2026-11-01T10:00:00+00:00", "ended": None}
-        path.write_text(json.dumps({**known, **settings}), encoding="utf-8")
+        run_json = json.loads(path.read_text(encoding="utf-8"))
+        run_json["mode"] = "prefill"
+        run_json["sessions"][0] |= {"started": "2026-11-01T10:00:00+00:00", "ended": None}
+        path.write_text(json.dumps({**run_json, **settings}), encoding="utf-8")
         _, error, code = ruler("score", folder, "--dataset", built)
         assert code == 0, error
         return folder

@@ -57,15 +57,15 @@ ONERULER = manifest(
 
 
 @pytest.mark.parametrize(
-    ("names", "found"),
+    ("names", "result"),
     [
         (["all"], "vt_4k vt_8k cwe_4k cwe_8k vt_4k_qwen2.5"),
         (["*_4k"], "vt_4k cwe_4k"),
         (["vt_*", "*_8k"], "vt_4k vt_8k vt_4k_qwen2.5 cwe_8k"),
     ],
 )
-def test_everything_and_patterns(names, found):
-    assert chosen(names, RULER) == found.split()
+def test_everything_and_patterns(names, result):
+    assert chosen(names, RULER) == result.split()
 
 
 def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
@@ -123,17 +123,19 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
         Names.standard("oneruler").parse(config)
         for config in chosen_configs([f"{name}_cl100k"], manifest)
     ]
-    assert {(one.task, one.language, one.instruction_language) for one in run} == there
+    assert {(item.task, item.language, item.instruction_language) for item in run} == there
     assert len(run) == len(there) == loaded.num_rows
 
 
 def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path):
-    held = json.loads((built / "manifest.json").read_text())
-    held["files"] = {p: file for p, file in held["files"].items() if file["config"] != "vt_4k"}
+    records = json.loads((built / "manifest.json").read_text())
+    records["files"] = {
+        p: file for p, file in records["files"].items() if file["config"] != "vt_4k"
+    }
     lacking = tmp_path / "lacking"
     lacking.mkdir()
     (lacking / "data").symlink_to(built.absolute() / "data")
-    (lacking / "manifest.json").write_text(json.dumps(held))
+    (lacking / "manifest.json").write_text(json.dumps(records))
     arguments = ["--dataset", lacking, "--backend", "oracle", "--configs", "all_4k"]
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
     assert code == 2
@@ -142,7 +144,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     assert code == 0, error
     files = json.loads((tmp_path / "run/run.json").read_text())["rows"]
-    assert len(files) == len([f for f in held["files"].values() if f["length"] == "4k"]) > 0
+    assert len(files) == len([f for f in records["files"].values() if f["length"] == "4k"]) > 0
 
 
 def test_the_commands_take_patterns(built, tmp_path):

@@ -25,7 +25,7 @@ def row(index: int, sentences: int, task: str) -> dict[str, Any]:
     asked, place = text[-2], context.index(text[-2])
     span = {"start": len(head) + place, "end": len(head) + place + len(asked), "answer": True}
     question = f"Question: What is sentence {sentences - 1}?"
-    known = {
+    expected = {
         "input": f"{head}{context} {question}",
         "answer_prefix": " Answer:",
         "outputs": [asked],
@@ -35,7 +35,7 @@ def row(index: int, sentences: int, task: str) -> dict[str, Any]:
         "question": question,
         "evidence": [{**span, "depth": place / len(context)}],
     }
-    return full_row(known, index, task, 4096)
+    return full_row(expected, index, task, 4096)
 
 
 @pytest.fixture

@@ -61,8 +61,8 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
-    for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        build(one)
+    for config in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
+        build(config)
     return root
 
 
@@ -93,9 +93,9 @@ def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def answers(out: Path) -> Answers:
-    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
-    assert {r["finish_reason"] for r in found} <= {"stop", "length"}, found
-    return {(r["config"], r["index"]): r["prediction"] for r in found}
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    assert {r["finish_reason"] for r in records} <= {"stop", "length"}, records
+    return {(r["config"], r["index"]): r["prediction"] for r in records}
 
 
 @pytest.fixture(scope="module")
@@ -202,14 +202,14 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(order, server, o
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No failures: 4 rows answered." in done.stdout
-    found = _lines(out)
-    assert len(found) == len(dict(found)) == 4
-    assert there.items() <= dict(found).items()
+    result = _lines(out)
+    assert len(result) == len(dict(result)) == 4
+    assert there.items() <= dict(result).items()
     wanted = {key: text.strip() for key, text in of_transformers("prefill").items()}
-    assert {key: text.strip() for key, text in found} == wanted
+    assert {key: text.strip() for key, text in result} == wanted
 
 
 def _lines(out: Path) -> list[tuple[tuple[str, int], str]]:
     """Every line of a run: (configuration, index) and the answer."""
-    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
-    return [((r["config"], r["index"]), r["prediction"]) for r in found]
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    return [((r["config"], r["index"]), r["prediction"]) for r in records]

@@ -22,8 +22,8 @@ PAGE = Path(__file__).parents[2] / "docs/run.md"
 def block(heading: str) -> str:
     """The commands of a section."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    (found,) = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
-    return str(found)
+    (result,) = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+    return str(result)
 
 
 def test_the_batch_commands_work(small, tiny, tmp_path):

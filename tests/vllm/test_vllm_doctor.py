@@ -29,7 +29,7 @@ def test_a_sound_engine_is_not_called_broken(request, small, tiny, tmp_path, bac
     assert done.code == 3, done.stderr
     verdict: Any = read_verdict(out)
     assert verdict["outcome"] == "unknown"
-    states = {one["name"]: one["state"] for one in verdict["conditions"]}
+    states = {item["name"]: item["state"] for item in verdict["conditions"]}
     assert states["cache"] == states["load"] == "same"
     if backend == "openai":  # in this process each answer says how much was cached
         assert json.loads((out / "doctor.json").read_text(encoding="utf-8"))["cache_hits"]

@@ -30,6 +30,6 @@ def test_each_mode_gives_the_offline_models_answers(
         display="none",
     )
     assert log.status == "success"
-    found = {(row.config, row.index): row.text.strip() for row in predictions(Path(log.location))}
+    result = {(row.config, row.index): row.text.strip() for row in predictions(Path(log.location))}
     wanted = {key: text.strip() for key, text in transformers_answers[mode].items()}
-    assert found == wanted
+    assert result == wanted

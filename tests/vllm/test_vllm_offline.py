@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("kept")]
 
 
 def predictions(folder: Path) -> dict[tuple[str, int], str]:
-    found = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
-    return {(r["config"], r["index"]): r["prediction"] for r in found}
+    records = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    return {(r["config"], r["index"]): r["prediction"] for r in records}
 
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
@@ -33,9 +33,9 @@ def test_greedy_answers_are_those_of_transformers(order, mode, transformers_answ
     outcome = run(replace(order, mode=mode))
     assert outcome.total["stop"] + outcome.total["length"] == 6
     assert outcome.differences == 0
-    found = predictions(order.out)
-    assert found == transformers_answers[mode]
-    assert len(set(found.values())) > 3  # the model's answers do depend on the prompt
+    result = predictions(order.out)
+    assert result == transformers_answers[mode]
+    assert len(set(result.values())) > 3  # the model's answers do depend on the prompt
 
 
 def test_run_json_names_engine_cache_and_parallelism(order):
@@ -69,11 +69,11 @@ def vllm_default(order: Any) -> bool:
 def test_prefix_caching_can_be_switched_off_and_run_json_says_so(order):
     import vllm
 
-    given = list[dict[str, Any]]()
+    settings = list[dict[str, Any]]()
 
     class Engine(vllm.LLM):
         def __init__(self, **arguments: Any) -> None:
-            given.append(arguments)
+            settings.append(arguments)
             super().__init__(**arguments)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -84,7 +84,7 @@ def test_prefix_caching_can_be_switched_off_and_run_json_says_so(order):
         kept = json.loads((order.out / "run.json").read_text())
         assert kept["cache"]["prefix_caching"] is False
         run(replace(order, out=order.out.with_name("default"), limit=1, configs=("vt_4k",)))
-    assert [one.get("enable_prefix_caching", "left to vLLM") for one in given] == [
+    assert [item.get("enable_prefix_caching", "left to vLLM") for item in settings] == [
         False,
         "left to vLLM",
     ]
@@ -150,7 +150,7 @@ def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order, tmp_path)
     mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
     options = replace(order, max_model_len=2048)
     outcome = run(replace(options, dataset=str(mixed), configs=("all_4k",)))
-    states = {config: dict(found) for config, found in outcome.states.items()}
+    states = {config: dict(result) for config, result in outcome.states.items()}
     assert states["cwe_4k"] == {"does_not_fit": 2}
     assert "does_not_fit" not in states["niah_single_1_4k"]
     over = list(read_lines(order.out / "cwe_4k.jsonl"))

@@ -63,8 +63,10 @@ def test_each_mode_gives_the_offline_models_answers(
     kept = json.loads((remote.out / "run.json").read_text())
     assert kept["budget"] == {"server": "server", "client": "tokenizer"}[renders]
     assert kept["max_model_len"] == 2048
-    found = predictions(remote.out)
-    wrong = [key for key in found if found[key].strip() != transformers_answers[mode][key].strip()]
+    result = predictions(remote.out)
+    wrong = [
+        key for key in result if result[key].strip() != transformers_answers[mode][key].strip()
+    ]
     assert not wrong
 
 

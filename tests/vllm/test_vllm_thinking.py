@@ -53,8 +53,8 @@ def answered(
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_reasoning_that_ends_is_kept_apart_from_the_answer(order, thinking_server, stream):
-    found = answered(order, thinking_server, str(ENDS), stream)
-    for record in found:
+    result = answered(order, thinking_server, str(ENDS), stream)
+    for record in result:
         assert record["thinking"]
         assert record["thinking_ended"] is True
         assert record["prediction"]
@@ -102,9 +102,9 @@ def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(orde
     """Without a parser of reasoning vLLM does not end it, which the run says at its start."""
     asked = replace(order, model=str(thinker), mode="chat", thinking=str(ROOM), temperature=0)
     summary = run(replace(asked, limit=1, progress=True))
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"--thinking {ROOM} only leaves room: add --engine-arg reasoning_parser=NAME." in said
-    assert "Warning: the model reasons with temperature 0" in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert f"--thinking {ROOM} only leaves room: add --engine-arg reasoning_parser=NAME." in output
+    assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):
         for record in read_lines(path):

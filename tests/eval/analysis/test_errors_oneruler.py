@@ -57,17 +57,17 @@ def cwe(language):
     return {"input": f". {context}", "outputs": words, "evidence": [], "none_word": "", **place}
 
 
-def error(row, task, language, said):
-    return error_of(join_row(row, [Prediction("c", 0, said)], task, language, ScoringRules()))
+def error(row, task, language, text):
+    return error_of(join_row(row, [Prediction("c", 0, text)], task, language, ScoringRules()))
 
 
 @LANGUAGES
 def test_answers_to_one_needle(language):
     row, none = niah(language, VALUES[:1], gold=1), TABLES[language]["none"]
 
-    def kind(said, inside=True):
-        found = error(row, "niah_single", language, tagged(language, said) if inside else said)
-        return found and found.kind
+    def kind(text, inside=True):
+        row_error = error(row, "niah_single", language, tagged(language, text) if inside else text)
+        return row_error and row_error.kind
 
     assert kind(VALUES[0]) is None
     assert kind(none) == "refused"
@@ -100,9 +100,9 @@ def test_a_part_of_several_needles(language):
 def test_a_number_where_there_is_none(language):
     row, none = niah(language, None, gold=0), TABLES[language]["none"]
 
-    def kind(said):
-        found = error(row, "niah_none", language, tagged(language, said))
-        return found and found.kind
+    def kind(text):
+        row_error = error(row, "niah_none", language, tagged(language, text))
+        return row_error and row_error.kind
 
     assert kind(none) is None
     assert kind(VALUES[1]) == kind(f"{none}, {VALUES[1]}") == "distractor"
@@ -133,8 +133,8 @@ def test_lists_of_words(language):
 @pytest.mark.parametrize("language", ["fa", "hi", "ja", "ko", "ru", "sr", "ta", "uk", "zh"])
 def test_words_of_another_script_are_in_another_language(language):
     latin = ["voda", "vatra", "planina", "kuća", "ptica", "kamen", "noć", "hleb", "more", "ruka"]
-    found = error(cwe(language), "cwe_easy", language, tagged(language, ", ".join(latin)))
-    assert found == Error("another language", 0, 10)
+    row_error = error(cwe(language), "cwe_easy", language, tagged(language, ", ".join(latin)))
+    assert row_error == Error("another language", 0, 10)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,6 @@ def test_words_of_another_script_are_in_another_language(language):
 def test_right_words_in_the_languages_own_list_are_counted(language, listed):
     words = TABLES[language]["words"]
     chosen = [word for word in words if word in ("바다", "손")] or words[:2]
-    said = listed.format(*words[2:4], *chosen)
-    found = error(cwe(language), "cwe_easy", language, tagged(language, said))
-    assert found == Error("incomplete", 4, 10)
+    text = listed.format(*words[2:4], *chosen)
+    row_error = error(cwe(language), "cwe_easy", language, tagged(language, text))
+    assert row_error == Error("incomplete", 4, 10)

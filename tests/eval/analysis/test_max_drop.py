@@ -33,10 +33,10 @@ def pair(tmp_path, lost, rows=500):
 )
 def test_the_exit_code_is_the_verdict(tmp_path, lost, limit, code, words):
     out = tmp_path / "comparison.json"
-    stdout, error, found = ruler(
+    stdout, error, result = ruler(
         "compare", *pair(tmp_path, lost), "--max-drop", limit, "--out", out
     )
-    assert found == code, error
+    assert result == code, error
     assert words in " ".join(stdout.split("A: ")[0].split())  # in the verdict
     decision = json.loads(out.read_text())["decision"]
     assert decision["verdict"] == {0: "smaller", 1: "larger", 3: "unknown"}[code]
@@ -45,10 +45,10 @@ def test_the_exit_code_is_the_verdict(tmp_path, lost, limit, code, words):
 @pytest.mark.parametrize("lost", [0, 6, 40])
 def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
     paths = pair(tmp_path, lost)
-    found = json.loads(paths[1].read_text())
-    found["partial"] = True
-    found["configurations"]["vt_4k"]["missing"] = 100
-    paths[1].write_text(json.dumps(found))
+    result = json.loads(paths[1].read_text())
+    result["partial"] = True
+    result["configurations"]["vt_4k"]["missing"] = 100
+    paths[1].write_text(json.dumps(result))
     stdout, _, _ = ruler("compare", *paths, "--max-drop", "1.5")
     assert "a second look, which its 95 % do not cover" in " ".join(stdout.split())
 

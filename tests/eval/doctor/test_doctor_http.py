@@ -122,7 +122,7 @@ def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, t
     with served(SickEngine(values), usage=False) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
     assert printed.code == 3, printed
-    sentences = {one["name"]: one["sentence"] for one in verdict["conditions"]}
+    sentences = {item["name"]: item["sentence"] for item in verdict["conditions"]}
     assert "does not tell whether its cache was hit" in sentences["cache"]
     assert "does not report the tokens of a prompt" in sentences["chunks"]
     assert "the server counts no tokens" in sentences["tokens"]

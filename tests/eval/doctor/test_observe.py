@@ -158,7 +158,7 @@ def test_scores_are_shown_by_cached_share(run, root, tmp_path):
         return record | {"prediction": text, "usage": usage}
 
     _, text, seen = observed(changed(run, tmp_path / "R", root, cache), tmp_path)
-    (shares,) = [one for one in seen["circumstances"] if one["title"].startswith("Cached")]
+    (shares,) = [item for item in seen["circumstances"] if item["title"].startswith("Cached")]
     assert [(group["label"], group["rows"]) for group in shares["groups"]] == [
         ("none", 40),
         ("half or more", 40),

@@ -52,8 +52,8 @@ def in_hub_cache(release, repo, revision="main"):
 def answers_of(config, release):
     """An answer of every kind to the rows of a configuration, and what the metric gives it."""
     columns = ("index", "task", "outputs", "instruction_language", "none_word")
-    known = list(release.rows(config, columns))
-    return [({**row}, answer(row)) for row in known]
+    rows = list(release.rows(config, columns))
+    return [({**row}, answer(row)) for row in rows]
 
 
 @contextmanager

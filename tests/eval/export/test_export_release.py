@@ -25,8 +25,8 @@ def two(tmp_path):
     config = Config("ruler", "vt", "4k")
     files = {}
     for tokenizer in ("tekken", "qwen2.5"):
-        one = dataclasses.replace(config, tokenizer=tokenizer)
-        files[one.path] = {"config": one.name, "tokenizer": tokenizer, "rows": 1}
+        item = dataclasses.replace(config, tokenizer=tokenizer)
+        files[item.path] = {"config": item.name, "tokenizer": tokenizer, "rows": 1}
     manifest = {"format": 1, "dataset": "ruler", "tasks": ["vt"], "groups": {}, "files": files}
     manifest["tokenizers"] = {"tekken": {}, "qwen2.5": {}}
     return Release("x", tmp_path, manifest)
@@ -55,17 +55,17 @@ def test_two_tokenizers_do_not_go_into_one_folder(two):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["--format", "lmeval"], "Unknown --format 'lmeval'. Did you mean 'lm-eval'?"),
         (["--format", "kvpress", "--configs", "vt_16k"], "has no 'vt_16k'"),
         (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments, said):
+def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments, text):
     _, error, code = ruler("export", built, "--to", tmp_path / "out", *arguments)
     assert code == 2
-    assert said in error
+    assert text in error
     assert not list(tmp_path.iterdir())
 
 

@@ -57,9 +57,9 @@ def test_the_question_begins_where_kvpress_cuts_the_reference_codes_prompts(froz
 def test_the_folder_loads_as_evaluate_py_loads_its_data_set(exported, frozen, how):
     from datasets import load_dataset
 
-    found = load_dataset(str(exported), split="test", **how)
-    assert found.column_names == list(KVPRESS_COLUMNS)
-    assert found.to_list() == [view for _, view in views(frozen)]
+    result = load_dataset(str(exported), split="test", **how)
+    assert result.column_names == list(KVPRESS_COLUMNS)
+    assert result.to_list() == [view for _, view in views(frozen)]
 
 
 def test_a_language_of_oneruler_is_a_configuration(tmp_path):
@@ -69,7 +69,7 @@ def test_a_language_of_oneruler_is_a_configuration(tmp_path):
     arguments = ["--format", "kvpress", "--to", tmp_path / "out"]
     _, error, code = ruler("export", release, *arguments)
     assert code == 0, error
-    found = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
-    assert set(found["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
-    assert set(found["answer_prefix"]) == {""}
+    result = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
+    assert set(result["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
+    assert set(result["answer_prefix"]) == {""}
     assert "ruler score" in (tmp_path / "out/README.md").read_text(encoding="utf-8")

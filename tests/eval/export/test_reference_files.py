@@ -36,8 +36,8 @@ def read(path):
 
 
 def test_every_task_lies_where_call_api_looks_for_it(exported):
-    found = {path.relative_to(exported).as_posix() for path in exported.rglob("*.jsonl")}
-    assert found == {
+    result = {path.relative_to(exported).as_posix() for path in exported.rglob("*.jsonl")}
+    assert result == {
         f"{tokens}/data/{task}/validation.jsonl"
         for tokens in (4096, 8192)
         for task in TASKS["ruler"]
@@ -71,9 +71,9 @@ def test_ruler_score_reads_what_call_api_writes(exported, built, by_answers, tmp
                     "length": point.get("length", -1),
                 }
                 file.write(json.dumps(line) + "\n")
-    found = scored(place, built, tmp_path / "pred.json")
-    assert found == by_answers
-    assert len(set(found.values())) > 3
+    result = scored(place, built, tmp_path / "pred.json")
+    assert result == by_answers
+    assert len(set(result.values())) > 3
 
 
 def test_it_has_no_place_for_oneruler(tmp_path):

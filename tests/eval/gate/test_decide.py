@@ -44,11 +44,11 @@ def test_equal_runs_stop_early_and_a_failed_one_too():
 @pytest.mark.parametrize(("limit", "verdict"), [(9.9, "larger"), (10, "larger"), (10.1, "smaller")])
 def test_after_the_last_row_the_verdict_is_exact(limit, verdict):
     """A tenth of the rows is lost: 12 of 120."""
-    found = decided(run(vt_4k=0), run("b", vt_4k=0.1), limit)
-    assert (found["rows"], found["of"]) == (ROWS, ROWS)
-    assert found["verdict"] == verdict
-    assert found["interval"] == pytest.approx([10, 10])
-    low, high = found["other_rows_interval"]
+    decision = decided(run(vt_4k=0), run("b", vt_4k=0.1), limit)
+    assert (decision["rows"], decision["of"]) == (ROWS, ROWS)
+    assert decision["verdict"] == verdict
+    assert decision["interval"] == pytest.approx([10, 10])
+    low, high = decision["other_rows_interval"]
     assert low < 10 < high
 
 
@@ -67,9 +67,11 @@ def test_every_task_and_length_has_its_own_order_and_none_is_that_of_limit():
 
 
 def test_the_largest_losses_come_first_by_task():
-    found = decided(run(vt_4k=0, cwe_4k=0, fwe_4k=0), run("b", vt_4k=0.1, cwe_4k=1, fwe_4k=0), 30)
-    assert [*found["tasks"]] == ["cwe", "vt", "fwe"]
-    assert found["tasks"]["cwe"] == 100
+    decision = decided(
+        run(vt_4k=0, cwe_4k=0, fwe_4k=0), run("b", vt_4k=0.1, cwe_4k=1, fwe_4k=0), 30
+    )
+    assert [*decision["tasks"]] == ["cwe", "vt", "fwe"]
+    assert decision["tasks"]["cwe"] == 100
 
 
 @pytest.mark.parametrize(
@@ -134,16 +136,16 @@ def test_the_command_says_the_verdict_with_both_models(tmp_path, lost, limit, co
     for path, made in zip(paths, (run(vt_4k=0), run("b", vt_4k=lost)), strict=True):
         path.write_text(json.dumps(made))
     out = tmp_path / "decision.json"
-    stdout, error, found = ruler("decide", *paths, "--max-drop", limit, "--json", out)
-    assert found == code, error
-    said = " ".join(stdout.split())
-    assert f"The drop from base (A) to b (B) {words}" in said
-    assert "The drop on other rows like these is a different question" in said
+    stdout, error, result = ruler("decide", *paths, "--max-drop", limit, "--json", out)
+    assert result == code, error
+    output = " ".join(stdout.split())
+    assert f"The drop from base (A) to b (B) {words}" in output
+    assert "The drop on other rows like these is a different question" in output
     written = json.loads(out.read_text())
     if written["rows"] < ROWS:
-        assert f"{written['rows']} rows of each task were enough." in said
+        assert f"{written['rows']} rows of each task were enough." in output
     if lost:
-        assert "Largest losses by task, in points, not tested one by one: vt" in said
+        assert "Largest losses by task, in points, not tested one by one: vt" in output
 
 
 def test_a_pull_request_gets_the_verdict_as_markdown(tmp_path):

@@ -77,12 +77,12 @@ def options(out: Path) -> dict[str, Any]:
 
 
 def test_a_model_as_good_stops_early_as_surely_less(base, tmp_path):
-    found = ruler_release.decide(base, **options(tmp_path / "b"))
-    assert (found["verdict"], found["of"]) == ("smaller", ROWS)
-    assert answered(tmp_path / "b") == [found["rows"]] * 2
-    assert found["rows"] < ROWS
+    decision = ruler_release.decide(base, **options(tmp_path / "b"))
+    assert (decision["verdict"], decision["of"]) == ("smaller", ROWS)
+    assert answered(tmp_path / "b") == [decision["rows"]] * 2
+    assert decision["rows"] < ROWS
     results = load(tmp_path / "b")
-    assert results["run"]["decision"] == json.loads(json.dumps(found))
+    assert results["run"]["decision"] == json.loads(json.dumps(decision))
     assert results["run"]["decide"]["max_drop"] == 20
 
 
@@ -91,10 +91,10 @@ def test_a_damaged_model_ends_with_code_1(base, tmp_path):
     arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b", "--out", tmp_path / "b")
     stdout, error, code = ruler("decide", base, *arguments, "--price", "1,2")
     assert code == 1, error
-    said = " ".join(stdout.split())
-    assert "is above 20 points (97.5 % confidence)" in said
-    assert "Not run: " in said
-    assert "at the price given" in said
+    output = " ".join(stdout.split())
+    assert "is above 20 points (97.5 % confidence)" in output
+    assert "Not run: " in output
+    assert "at the price given" in output
 
 
 @pytest.mark.usefixtures("damaged")
@@ -125,8 +125,8 @@ def test_a_server_that_is_gone_is_no_verdict(base, tmp_path):
             ruler_release.decide(base, **options(tmp_path / "b"))
         with pytest.raises(RulerError, match="--retry-failed"):
             ruler_release.decide(base, **options(tmp_path / "b"))
-    found = ruler_release.decide(base, **options(tmp_path / "b"), retry_failed=True)
-    assert found["verdict"] == "smaller"
+    decision = ruler_release.decide(base, **options(tmp_path / "b"), retry_failed=True)
+    assert decision["verdict"] == "smaller"
 
 
 def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(
@@ -137,18 +137,19 @@ def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one
     out, file = tmp_path / "b", tmp_path / "decision.json"
     arguments = ("--max-drop", 15, "--backend", "oracle", "--model", "b", "--out", out)
     stdout, _, code = ruler("decide", base, *arguments, "--json", file)
-    found = json.loads(file.read_text())
-    failed = found["b"]["unanswered"]
-    assert (code, found["drop"] > 15) == (1, True)
-    assert found["a"] == {"model": "oracle", "unanswered": 0, "truncated": 0}
-    assert found["answered"] == {"unanswered": failed, "drop": 0.0, "verdict": "smaller"}
-    said = " ".join(stdout.split())
-    assert f"Rows of A: all answered. Rows of B: {failed} failed or missing." in said
+    results = json.loads(file.read_text())
+    failed = results["b"]["unanswered"]
+    assert (code, results["drop"] > 15) == (1, True)
+    assert results["a"] == {"model": "oracle", "unanswered": 0, "truncated": 0}
+    assert results["answered"] == {"unanswered": failed, "drop": 0.0, "verdict": "smaller"}
+    output = " ".join(stdout.split())
+    assert f"Rows of A: all answered. Rows of B: {failed} failed or missing." in output
     assert (
-        f"Without the {failed} rows of either model the drop is 0.0 points, which is below" in said
+        f"Without the {failed} rows of either model the drop is 0.0 points, which is below"
+        in output
     )
     stored = ruler_release.decide(base, out, max_drop=15)
-    assert (stored["b"], stored["answered"]) == (found["b"], found["answered"])
+    assert (stored["b"], stored["answered"]) == (results["b"], results["answered"])
 
 
 def test_a_look_scores_the_new_rows_only(base, tmp_path, monkeypatch):
@@ -202,9 +203,9 @@ def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(base, tmp_p
         assert first["drop"] > 0
         assert ruler_release.run(root, **until).total["error"]
     again = {**options(tmp_path / "b"), "max_drop": 60, "retry_failed": True}
-    found = ruler_release.decide(base, **again)
-    assert (found["verdict"], found["drop"]) == ("smaller", 0)
-    assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(found))
+    decision = ruler_release.decide(base, **again)
+    assert (decision["verdict"], decision["drop"]) == ("smaller", 0)
+    assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(decision))
     assert not ruler_release.run(root, **until, retry_failed=True).total["error"]
     assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
 
@@ -215,27 +216,27 @@ def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(base, tm
     if other == "rules":
         results["score_version"] = "0.9.0"
     (tmp_path / "results.json").write_text(json.dumps(results))
-    given = options(tmp_path / "b")
+    arguments = options(tmp_path / "b")
     tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
     root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
     match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
     with pytest.raises(RulerError, match=match):
-        ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
+        ruler_release.decide(tmp_path / "results.json", **arguments, dataset=root)
     assert not [*(tmp_path / "b").glob("*.json*")]
 
 
 def test_rows_that_the_limit_leaves_out_count_nowhere(base, tmp_path):
     """The base has them all the same: neither verdict nor score takes them for wrong ones of B."""
-    found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
-    low, high = found["other_rows_interval"]
-    assert (found["verdict"], found["rows"], found["of"]) == ("smaller", 20, 20)
+    decision = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
+    low, high = decision["other_rows_interval"]
+    assert (decision["verdict"], decision["rows"], decision["of"]) == ("smaller", 20, 20)
     assert low == pytest.approx(-high)
     results = load(tmp_path / "b")
     cells = [*results["configurations"].values()]
     assert {(c["score"], c["rows_asked"], c["rows_available"]) for c in cells} == {
         (100.0, 20, ROWS)
     }
-    assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == found
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == decision
     assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
 
 

@@ -35,16 +35,16 @@ def publish(folder, out, *more, name="ruler_prefill.yaml"):
 
 
 def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp_path):
-    text, found = publish(run(), tmp_path / "out", "--revision", COMMIT)
-    values = {entry.task_id: entry.value for entry in found}
+    text, result = publish(run(), tmp_path / "out", "--revision", COMMIT)
+    values = {entry.task_id: entry.value for entry in result}
     assert values["niah_single_1_4k"] == 100
     assert values["vt_4k"] == 0
     assert values["qa_1_8k"] == values["niah_4k"] == 100
     assert values["all_4k"] == pytest.approx(1200 / 13)
     assert "qa_8k" not in values  # one of its two tasks was not run
-    assert len(found) == len(values) == 13 + 1 + 6
-    assert f"{len(found)} results" in text
-    assert found[0] == EvalResultEntry(
+    assert len(result) == len(values) == 13 + 1 + 6
+    assert f"{len(result)} results" in text
+    assert result[0] == EvalResultEntry(
         dataset_id="org/ruler",
         task_id="niah_single_1_4k",
         value=100.0,
@@ -58,10 +58,10 @@ def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp
 
 def test_a_groups_value_is_the_tables(run, tmp_path):
     folder = run()
-    _, found = publish(folder, tmp_path / "out")
+    _, result = publish(folder, tmp_path / "out")
     summary = json.loads((folder / "results.json").read_text(encoding="utf-8"))["summary"]
     score = summary["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
-    (entry,) = [entry for entry in found if entry.task_id == "all_4k"]
+    (entry,) = [entry for entry in result if entry.task_id == "all_4k"]
     assert entry.value == pytest.approx(score)
     assert "n 65, " in entry.notes
     assert ", custom rows" in entry.notes
@@ -73,9 +73,9 @@ def test_the_data_sets_headline_is_among_the_task_ids(run, built, tmp_path):
     registered = {
         task["id"] for task in yaml.safe_load(eval_yaml(collect_facts(manifest)))["tasks"]
     }
-    _, found = publish(run(), tmp_path / "out")
+    _, result = publish(run(), tmp_path / "out")
     scored = {"all_4k"}  # at 8k qa_1 alone
-    assert {entry.task_id for entry in found} & registered == scored
+    assert {entry.task_id for entry in result} & registered == scored
 
 
 def test_all_26_languages_together_have_the_mean_of_theirs():
@@ -110,17 +110,17 @@ def test_all_26_languages_together_have_the_mean_of_theirs():
     ],
 )
 def test_each_way_of_asking_has_a_file_and_notes_of_its_own(run, tmp_path, settings, name, notes):
-    _, found = publish(run(**settings), tmp_path, name=name)
-    assert found[0].notes.startswith(notes)
+    _, result = publish(run(**settings), tmp_path, name=name)
+    assert result[0].notes.startswith(notes)
 
 
 def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_path):
     folder = run()
     ruler("score", folder, "--dataset", built, "--cut", "wrong")
     flags = ("--source", "https://example.org/runs")
-    _, found = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
-    assert found[0].source_url == "https://example.org/runs"
-    assert ", cut wrong, custom rows: " in found[0].notes
+    _, result = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
+    assert result[0].source_url == "https://example.org/runs"
+    assert ", cut wrong, custom rows: " in result[0].notes
 
 
 def test_oneruler_has_an_entry_a_language(tmp_path):
@@ -145,10 +145,10 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     rows = rows_by_config(results)
     results["summary"] = summary(results["configurations"], rows, Names.standard("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
-    text, found = publish(folder, tmp_path, "--revision", COMMIT)
+    text, result = publish(folder, tmp_path, "--revision", COMMIT)
     assert "1 result beside 19 of earlier runs" in text
-    assert [entry.task_id for entry in found] == [entry.task_id for entry in first]
-    assert [entry.task_id for entry in found if entry.dataset_revision == COMMIT] == ["vt_4k"]
+    assert [entry.task_id for entry in result] == [entry.task_id for entry in first]
+    assert [entry.task_id for entry in result if entry.dataset_revision == COMMIT] == ["vt_4k"]
 
 
 def test_another_models_file_is_not_added_to(run, tmp_path):
@@ -177,8 +177,8 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     assert code == 2
     assert "2 rows are missing or failed: finish the run (ruler run …), or add" in error
     assert not (tmp_path / ".eval_results").exists()
-    _, found = publish(folder, tmp_path, "--allow-missing")
-    (entry,) = [entry for entry in found if entry.task_id == "qa_1_8k"]
+    _, result = publish(folder, tmp_path, "--allow-missing")
+    (entry,) = [entry for entry in result if entry.task_id == "qa_1_8k"]
     assert "missing 2, failed 0" in entry.notes
 
 
@@ -196,8 +196,8 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
     assert "The run is of 2 of 5 rows per task (--limit): finish it" in error
-    _, found = publish(folder, tmp_path, "--allow-missing")
-    assert all("only 2 of 5 rows per task" in entry.notes for entry in found)
+    _, result = publish(folder, tmp_path, "--allow-missing")
+    assert all("only 2 of 5 rows per task" in entry.notes for entry in result)
 
 
 def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):

@@ -15,8 +15,8 @@ def test_inspect_finds_the_tasks_and_they_hold_the_rows(built, tmp_path):
 
     (text,) = blocks("docs/publish.md", HEADING, "python")
     (tmp_path / "ruler_tasks.py").write_text(text, encoding="utf-8")
-    found = list_tasks(root_dir=tmp_path)
-    assert {(task.file, task.name) for task in found} == {
+    result = list_tasks(root_dir=tmp_path)
+    assert {(task.file, task.name) for task in result} == {
         ("ruler_tasks.py", "ruler"),
         ("ruler_tasks.py", "oneruler"),
     }

@@ -9,8 +9,8 @@ CONFIG = "niah_single_nonone_128k_en-ko_qwen2.5"
 
 
 def error(config, kind, index=0, prediction="Nothing of the kind.", **more):
-    known = {"config": config, "kind": kind, "index": index, "gap": None, "found": 0, "of": 4}
-    return {**known, "outputs": ["1234567"], "prediction": prediction, **more}
+    expected = {"config": config, "kind": kind, "index": index, "gap": None, "found": 0, "of": 4}
+    return {**expected, "outputs": ["1234567"], "prediction": prediction, **more}
 
 
 FOUND = [

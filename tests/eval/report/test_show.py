@@ -97,12 +97,12 @@ def test_no_answer_and_no_name_is_more_than_text(built, write_run, tmp_path):
     page = tmp_path / "row.html"
     stdout, _, code = ruler(*arguments, "--html", page)
     assert (code, stdout) == (0, f"Written: {page}\n")
-    shown = Tags(page.read_text(encoding="utf-8"))
-    assert not {"script", "img"} & {tag for tag, _ in shown.tags}
-    assert "<script>alert(1)</script>" in shown.text
-    assert "49" not in re.findall(r"\{\{.*?\}\}", shown.text)
-    assert "{{ 7 * 7 }}" in shown.text
-    assert not [value for _, found in shown.tags for value in found if value.startswith("on")]
+    output = Tags(page.read_text(encoding="utf-8"))
+    assert not {"script", "img"} & {tag for tag, _ in output.tags}
+    assert "<script>alert(1)</script>" in output.text
+    assert "49" not in re.findall(r"\{\{.*?\}\}", output.text)
+    assert "{{ 7 * 7 }}" in output.text
+    assert not [value for _, result in output.tags for value in result if value.startswith("on")]
 
 
 def test_the_page_holds_the_whole_context_with_its_evidence_marked(built, frozen, tmp_path):
@@ -110,13 +110,13 @@ def test_the_page_holds_the_whole_context_with_its_evidence_marked(built, frozen
     ruler("show", "niah_multivalue_4k", 0, "--dataset", built, "--html", page)
     text = page.read_text(encoding="utf-8")
     view = row_view(frozen, "niah_multivalue_4k", 0)
-    shown = Tags(text)
+    output = Tags(text)
     context = view.input[slice(*view.context)]
-    assert context in shown.text
-    assert [found["id"] for tag, found in shown.tags if tag == "mark" and "id" in found] == [
+    assert context in output.text
+    assert [result["id"] for tag, result in output.tags if tag == "mark" and "id" in result] == [
         f"piece-{number}" for number in range(4)
     ]
-    links = [found["href"] for tag, found in shown.tags if tag == "a"]
+    links = [result["href"] for tag, result in output.tags if tag == "a"]
     assert links == [f"#piece-{number}" for number in range(4)]
     assert "default-src 'none'" in html.unescape(text)
     assert "http" not in re.sub(re.escape(html.escape(context)), "", text).replace("http-equiv", "")

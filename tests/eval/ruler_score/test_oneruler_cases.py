@@ -103,8 +103,8 @@ def test_compat_authors_gives_what_their_script_gave(language):
     assert set(theirs) == {f"{task}{end}" for task in EVERYWHERE for end in ("", "_deepseek")}
     for name, expected in theirs.items():
         task, model = name.removesuffix("_deepseek"), "deepseek-r1" * name.endswith("_deepseek")
-        given = [case for case in cases(language) if case.task == task]
-        for case, score in zip(given, expected, strict=True):
+        options = [case for case in cases(language) if case.task == task]
+        for case, score in zip(options, expected, strict=True):
             row = score_row(
                 case.said, case.references, task, language, compat="authors", model=model
             )
@@ -125,9 +125,9 @@ def test_the_metric_of_evaluate_counts_them_so(metric, language):
         scores = [case.score for case in all_cases if case.task == task]
         assert result["per_task"][task]["n"] == len(scores)
         assert result["per_task"][task]["score"] == pytest.approx(100 * sum(scores) / len(scores))
-    found = [case.found for case in all_cases if case.found is not None]
+    results = [case.found for case in all_cases if case.found is not None]
     words = result["per_task"]["cwe_easy"]["words_right"]
-    assert words == pytest.approx(sum(found) / len(found))
+    assert words == pytest.approx(sum(results) / len(results))
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_a_word_with_digits_or_a_separator_in_it_is_whole():
 
 def test_a_lead_in_may_hold_a_word_of_the_list():
     words = ["list", "word", "time", "answer"]
-    for said in ("Answer: list, word, time, answer", "list: 30\nword: 30\ntime: 30\nanswer: 30"):
-        assert read(said, words, "en") == (4, True)
+    for text in ("Answer: list, word, time, answer", "list: 30\nword: 30\ntime: 30\nanswer: 30"):
+        assert read(text, words, "en") == (4, True)
     assert read("most, common, list, word, time, answer", words, "en") == (4, False)
 
 

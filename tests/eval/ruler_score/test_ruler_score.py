@@ -196,7 +196,7 @@ def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, 
 
 
 def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric):
-    found = metric.compute(
+    result = metric.compute(
         predictions=[None, "12"],
         references=[["12"]] * 2,
         tasks="niah_single",
@@ -204,7 +204,7 @@ def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric)
         compat="authors",
         model=None,
     )
-    assert (found["n"], found["dropped"], found["score"]) == (1, 1, 100)
+    assert (result["n"], result["dropped"], result["score"]) == (1, 1, 100)
 
 
 def test_no_rows_give_nan_and_a_warning(metric):
@@ -219,8 +219,8 @@ def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
 
 def test_the_rules_load_without_evaluate_and_its_seconds():
     code = "import sys, ruler_score.ruler_score; print('datasets' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert found.stdout.strip() == "False", found.stderr
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout.strip() == "False", result.stderr
 
 
 def test_the_readme_example_holds(metric):

@@ -86,9 +86,9 @@ def test_none_said_in_a_longer_expression_or_another_script(language, answer, sa
     tagged_answer = tagged(language, answer)
     none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
-    beside = tagged(language, f"{answer} {NUMBER}")
+    neighbour = tagged(language, f"{answer} {NUMBER}")
     fails = says_none and none in answer.lower().replace("нема", "nema")
-    assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - fails
+    assert score_row(neighbour, [NUMBER], "niah_single", language).score == 1 - fails
 
 
 @pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])

@@ -39,9 +39,9 @@ def test_failed_rows_are_to_be_written_again(small, tmp_path):
     name = json.loads((run / "batch/requests-001.jsonl").read_text())["custom_id"]
     answers.write_text(json.dumps({"custom_id": name, "response": None, "error": "no"}) + "\n")
     stdout, _, code = ruler("batch", "read", run, answers)
-    said = " ".join(stdout.split())
-    assert (code, "the same `ruler batch write` and --retry-failed" in said) == (1, True)
-    assert "ruler batch read" not in said  # which has no such flag
+    output = " ".join(stdout.split())
+    assert (code, "the same `ruler batch write` and --retry-failed" in output) == (1, True)
+    assert "ruler batch read" not in output  # which has no such flag
     stdout, _, code = ruler(*write, "--retry-failed")
     assert (code, "1 row in 1 file:" in stdout) == (0, True)
 

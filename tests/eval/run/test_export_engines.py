@@ -30,7 +30,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tok
     import ruler_dataset
 
     export_release.export(str(small), "lm-eval", tmp_path / "tasks")
-    found = lm_eval.simple_evaluate(
+    report = lm_eval.simple_evaluate(
         model=HFLM(pretrained=str(tiny), device="cpu", max_length=8192),
         tasks=["ruler_frozen_vt_4k", "ruler_frozen_qa_1_4k"],
         task_manager=TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False),
@@ -41,7 +41,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tok
     prompter = Prompter(mode, tiny_tokenizer)
     for config in ("vt_4k", "qa_1_4k"):
         rows = ruler_dataset.load(small, config)
-        samples = found["samples"][f"ruler_frozen_{config}"]
+        samples = report["samples"][f"ruler_frozen_{config}"]
         assert [sample["doc_id"] for sample in samples] == [0, 1]
         for row, sample in zip(rows, samples, strict=False):
             assert sample["arguments"][0][0] == prompter(config, row).text
@@ -103,8 +103,8 @@ def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
 
-    found, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
-    results = scoring.score(found, rows, ScoringRules(partial=True))
+    result, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
+    results = scoring.score(result, rows, ScoringRules(partial=True))
     table = results["rows"]
     places = zip(table["config"], table["index"], strict=True)
     return dict(zip(places, table["score"], strict=True))

@@ -63,11 +63,11 @@ def test_a_thousand_concurrent_rows_keep_memory_flat(tmp_path):
             text=True,
         )
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout)
-    assert told["states"] == {"stop": rows}
-    found = [r["index"] for r in read_lines(out / "niah_single_1_4k.jsonl")]
-    assert found == list(range(rows))
+    output = json.loads(done.stdout)
+    assert output["states"] == {"stop": rows}
+    records = [r["index"] for r in read_lines(out / "niah_single_1_4k.jsonl")]
+    assert records == list(range(rows))
     assert server.max_in_flight == at_once
-    first, last = told["megabytes"]
+    first, last = output["megabytes"]
     print(f"peak {first:.0f} MB with {at_once:,} rows, {last:.0f} MB with {rows:,}")
     assert last - first < 5  # the rows that came later are larger

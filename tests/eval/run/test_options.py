@@ -10,7 +10,7 @@ from tests.in_process import ruler
 
 
 @pytest.mark.parametrize(
-    ("pairs", "found"),
+    ("pairs", "result"),
     [
         (["tensor_parallel_size=4"], {"tensor_parallel_size": 4}),
         (["--enforce-eager=true"], {"enforce_eager": True}),
@@ -19,8 +19,8 @@ from tests.in_process import ruler
         (["quantization=null", "a=b=c"], {"quantization": None, "a": "b=c"}),
     ],
 )
-def test_engine_arguments_are_read_as_json_or_text(pairs, found):
-    assert parse_arguments(pairs) == found
+def test_engine_arguments_are_read_as_json_or_text(pairs, result):
+    assert parse_arguments(pairs) == result
 
 
 def options(pair: str) -> RunOptions:
@@ -62,7 +62,7 @@ def test_an_argument_is_what_a_file_can_hold(value):
 
 def test_half_a_character_is_one_sentence(tmp_path):
     """As a terminal gives on what is not in UTF-8."""
-    given = (
+    arguments = (
         "--dataset",
         "x",
         "--configs",
@@ -72,5 +72,5 @@ def test_half_a_character_is_one_sentence(tmp_path):
         "--out",
         tmp_path / "RUN",
     )
-    _, error, code = ruler("run", *given, "--model", "m\udcff")
+    _, error, code = ruler("run", *arguments, "--model", "m\udcff")
     assert (code, "--model has half a character" in error) == (2, True)

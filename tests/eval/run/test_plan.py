@@ -48,8 +48,8 @@ def test_rows_and_tokens_are_those_that_are_missing(order, small):
 
 
 def test_the_estimate_in_words():
-    found = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
-    assert found.lines((2.0, 8.0)) == [
+    result = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
+    assert result.lines((2.0, 8.0)) == [
         "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
         "them, room for 500,000 tokens of answers.",
         "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at the most; cached "
@@ -62,9 +62,9 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small, tmp_path):
     flags += ["--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"]
     result = ruler("run", *flags, "--dry-run", "--price", "1,2")
     assert result.code == 0, result.stderr
-    said = " ".join(result.stdout.split())
-    assert said.startswith("To do: 20 rows of 4 configurations, ")
-    assert " Cost: " in said
+    output = " ".join(result.stdout.split())
+    assert output.startswith("To do: 20 rows of 4 configurations, ")
+    assert " Cost: " in output
     assert not (tmp_path / "RUN").exists()
 
 

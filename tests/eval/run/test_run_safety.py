@@ -92,8 +92,8 @@ def test_no_file_stays_open_between_rows(tmp_path):
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
             assert ours == []
     records.close()
-    found = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
-    assert found == [[0, 1, 2]] * 40
+    result = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
+    assert result == [[0, 1, 2]] * 40
 
 
 def test_half_a_character_of_another_tool_stops_no_run(order):

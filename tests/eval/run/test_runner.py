@@ -216,7 +216,7 @@ def test_two_runs_do_not_write_the_same_folder(order):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"configs": ("vv_4k",)}, "Did you mean 'vt'"),
         ({"configs": ("vt_8k",)}, "has no 'vt_8k'"),
@@ -229,8 +229,8 @@ def test_two_runs_do_not_write_the_same_folder(order):
         ({"limit": 0}, "--limit"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(order, change, said):
-    with pytest.raises(RulerError, match=said) as error:
+def test_a_mistake_is_one_sentence_and_leaves_nothing(order, change, text):
+    with pytest.raises(RulerError, match=text) as error:
         run(replace(order, **change))
     assert "\n" not in str(error.value)
     assert not list(order.out.glob("*.json*"))

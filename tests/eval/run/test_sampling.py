@@ -38,8 +38,8 @@ QWEN3 = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
 def test_a_model_is_sampled_as_its_generation_config_says(tmp_path, config, temperature):
     (tmp_path / "generation_config.json").write_text(json.dumps(config), encoding="utf-8")
     options = RunOptions("r", configs="vt_4k", backend="oracle", out="RUN", thinking="on")
-    found = choose_sampling(options, lambda: read_generation_config(str(tmp_path)))
-    assert found.values["temperature"] == temperature
+    sampling = choose_sampling(options, lambda: read_generation_config(str(tmp_path)))
+    assert sampling.values["temperature"] == temperature
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,8 @@ def sent(options: RunOptions, **model: Any) -> dict[str, Any]:
 
 
 def recorded(options: RunOptions) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((options.folder / "run.json").read_text())["sampling"]
-    return found
+    result: dict[str, Any] = json.loads((options.folder / "run.json").read_text())["sampling"]
+    return result
 
 
 def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options):

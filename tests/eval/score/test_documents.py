@@ -39,7 +39,7 @@ def test_the_rows_of_a_document_have_one_digest_at_every_length(scored, built):
     assert len(set(marked)) == len(set(texts)) < len(texts)
     assert len(set(zip(marked, texts, strict=True))) == len(set(texts))
     assert {*documents} == {"qa_1_4k", "qa_1_8k"}
-    assert all(list(found.values()) == marked for found in documents.values())
+    assert all(list(result.values()) == marked for result in documents.values())
 
 
 def test_the_interval_and_the_mean_heed_them(scored):

@@ -14,10 +14,10 @@ from tests.in_process import ruler
 
 def cells(**scores: float) -> dict[str, Any]:
     """Cells by configuration: `cells(vt_4k=80, vt_0k=100)`."""
-    found = {}
+    result = {}
     for name, score in scores.items():
         task, _, length = name.rpartition("_")
-        found[name] = {
+        result[name] = {
             "task": task,
             "length": length,
             "max_length": parse_length(length),
@@ -27,14 +27,14 @@ def cells(**scores: float) -> dict[str, Any]:
             "score": score,
             "strict": score,
         }
-    return found
+    return result
 
 
 def summarized(names: Names, **scores: float) -> Any:
     """The summary of such cells."""
-    found = cells(**scores)
-    rows = {name: {0: cell["score"] / 100} for name, cell in found.items()}
-    return summary(found, RowsByConfig(rows, {}), names)
+    result = cells(**scores)
+    rows = {name: {0: cell["score"] / 100} for name, cell in result.items()}
+    return summary(result, RowsByConfig(rows, {}), names)
 
 
 def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
@@ -46,15 +46,17 @@ def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert ruler("score", tmp_path, "--out", tmp_path / "r.json")[2] == 0
-    found = load(tmp_path / "r.json")["configurations"]
-    relative = {n: cell["relative_to_0k"] for n, cell in found.items() if "relative_to_0k" in cell}
+    results = load(tmp_path / "r.json")["configurations"]
+    relative = {
+        n: cell["relative_to_0k"] for n, cell in results.items() if "relative_to_0k" in cell
+    }
     assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
 
 
 def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_lengths():
     names = Names("ruler", ("vt", "cwe"), {})
-    found = summarized(names, vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0)
-    every = found["tekken"]["en"]["all"]
+    result = summarized(names, vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0)
+    every = result["tekken"]["en"]["all"]
     assert {name: mean.get("relative_to_0k") for name, mean in every["lengths"].items()} == {
         "0k": None,
         "4k": 50,

@@ -40,8 +40,8 @@ def test_every_task_scores_by_the_references_beside_it():
     options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
     predictions, release = open_predictions(options)
     cells = score(predictions, release, ScoringRules())["configurations"]
-    found = {cell["task"]: cell["score"] for cell in cells.values()}
-    assert found == pytest.approx(SCORES, abs=1e-3)
+    scores = {cell["task"]: cell["score"] for cell in cells.values()}
+    assert scores == pytest.approx(SCORES, abs=1e-3)
     assert {cell["n"] for cell in cells.values()} == {20}
     assert predictions.run["model"] == "SmolLM2-135M-Instruct"
 

@@ -79,13 +79,13 @@ def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
     results, _ = scored(tmp_path, a, b)
     assert set(results["configurations"]) == {"vt_4k", "cwe_4k"}
     assert set(results["run"]["rows"]) == {"vt_4k", "cwe_4k"}
-    known = [json.loads((folder / "run.json").read_text()) for folder in (a, b)]
+    settings = [json.loads((folder / "run.json").read_text()) for folder in (a, b)]
     for name, before, now in (
         ("direct", False, True),
         ("sampling", {"temperature": 0.0}, {"temperature": 1.0}),
         ("revision", "1", "2"),
     ):
-        for folder, run, value in zip((a, b), known, (before, now), strict=True):
+        for folder, run, value in zip((a, b), settings, (before, now), strict=True):
             (folder / "run.json").write_text(json.dumps(run | {name: value}))
         assert f"is another run ({name} {now}, before it {before})" in ruler("score", a, b)[1]
 
@@ -129,11 +129,11 @@ def test_references_of_other_rows_are_refused(tmp_path):
     own = lines(
         tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
     )
-    said = "has other references than"
-    assert said in ruler("score", own, "--references", folder)[1]
+    text = "has other references than"
+    assert text in ruler("score", own, "--references", folder)[1]
     lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
-    said = "is not a data file: the references are '[None]', not a list of texts."
-    assert said in ruler("score", own, "--references", folder)[1]
+    text = "is not a data file: the references are '[None]', not a list of texts."
+    assert text in ruler("score", own, "--references", folder)[1]
 
 
 # ---- Formats ---------------------------------------------------------------------------------
@@ -275,8 +275,8 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
         out = tmp_path / f"{name}.jsonl"
         _, error, code = ruler("errors", *arguments, "--out", out)
         assert code == 0, error
-        found = map(json.loads, out.read_text().splitlines())
-        kinds[name] = {(e["config"], e["index"]): e["kind"] for e in found}
+        result = map(json.loads, out.read_text().splitlines())
+        kinds[name] = {(e["config"], e["index"]): e["kind"] for e in result}
     assert kinds["theirs"] == kinds["ours"]
     assert len(kinds["ours"]) > 20
     assert len(set(kinds["ours"].values())) >= 4

@@ -34,12 +34,12 @@ REASONED = [{"type": "reasoning", "reasoning": "Let me see."}, {"type": "text", 
 def documented() -> dict[str, str]:
     """The forms of the table in the documentation, and the path of the file that each names."""
     text = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
-    found = {}
+    result = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
         if len(cells) == 7 and cells[2].endswith("**"):
-            found[cells[1]] = re.sub(r"[`*]", "", cells[2]).replace("\\|", "|")
-    return found
+            result[cells[1]] = re.sub(r"[`*]", "", cells[2]).replace("\\|", "|")
+    return result
 
 
 def lm_eval(index, refs, text, length=4096):
@@ -136,44 +136,44 @@ CASES = {
 """What the file holds; and its configuration, whether it has the references, the model's name."""
 
 
-def written(path, held):
+def written(path, records):
     """A file of records, as its suffix has them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(held), path)
+        pq.write_table(pa.Table.from_pylist(records), path)
     elif path.suffix == ".csv":
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(held)
+            csv.writer(file).writerows(records)
     elif path.suffix == ".json":
-        path.write_text(json.dumps(held, indent=4), encoding="utf-8")
+        path.write_text(json.dumps(records, indent=4), encoding="utf-8")
     else:
-        path.write_text("".join(json.dumps(one) + "\n" for one in held), encoding="utf-8")
+        path.write_text("".join(json.dumps(item) + "\n" for item in records), encoding="utf-8")
     return path
 
 
-def opened(*paths, **given):
+def opened(*paths, **options):
     """What `ruler score` reads of files, without a release."""
-    return open_predictions(PredictionOptions(paths, **given))[0]
+    return open_predictions(PredictionOptions(paths, **options))[0]
 
 
 @pytest.mark.parametrize("form", documented())
-@pytest.mark.parametrize("given", ["the file", "its folder"])
-def test_the_file_of_a_row_is_read_as_the_table_says(form, given, tmp_path):
-    held, (config, has_references, model) = CASES[form]
-    path = written(tmp_path / documented()[form], held)
+@pytest.mark.parametrize("options", ["the file", "its folder"])
+def test_the_file_of_a_row_is_read_as_the_table_says(form, options, tmp_path):
+    records, (config, has_references, model) = CASES[form]
+    path = written(tmp_path / documented()[form], records)
     if form == "lm-evaluation-harness":
         written(path.with_name("results_2026-01-01T10-00-00.000000.json"), {"model_name": model})
     searched = tmp_path if "/" in documented()[form] and form != "this project's runs" else None
-    if given == "its folder" and searched is None:
+    if options == "its folder" and searched is None:
         pytest.skip("no tool's folder is known for it")
-    found = opened(path if given == "the file" else searched)
-    assert [(row.config, row.index, row.text) for row in found.rows] == [
+    predictions = opened(path if options == "the file" else searched)
+    assert [(row.config, row.index, row.text) for row in predictions.rows] == [
         (config, 0, "ABC"),
         (config, 1, "GHI"),
     ]
     references = (tuple(A), tuple(B)) if has_references else (None, None)
-    assert tuple(row.outputs for row in found.rows) == references
-    assert found.run.get("model") == model
+    assert tuple(row.outputs for row in predictions.rows) == references
+    assert predictions.run.get("model") == model
 
 
 def test_the_table_has_every_form_that_is_read():
@@ -189,17 +189,23 @@ def test_the_table_has_every_form_that_is_read():
 )
 def test_index_and_prediction_with_a_configuration_are_enough(key, suffix, tmp_path):
     rows = [{key: 3, "prediction": "A"}, {key: 5, "prediction": "B"}]
-    held = [list(rows[0]), *(list(row.values()) for row in rows)] if suffix == ".csv" else rows
-    path = written(tmp_path / f"mine{suffix}", held)
-    found = [(row.config, row.index, row.text) for row in opened(path, config="cwe_8k").rows]
-    assert found == [("cwe_8k", 3, "A"), ("cwe_8k", 5, "B")]
+    records = [list(rows[0]), *(list(row.values()) for row in rows)] if suffix == ".csv" else rows
+    path = written(tmp_path / f"mine{suffix}", records)
+    result = [(row.config, row.index, row.text) for row in opened(path, config="cwe_8k").rows]
+    assert result == [("cwe_8k", 3, "A"), ("cwe_8k", 5, "B")]
     with pytest.raises(RulerError, match="does not name its configuration: add --config"):
         opened(path)
 
 
 def test_columns_are_named_of_any_other_file(tmp_path):
-    held = {"runs": {"id": 3}, "choices": [{"text": "A"}], "gold": ["A"], "what": "vt", "max": 500}
-    path = written(tmp_path / "x.jsonl", [held])
+    records = {
+        "runs": {"id": 3},
+        "choices": [{"text": "A"}],
+        "gold": ["A"],
+        "what": "vt",
+        "max": 500,
+    }
+    path = written(tmp_path / "x.jsonl", [records])
     columns = "prediction=choices.0.text, index=runs.id,outputs=gold,task=what,length=max"
     (row,) = opened(path, columns=columns).rows
     assert (row.config, row.index, row.text, row.outputs) == ("vt_500", 3, "A", ("A",))
@@ -253,8 +259,8 @@ def test_every_command_has_a_file():
 
 @pytest.mark.parametrize("name", HARNESSES)
 def test_the_command_for_another_harness_reads_its_file(name, built, tmp_path):
-    held, endings = HARNESSES[name]
-    path, options = written(tmp_path / name, held), commands()[name]
+    records, endings = HARNESSES[name]
+    path, options = written(tmp_path / name, records), commands()[name]
     columns = options[options.index("--columns") + 1]
     config = options[options.index("--config") + 1]
     predictions = opened(path, columns=columns, config=config)
@@ -289,12 +295,12 @@ def test_parts_whose_indices_begin_again_are_numbered_by_line(tmp_path):
 
 def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(tmp_path):
     path = written(tmp_path / "x.jsonl", [{"answer": "A"}, {"answer": "B"}])
-    found = opened(path, columns="prediction=answer", config="vt_4k")
-    assert [row.index for row in found.rows] == [0, 1]
-    assert found.damaged == [f"{path} has no index of its rows, which are numbered in order"]
+    predictions = opened(path, columns="prediction=answer", config="vt_4k")
+    assert [row.index for row in predictions.rows] == [0, 1]
+    assert predictions.damaged == [f"{path} has no index of its rows, which are numbered in order"]
     written(path, [{"answer": "A", "id": 7}, {"answer": "B", "id": 9}])
-    found = opened(path, columns="prediction=answer", config="vt_4k")
-    assert ([row.index for row in found.rows], found.damaged) == ([7, 9], [])
+    predictions = opened(path, columns="prediction=answer", config="vt_4k")
+    assert ([row.index for row in predictions.rows], predictions.damaged) == ([7, 9], [])
     with pytest.raises(RulerError, match="it has no 'row'"):
         opened(path, columns="prediction=answer,index=row", config="vt_4k")
 
@@ -341,10 +347,10 @@ def test_a_document_that_is_no_json_is_one_sentence(tmp_path):
 
 def test_a_damaged_file_beside_is_named(tmp_path):
     path = written(tmp_path / documented()["lm-evaluation-harness"], [lm_eval(0, A, "x")])
-    beside = path.with_name("results_2026-01-01T10-00-00.000000.json")
+    neighbour = path.with_name("results_2026-01-01T10-00-00.000000.json")
     for text in ("{", "[]"):
-        beside.write_text(text)
-        with pytest.raises(RulerError, match=f"'{beside}' is damaged"):
+        neighbour.write_text(text)
+        with pytest.raises(RulerError, match=f"'{neighbour}' is damaged"):
             opened(path)
 
 

@@ -34,7 +34,7 @@ def test_what_the_harness_itself_writes_for_500_tokens_is_scored(made, tmp_path)
         env={**os.environ, "HF_HUB_OFFLINE": "1", "NLTK_DATA": str(tmp_path / "nltk")},
     )
     assert done.returncode == 0, done.stderr
-    shown, error, code = ruler("score", tmp_path / "out")
+    output, error, code = ruler("score", tmp_path / "out")
     assert code == 0, error
-    assert "custom rows: scored without a release" in shown
-    assert "niah_single_1" in shown
+    assert "custom rows: scored without a release" in output
+    assert "niah_single_1" in output

@@ -16,14 +16,14 @@ def coverage(better, worse, rows):
     """Of the interval where so large shares of the rows differ, each way; exact, in percent."""
     from scipy.stats import multinomial  # takes a second, in every process that collects the tests
 
-    held = 0.0
+    records = 0.0
     for up in range(rows + 1):
         for down in range(rows + 1 - up):
             low, high = paired_interval(paired_mean([Stratum.from_rows(rows_of(up, down, rows))]))
             if low - 1e-9 <= better - worse <= high + 1e-9:
                 shares = [better, worse, max(0.0, 1 - better - worse)]
-                held += multinomial.pmf([up, down, rows - up - down], rows, shares)
-    return 100 * held
+                records += multinomial.pmf([up, down, rows - up - down], rows, shares)
+    return 100 * records
 
 
 @pytest.mark.parametrize("rows", [10, 20, 30])

@@ -52,13 +52,13 @@ def test_the_reference_codes_folder_tells_the_length(tmp_path):
     lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
     lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
     lines(tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"})
-    found = read(tmp_path / "m").rows
-    assert [(row.config, row.index) for row in found] == [
+    rows = read(tmp_path / "m").rows
+    assert [(row.config, row.index) for row in rows] == [
         ("qa_1_128k", 1),
         ("vt_8k", 0),
         ("vt_8k", 7),
     ]
-    assert found[0].outputs == ("a", "b")
+    assert rows[0].outputs == ("a", "b")
 
 
 def test_the_reference_codes_chunks_and_ids(tmp_path):
@@ -73,8 +73,8 @@ def test_the_reference_codes_chunks_and_ids(tmp_path):
 def test_lm_evaluation_harness_samples(tmp_path, name, task):
     path = tmp_path / f"samples_{name}_2025-05-01T10-20-30.123456.jsonl"
     lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
-    found = read(tmp_path).rows
-    assert [(row.config, row.index, row.text) for row in found] == [
+    rows = read(tmp_path).rows
+    assert [(row.config, row.index, row.text) for row in rows] == [
         (f"{task}_4k", 0, "a"),
         (f"{task}_8k", 0, "b"),
     ]
@@ -120,9 +120,9 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
     path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
     with path.open("a") as file:
         file.write('{"config": "vt_4k", "ind')
-    found = read(path)
-    assert len(found.rows) == 1
-    assert found.damaged == [f"{path}:2 is not JSON"]
+    predictions = read(path)
+    assert len(predictions.rows) == 1
+    assert predictions.damaged == [f"{path}:2 is not JSON"]
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, tex
 )
 def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
     (tmp_path / name).write_bytes(text.encode("cp1250"))
-    found = read(tmp_path / name)
-    assert [row.text for row in found.rows] == ["�aden"]
-    (note,) = found.damaged
+    predictions = read(tmp_path / name)
+    assert [row.text for row in predictions.rows] == ["�aden"]
+    (note,) = predictions.damaged
     assert "not UTF-8" in note
 
 

@@ -21,9 +21,9 @@ def scored(tmp_path, *arguments):
 def test_kvpress_predictions_score_what_was_published(tmp_path, ratio):
     run = real.kvpress_runs()[ratio]
     results, _ = scored(tmp_path, run)
-    found = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
-    assert found == pytest.approx(real.published(run), abs=0.0051)
-    assert len(found) == 13
+    scores = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
+    assert scores == pytest.approx(real.published(run), abs=0.0051)
+    assert len(scores) == 13
     assert sum(cell["n"] for cell in results["configurations"].values()) == 6500
     assert ratio in results["model"]
 
@@ -33,10 +33,10 @@ def test_the_reference_codes_submission_scores_what_was_published(tmp_path, leng
     root = real.folder() / real.REFERENCE
     run, references = root / "synthetic" / length, root / "references"
     results, stdout = scored(tmp_path, run, "--references", references)
-    found = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
-    known = real.reference_scores(length)
-    assert found == pytest.approx({task: known[task] for task in found}, abs=0.0051)
-    assert len(found) == tasks
+    scores = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
+    expected = real.reference_scores(length)
+    assert scores == pytest.approx({task: expected[task] for task in scores}, abs=0.0051)
+    assert len(scores) == tasks
     assert "no references in" in stdout
     assert f"mean of {tasks} of 13 tasks" in stdout
 

@@ -41,9 +41,9 @@ def errors(tmp_path, fields):
 def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
     _, error, code = errors(tmp_path, fields)
     assert code == 0, error
-    found = json.loads((tmp_path / "e.jsonl").read_text())
-    assert (found["kind"], found["index"]) == ("distractor", 0)
-    assert 0.4 < found["gap"] < 1
+    results = json.loads((tmp_path / "e.jsonl").read_text())
+    assert (results["kind"], results["index"]) == ("distractor", 0)
+    assert 0.4 < results["gap"] < 1
 
 
 @pytest.mark.parametrize(

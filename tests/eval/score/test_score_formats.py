@@ -45,10 +45,10 @@ def as_samples(frozen, folder, tasks):
         path = folder / f"samples_ruler_{task}_2026-01-01T00-00-00.000000.jsonl"
         with path.open("w") as file:
             for row in rows_of(frozen, f"{task}_4k"):
-                said = " ".join(row["outputs"])
+                text = " ".join(row["outputs"])
                 doc = {**row, "max_length": 4096, "gen_prefix": "…"}
                 line = {"doc_id": row["index"], "doc": doc, "target": "", "arguments": {}}
-                file.write(json.dumps({**line, "resps": [[said]], "filtered_resps": [said]}) + "\n")
+                file.write(json.dumps({**line, "resps": [[text]], "filtered_resps": [text]}) + "\n")
     return folder
 
 

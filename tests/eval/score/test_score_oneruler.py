@@ -26,8 +26,8 @@ def answers(many, folder, answer):
         tag = ANSWER_TAGS[release.parse(config).instruction_language]
         with (folder / f"{config}.jsonl").open("w", encoding="utf-8") as file:
             for row in release.rows(config, ("index", "outputs", "task")):
-                said = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
-                line = record(config, row["index"], **answer(row, said))
+                text = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
+                line = record(config, row["index"], **answer(row, text))
                 file.write(json.dumps(line) + "\n")
     return folder
 
@@ -41,7 +41,7 @@ def results_of(many, folder, *options):
 
 
 def test_right_answers_in_the_instructions_language(many, tmp_path):
-    folder = answers(many, tmp_path / "run", lambda row, said: {"prediction": said})
+    folder = answers(many, tmp_path / "run", lambda row, text: {"prediction": text})
     results, stdout = results_of(many, folder, "--all")
     cells = results["configurations"]
     assert {cell["score"] for cell in cells.values()} == {100}
@@ -78,9 +78,9 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
         for language, none in (("pl", "brak"), ("ko", "없음")):
             path = tmp_path / f"{model}/{language}/niah_none/8000/prediction_{model}.jsonl"
             lines = [
-                {"index": i, "outputs": [none], f"response-{model}": said, "finish_reason": ending}
+                {"index": i, "outputs": [none], f"response-{model}": text, "finish_reason": ending}
                 for i, ending in enumerate(endings)
-                for said in [none if ending == "stop" else "hm"]
+                for text in [none if ending == "stop" else "hm"]
             ]
             path.parent.mkdir(parents=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -98,8 +98,8 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
 
 
 def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tmp_path):
-    def answer(row, said):
-        return {"prediction": said.replace("słowoa", "inne").replace("słowob", "obce")}
+    def answer(row, text):
+        return {"prediction": text.replace("słowoa", "inne").replace("słowob", "obce")}
 
     cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]
     cell = cells["cwe_easy_8k_pl_cl100k"]
@@ -107,7 +107,7 @@ def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tm
 
 
 def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
-    def answer(row, said):
+    def answer(row, text):
         return {"prediction": row["outputs"][0]}
 
     cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]

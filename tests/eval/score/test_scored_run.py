@@ -64,9 +64,9 @@ def test_it_is_scored_in_the_way_it_was_before(write_run):
 def test_a_run_that_cannot_be_scored_is_refused_with_what_to_do(pair, tmp_path):
     good, retried = pair
     path = retried / "results.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
-    found["dataset"]["source"] = str(tmp_path / "gone")
-    path.write_text(json.dumps(found), encoding="utf-8")
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["dataset"]["source"] = str(tmp_path / "gone")
+    path.write_text(json.dumps(results), encoding="utf-8")
     _, error, code = ruler("compare", good, retried)
     assert code == 2
     assert f"ruler score {retried} --dataset RELEASE" in " ".join(error.split())

@@ -41,8 +41,8 @@ def test_missing_and_failed_rows_are_wrong():
     assert row_score(ROW, None, "niah_single_1", None, ScoringRules()) == RowScore(0, 0, "missing")
     endings = {"failed": {"error": "timeout"}, "does_not_fit": {"finish_reason": "does_not_fit"}}
     for state, fields in endings.items():
-        found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules())
-        assert (found.score, found.state) == (0, state)
+        result = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules())
+        assert (result.score, result.state) == (0, state)
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,19 @@ def test_missing_and_failed_rows_are_wrong():
     ],
 )
 def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, language, expected):
-    found = row_score(ROW, answer(finish_reason="length"), task, language, ScoringRules(cut=cut))
-    assert (found.score, found.state, found.cut_scored) == (expected, "truncated", bool(expected))
+    result = row_score(ROW, answer(finish_reason="length"), task, language, ScoringRules(cut=cut))
+    assert (result.score, result.state, result.cut_scored) == (
+        expected,
+        "truncated",
+        bool(expected),
+    )
 
 
 def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
     for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
         for cut in ("protocol", "wrong", "score"):
-            found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
-            assert (found.score, found.state, found.thinking) == (0, "truncated", "truncated")
+            result = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
+            assert (result.score, result.state, result.thinking) == (0, "truncated", "truncated")
 
 
 def test_unknown_rules_are_refused():
@@ -152,8 +156,8 @@ def test_of_a_run_with_a_limit_rows_that_were_asked_for_and_lack_are_wrong(limit
     path = limited / "vt_4k.jsonl"
     first, second = path.read_text().splitlines(keepends=True)
     path.write_text(first)
-    shown = " ".join(ruler("score", limited)[0].split())
-    assert "2 of 5 rows per task, 3 of 4 rows" in shown
+    output = " ".join(ruler("score", limited)[0].split())
+    assert "2 of 5 rows per task, 3 of 4 rows" in output
     cell = load(limited)["configurations"]["vt_4k"]
     assert (cell["score"], cell["n"], cell["missing"]) == (50, 2, 1)
     path.write_text(first + second.replace('"finish_reason": "stop"', '"finish_reason": "error"'))
@@ -169,9 +173,9 @@ def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, writ
     stdout, error, code = ruler("compare", limited, whole)
     assert code == 0, error
     assert "2 of 5 rows per task" in " ".join(stdout.split())
-    found = api.compare(limited, whole)
-    assert found["configurations"]["vt_4k"]["n"] == 2
-    assert found["all"]["difference"] == 0
+    comparison = api.compare(limited, whole)
+    assert comparison["configurations"]["vt_4k"]["n"] == 2
+    assert comparison["all"]["difference"] == 0
 
 
 def add_lines(run, *lines):
@@ -243,8 +247,8 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
         assert code == 0, error
     stdout, error, code = ruler("compare", a, b)
     assert (code, error) == (0, "")
-    said = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, "
-    assert said in " ".join(stdout.split())
+    text = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, "
+    assert text in " ".join(stdout.split())
     _, error, code = ruler("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
     assert code == 0, error
 
@@ -323,9 +327,9 @@ def test_the_table_of_the_paper_is_printed(write_run):
     rows = {line.split("  ")[0]: line.split() for line in stdout.splitlines() if line}
     assert rows["niah_single_1"][1:] == ["100.0", "100.0", "100.0"]
     assert rows["mean of 13 tasks"][-3:] == ["92.3", "92.3", "92.3"]
-    found = effective_lengths(stdout)
-    assert found["all 13 tasks"][:2] == ["85.6", "8K"]
-    assert found["aggregation"][:2] == ["84.8", "<4K"]
+    result = effective_lengths(stdout)
+    assert result["all 13 tasks"][:2] == ["85.6", "8K"]
+    assert result["aggregation"][:2] == ["84.8", "<4K"]
     assert "inc, dec: averages in which longer" in stdout
     assert "Scores by the depth of the evidence, in %" in stdout
 
@@ -463,7 +467,7 @@ def test_samples_of_a_row_score_as_their_mean_and_pass_at_k(write_run, frozen, t
     assert results["rows"]["right"] == [2, 0, 3, 4, 4]
     assert cell["score"] == pytest.approx(65)
     assert cell["repeats"] == 4
-    shares = {k: found["score"] for k, found in cell["pass_at"].items()}
+    shares = {k: result["score"] for k, result in cell["pass_at"].items()}
     # of 2 samples: row 0 in 1 − 1/6, rows 2 to 4 always
     assert shares == pytest.approx({"1": 65, "2": 100 * (5 / 6 + 3) / 5, "4": 80})
     low, high = cell["pass_at"]["4"]["interval"]

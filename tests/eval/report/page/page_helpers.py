@@ -36,8 +36,8 @@ def write_run(
 ) -> Path:
     """A scored RUN folder; `answer(config, row)` gives a text, a line's fields, or None."""
     folder.mkdir(parents=True)
-    held = Release.open(str(release))
-    chosen = configs or list(held.configs)
+    records = Release.open(str(release))
+    chosen = configs or list(records.configs)
     columns = ("index", "outputs", "evidence", "question")
     run = {
         "format": 1,
@@ -46,9 +46,9 @@ def write_run(
         "backend_version": "0.32.0",
         "mode": "prefill",
         "thinking": {"on": False, "budget": 0},
-        "dataset": held.dataset,
+        "dataset": records.dataset,
         "data_version": "1.0.0",
-        "rows": write_answers(folder, held, chosen, columns, answer),
+        "rows": write_answers(folder, records, chosen, columns, answer),
         "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
     }
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")

@@ -53,15 +53,15 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
             cells = [row.cells for row in table.rows if row.series.id == number]
             assert len(cells) == (summary is not None)
             for row in cells:
-                shown = dict(zip(columns, row, strict=True))
+                output = dict(zip(columns, row, strict=True))
                 for column, mean in (
                     ("Avg.", summary["average"]),
                     ("wAvg (inc)", summary["weighted_inc"]),
                     *((length.upper(), mean) for length, mean in summary["lengths"].items()),
                 ):
                     score = mean["score"]
-                    assert shown[column].text == ("–" if score is None else f"{score:.1f}")
-                assert shown["effective"].text == summary["effective_length_name"]
+                    assert output[column].text == ("–" if score is None else f"{score:.1f}")
+                assert output["effective"].text == summary["effective_length_name"]
         heat = heat_maps(page)[number]
         assert {
             record["configs"][0]: (record["score"], record["rows"])

@@ -24,7 +24,7 @@ EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 def noisy_rows(configs: int, runs: int) -> dict[str, list[RowView]]:
     """Rows whose texts do not compress."""
     noise = random.Random(0)
-    shown = {}
+    output = {}
     for number in range(configs):
         rows = []
         for index in range(20):
@@ -46,16 +46,16 @@ def noisy_rows(configs: int, runs: int) -> dict[str, list[RowView]]:
                     answers=answers,
                 )
             )
-        shown[f"vt_{number}"] = rows
-    return shown
+        output[f"vt_{number}"] = rows
+    return output
 
 
 def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():
     packed = fitted(noisy_rows(6 * 13, 3), 1_000_000)
     assert len(packed.text) <= 1_000_000
-    shown = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", packed.sentence)
-    assert shown is not None
-    assert int(shown[1]) >= 5
+    output = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", packed.sentence)
+    assert output is not None
+    assert int(output[1]) >= 5
 
 
 def test_rows_that_fit_are_all_there():
@@ -66,8 +66,8 @@ def test_rows_that_fit_are_all_there():
 
 
 def test_a_page_without_space_for_rows_says_so():
-    for shown, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
-        assert fitted(shown, max_bytes).sentence == (
+    for output, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
+        assert fitted(output, max_bytes).sentence == (
             "The rows behind the numbers are not in the page."
         )
 

@@ -43,8 +43,8 @@ def test_the_latency_of_a_server_is_shown_with_its_concurrency(write_run, tmp_pa
     settings["sessions"][0]["concurrency"] = 32
     file.write_text(json.dumps(settings), encoding="utf-8")
     html = page(run, tmp_path)
-    shown = "median 1.25 s, 95th percentile 2.65 s (at concurrency 32)"
-    assert f'<th scope="row">Latency</th><td>{shown}</td>' in html
+    output = "median 1.25 s, 95th percentile 2.65 s (at concurrency 32)"
+    assert f'<th scope="row">Latency</th><td>{output}</td>' in html
 
 
 def test_a_run_that_recorded_no_seconds_has_no_latency(write_run, tmp_path):

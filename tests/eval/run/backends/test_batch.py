@@ -75,14 +75,14 @@ def answer(custom_id: str, text: str = "42", reason: str = "stop", **body: Any) 
 
 
 def states(folder: Path) -> dict[str, str]:
-    found = [record for path in sorted(folder.glob("*_4k.jsonl")) for record in read_lines(path)]
-    return {f"{record['config']}/{record['index']}": record["finish_reason"] for record in found}
+    records = [record for path in sorted(folder.glob("*_4k.jsonl")) for record in read_lines(path)]
+    return {f"{record['config']}/{record['index']}": record["finish_reason"] for record in records}
 
 
 def test_a_request_is_a_row_for_the_chat_endpoint(options, small):
     assert run(options).missing == 10
-    first, *_ = found = sorted(requests(options.folder), key=lambda line: line["custom_id"])
-    assert [line["custom_id"] for line in found] == [
+    first, *_ = result = sorted(requests(options.folder), key=lambda line: line["custom_id"])
+    assert [line["custom_id"] for line in result] == [
         f"{task}_4k/{index}" for task in ("niah_single_1", "vt") for index in range(5)
     ]
     row = ruler_dataset.load(small, "niah_single_1_4k")[0]
@@ -214,9 +214,9 @@ def test_an_answer_stands_before_a_failure_and_the_first_answer_counts(vt, read)
 def test_samples_of_a_row_are_requests_of_their_own(vt, read):
     vt = replace(vt, repeats=3, temperature=0.7, limit=1)
     run(vt)
-    found = {line["custom_id"]: line["body"]["seed"] for line in requests(vt.folder)}
-    (name,) = (name for name in found if name.count("/") == 1)
-    assert found == {name: 0, f"{name}/1": 1, f"{name}/2": 2}
+    result = {line["custom_id"]: line["body"]["seed"] for line in requests(vt.folder)}
+    (name,) = (name for name in result if name.count("/") == 1)
+    assert result == {name: 0, f"{name}/1": 1, f"{name}/2": 2}
     assert read(answer(name, "a"), answer(f"{name}/2", "c")).missing == 1
     records = Records(vt.folder).read("vt_4k")
     assert {sample: record["prediction"] for (_, sample), record in records.items()} == {
@@ -269,10 +269,10 @@ def test_what_cannot_be_a_batch_is_one_sentence(options, tmp_path, tokenizer):
 
 def test_only_the_first_rows_are_written_with_a_limit(options):
     assert run(replace(options, limit=2)).missing == 4
-    found = [line["custom_id"].split("/") for line in requests(options.folder)]
+    result = [line["custom_id"].split("/") for line in requests(options.folder)]
     first = {
         task: row_order("1.0.0", "ruler", task, "4k", 5)[:2] for task in ("niah_single_1", "vt")
     }
-    assert sorted(found) == sorted(
+    assert sorted(result) == sorted(
         [f"{task}_4k", str(index)] for task, indices in first.items() for index in indices
     )

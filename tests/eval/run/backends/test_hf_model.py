@@ -159,7 +159,7 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(order, tmp_path):
     settings = json.loads((order.out / "run.json").read_text(encoding="utf-8"))
     assert settings["chat_template"] == own.facts()
     assert settings["template_sha256"] == own.facts()["sha256"]
-    usual, mine = (
+    usual, scores = (
         [
             r["usage"]["prompt_tokens"]
             for path in sorted(out.glob("*.jsonl"))
@@ -167,8 +167,8 @@ def test_a_chat_template_of_ones_own_is_what_the_model_sees(order, tmp_path):
         ]
         for out in (tmp_path / "usual", order.out)
     )
-    assert len(mine) == len(usual)
-    assert mine != usual
+    assert len(scores) == len(usual)
+    assert scores != usual
     other = tmp_path / "other" / "own.jinja"
     other.parent.mkdir()
     other.write_text(own.text + " ", encoding="utf-8")

@@ -99,10 +99,10 @@ def answers(order: RunOptions) -> list[str]:
     total = run(order).total
     assert total["error"] == total["does_not_fit"] == 0
     wanted = {row["index"]: row["outputs"][0] for row in ruler_dataset.load(order.dataset, CONFIG)}
-    found = list(read_lines(order.out / f"{CONFIG}.jsonl"))
-    assert all(wanted[record["index"]] in record["prediction"] for record in found)
-    assert all(record["usage"] for record in found)
-    return [record["prediction"] for record in found]
+    records = list(read_lines(order.out / f"{CONFIG}.jsonl"))
+    assert all(wanted[record["index"]] in record["prediction"] for record in records)
+    assert all(record["usage"] for record in records)
+    return [record["prediction"] for record in records]
 
 
 PYTHON, OWN = "of_python", "of_llama_cpp"
@@ -119,11 +119,11 @@ def test_it_finds_the_needles(order, mode):
 
 @pytest.mark.parametrize("order", [OWN], indirect=True)
 def test_it_continues_a_turn_which_the_answer_does_not_repeat(order):
-    found = answers(order)
+    result = answers(order)
     kept = json.loads((order.out / "run.json").read_text())
     assert kept["backend_version"] == "llama_cpp"
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 2048)
-    assert not any("special magic number" in answer.splitlines()[0] for answer in found)
+    assert not any("special magic number" in answer.splitlines()[0] for answer in result)
 
 
 @pytest.mark.parametrize("order", [PYTHON, OWN], indirect=True)

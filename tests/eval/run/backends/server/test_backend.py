@@ -60,8 +60,8 @@ def at(order: RunOptions, server: ModelServer | str, **options: Any) -> RunOptio
 
 
 def records(order: RunOptions) -> list[Any]:
-    found = Records(order.out)
-    return [record for task in TASKS for record in found.read(task).values()]
+    result = Records(order.out)
+    return [record for task in TASKS for record in result.read(task).values()]
 
 
 def states(order: RunOptions) -> dict[str, int]:
@@ -424,10 +424,10 @@ def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(order, m
     monkeypatch.setenv("OPENAI_API_KEY", key)
 
     def reply(request: Request) -> Reply:
-        said = f"bad key {request.headers['authorization']}"
+        text = f"bad key {request.headers['authorization']}"
         if request.row == 0:
-            return Reply(400, {"error": {"message": said}})
-        return answer(f" \u200b\x00 {said} ")
+            return Reply(400, {"error": {"message": text}})
+        return answer(f" \u200b\x00 {text} ")
 
     with model_server(reply) as server:
         run(replace(at(order, server, concurrency=1), configs=("vt_4k",), limit=2))

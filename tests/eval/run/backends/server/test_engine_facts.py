@@ -20,10 +20,10 @@ vllm:num_requests_running{engine="0",model_name="m"} 0.0
 
 
 def test_the_cache_and_the_number_of_engines_are_read():
-    found = engine_facts(METRICS)
-    assert found["cache"] == {"dtype": "fp8", "prefix_caching": True, "block_size": 16}
-    assert found["parallel"] == {"tensor": UNKNOWN, "pipeline": UNKNOWN, "data": 2}
-    assert found["attention_backend"] == UNKNOWN
+    result = engine_facts(METRICS)
+    assert result["cache"] == {"dtype": "fp8", "prefix_caching": True, "block_size": 16}
+    assert result["parallel"] == {"tensor": UNKNOWN, "pipeline": UNKNOWN, "data": 2}
+    assert result["attention_backend"] == UNKNOWN
 
 
 def test_run_json_records_it(small, tmp_path):

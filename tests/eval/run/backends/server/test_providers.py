@@ -154,17 +154,17 @@ def record_in(order: RunOptions) -> dict[str, Any]:
 @pytest.mark.parametrize("name", RULES)
 def test_a_provider_answers_and_its_requests_are_kept(order, name):
     with strict_server(RULES[name]) as server:
-        found = RULES[name].owner != "system"  # by what its /models says
-        assert run(at(order, server.url, provider=None if found else name)).total == {"stop": 1}
+        result = RULES[name].owner != "system"  # by what its /models says
+        assert run(at(order, server.url, provider=None if result else name)).total == {"stop": 1}
     kept = json.loads((order.out / "run.json").read_text())
     (sent,) = (request.body for request in server.requests)
     assert kept["backend_version"] == name
     assert kept["mode"] == ("prefill" if name in CONTINUE else "chat")
     fixed = {key: value for key, value in sent.items() if key not in ("model", "messages")}
-    known = {**kept["sent"], **kept["request"]}
-    assert sent[known.pop("limit")] == 30
+    expected = {**kept["sent"], **kept["request"]}
+    assert sent[expected.pop("limit")] == 30
     turn = {"add_generation_prompt", "continue_final_message"}
-    assert {*fixed} - turn == {*known, kept["sent"]["limit"]}
+    assert {*fixed} - turn == {*expected, kept["sent"]["limit"]}
     record = record_in(order)
     assert record["prediction"] == "an answer"
     if name in ("sglang", "llama_cpp", "ollama"):
@@ -230,6 +230,6 @@ def test_a_provider_is_found_by_host_and_model(host, model, name):
 def test_every_entry_names_its_documentation_and_is_tried():
     table = providers()
     assert {*table} - {"unknown", "vllm"} == {*RULES}
-    for name, one in table.items():
-        assert name == "unknown" or all(source.startswith("https://") for source in one.sources)
-        assert (one.sources == ()) == (name == "unknown")
+    for name, item in table.items():
+        assert name == "unknown" or all(source.startswith("https://") for source in item.sources)
+        assert (item.sources == ()) == (name == "unknown")

@@ -37,28 +37,36 @@ def chunk(finish_reason: str | None = None, **piece: Any) -> dict[str, Any]:
 
 def streamed(*chunks: Any) -> Any:
     reply = StreamedReply()
-    for one in chunks:
-        reply.add(one)
+    for item in chunks:
+        reply.add(item)
     return read_completion(PROMPT, reply.whole())
 
 
 def test_a_chat_completion_is_read():
-    found = read_completion(PROMPT, chat("an answer", reasoning_content="well"))
-    assert (found.text, found.reasoning, found.finish_reason) == ("an answer", "well", "stop")
-    assert (found.prompt_tokens, found.completion_tokens) == (900, 9)
-    assert (found.cached_tokens, found.reasoning_tokens) == (8, 2)
+    completion = read_completion(PROMPT, chat("an answer", reasoning_content="well"))
+    assert (completion.text, completion.reasoning, completion.finish_reason) == (
+        "an answer",
+        "well",
+        "stop",
+    )
+    assert (completion.prompt_tokens, completion.completion_tokens) == (900, 9)
+    assert (completion.cached_tokens, completion.reasoning_tokens) == (8, 2)
 
 
 def test_a_raw_completion_without_usage_is_read():
-    found = read_completion(PROMPT, {"choices": [{"text": "42", "finish_reason": None}]})
-    assert (found.text, found.finish_reason, found.prompt_tokens) == ("42", None, None)
+    completion = read_completion(PROMPT, {"choices": [{"text": "42", "finish_reason": None}]})
+    assert (completion.text, completion.finish_reason, completion.prompt_tokens) == (
+        "42",
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("count", [True, -1, float("nan"), "9"])
 def test_a_count_that_cannot_be_one_is_unknown(count):
     reply = {**chat("x"), "usage": {"prompt_tokens": count, "completion_tokens": count}}
-    found = read_completion(PROMPT, reply)
-    assert (found.prompt_tokens, found.completion_tokens) == (None, None)
+    completion = read_completion(PROMPT, reply)
+    assert (completion.prompt_tokens, completion.completion_tokens) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +106,12 @@ def test_what_is_not_a_completion_is_malformed(reply):
     ],
 )
 def test_mistrals_parts_are_thinking_and_text(parts, text, reasoning):
-    found = read_completion(PROMPT, chat(parts))
-    assert (found.text, found.reasoning) == (text, reasoning)
+    completion = read_completion(PROMPT, chat(parts))
+    assert (completion.text, completion.reasoning) == (text, reasoning)
 
 
 def test_chunks_are_the_same_completion():
-    found = streamed(
+    completion = streamed(
         chunk(delta={"role": "assistant", "content": ""}),
         chunk(delta={"reasoning_content": "we"}),
         chunk(delta={"reasoning": "ll"}),
@@ -112,7 +120,7 @@ def test_chunks_are_the_same_completion():
         chunk("stop", delta={"content": "answer"}),
         {"choices": [], "usage": USAGE},
     )
-    assert found == read_completion(PROMPT, chat("an answer", reasoning_content="well"))
+    assert completion == read_completion(PROMPT, chat("an answer", reasoning_content="well"))
 
 
 def test_chunks_of_a_raw_completion_and_a_whole_one_are_read():
