@@ -104,14 +104,14 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
     import torch
 
     @cache
-    def found(mode: str) -> Answers:
+    def answers_in(mode: str) -> Answers:
         torch.set_num_threads(os.cpu_count() or 1)
         options = replace(order, arguments={"dtype": "float32", "batch_tokens": 1})
         out = order.out.with_name(f"hf-{mode}")
         run(replace(options, backend="hf", mode=mode, out=out))
         return answers(out)
 
-    return found
+    return answers_in
 
 
 @pytest.fixture(scope="module")

@@ -312,7 +312,7 @@ def with_and_without(once):
 
 
 def run_of(folder, root, text):
-    """A run in which a row is answered with `said(config, index)`."""
+    """A run in which a row is answered with `answer(config, index)`."""
     frozen = Release.open(str(root))
     folder.mkdir()
     files = write_answers(
@@ -326,12 +326,12 @@ def run_of(folder, root, text):
 
 
 def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path):
-    def said(config, index):
+    def answer(config, index):
         if "no_documents" in config:
             return f"<think>hm</think>Zanzibar number{index}."
         return f"zanzibar number{index}" if index < 2 else "Tessalonia, as it says"
 
-    run = run_of(tmp_path / "run", with_and_without, said)
+    run = run_of(tmp_path / "run", with_and_without, answer)
     out = tmp_path / "errors.jsonl"
     stdout, error, code = ruler("errors", run, "--out", out)
     assert code == 0, error

@@ -86,14 +86,14 @@ def test_answers_to_one_needle(language):
 def test_a_part_of_several_needles(language):
     row, none = niah(language, VALUES, gold=4), TABLES[language]["none"]
 
-    def said(text):
+    def error_for(text):
         return error(row, "niah_multivalue", language, tagged(language, text))
 
-    assert said(", ".join(VALUES[:3])) == Error("incomplete", 3, 4)
-    assert said(f"{VALUES[0]}, {VALUES[0]}, {VALUES[1]}") == Error("incomplete", 2, 4)
-    assert said(f"{VALUES[0]}, {none}") == Error("incomplete", 1, 4)
-    assert said(none) == Error("refused", 0, 4)
-    assert said(" ".join([*VALUES, "55"])) == Error("wrong count", 4, 4)
+    assert error_for(", ".join(VALUES[:3])) == Error("incomplete", 3, 4)
+    assert error_for(f"{VALUES[0]}, {VALUES[0]}, {VALUES[1]}") == Error("incomplete", 2, 4)
+    assert error_for(f"{VALUES[0]}, {none}") == Error("incomplete", 1, 4)
+    assert error_for(none) == Error("refused", 0, 4)
+    assert error_for(" ".join([*VALUES, "55"])) == Error("wrong count", 4, 4)
 
 
 @LANGUAGES
@@ -116,18 +116,18 @@ def test_a_number_where_there_is_none(language):
 def test_lists_of_words(language):
     row, words = cwe(language), TABLES[language]["words"]
 
-    def said(items):
+    def error_for(items):
         return error(row, "cwe_hard", language, tagged(language, ", ".join(items)))
 
-    assert said(words) is None
-    assert said([*words[:8], RARE.format("a"), RARE.format("c")]) == Error("incomplete", 8, 10)
-    assert said(words[:7]) == Error("incomplete", 7, 10)
-    assert said([*words[:3], *words[:3]]) == Error("incomplete", 3, 10)
-    assert said([*words, RARE.format("a")]) == Error("wrong count", 10, 10)
-    assert said([*(RARE.format(letter) for letter in "abcdef"), *words[:3]]) == Error(
+    assert error_for(words) is None
+    assert error_for([*words[:8], RARE.format("a"), RARE.format("c")]) == Error("incomplete", 8, 10)
+    assert error_for(words[:7]) == Error("incomplete", 7, 10)
+    assert error_for([*words[:3], *words[:3]]) == Error("incomplete", 3, 10)
+    assert error_for([*words, RARE.format("a")]) == Error("wrong count", 10, 10)
+    assert error_for([*(RARE.format(letter) for letter in "abcdef"), *words[:3]]) == Error(
         "incomplete", 3, 10
     )
-    assert said([]).kind == "empty"
+    assert error_for([]).kind == "empty"
 
 
 @pytest.mark.parametrize("language", ["fa", "hi", "ja", "ko", "ru", "sr", "ta", "uk", "zh"])

@@ -73,7 +73,7 @@ def knowing(release):
     return reply
 
 
-def shown(log):
+def metrics_of(log):
     """The metrics of a log's one scorer."""
     (result,) = log.results.scores
     return {name: metric.value for name, metric in result.metrics.items()}
@@ -94,7 +94,7 @@ def test_the_scores_of_all_tasks_are_those_of_ruler_score_on_the_log(logged, bui
     log, _ = logged
     assert log.status == "success"
     scores = scored(log.location, built, tmp_path / "results.json")
-    metrics = shown(log)
+    metrics = metrics_of(log)
     assert {name: 100 * metrics[name.removesuffix("_4k")] for name in scores} == pytest.approx(
         scores
     )
@@ -169,7 +169,7 @@ def test_a_task_at_two_lengths_is_grouped_by_configuration(package, built, froze
     log, asked = evaluate(
         package.ruler(str(built), "vt_4k,vt_8k", limit=2), knowing(frozen), tmp_path
     )
-    assert set(shown(log)) == {
+    assert set(metrics_of(log)) == {
         *("vt_4k", "vt_8k", "all", "all_stderr", "vt_4k_stderr", "vt_8k_stderr")
     }
     assert len(asked) == 4
@@ -210,7 +210,7 @@ def test_languages_are_scored_as_ruler_score_does(package, which, request, tmp_p
         root = write_oneruler(tmp_path / "oneruler", ["pl", "ko", "zh"])
         task, name = package.oneruler(str(root), "*"), "niah_none_8k_ko_cl100k"
     log, asked = evaluate(task, knowing(Release.open(str(root))), tmp_path / "logs")
-    metrics = shown(log)
+    metrics = metrics_of(log)
     scores = scored(log.location, root, tmp_path / "results.json")
     assert {name: 100 * metrics[name] for name in scores} == pytest.approx(scores)
     assert len(set(scores.values())) > 1

@@ -40,12 +40,12 @@ EVERYWHERE = {
 
 
 class Case(NamedTuple):
-    """What is said, what it scores (0 or 1) and, of words, how many of the ten are right."""
+    """The answer, what it scores (0 or 1) and, of words, how many of the ten are right."""
 
     task: str
     name: str
     references: list[str]
-    said: str
+    answer: str
     score: int
     found: int | None = None
 
@@ -92,7 +92,7 @@ def test_every_language_has_a_file_with_the_cases_that_none_may_lack():
 @LANGUAGES
 def test_every_case_scores_what_its_file_says(language):
     for case in cases(language):
-        row = score_row(case.said, case.references, case.task, language)
+        row = score_row(case.answer, case.references, case.task, language)
         assert (row.score, row.strict) == (case.score, case.score), case
         assert case.found is None or row.found == case.found, case
 
@@ -106,7 +106,7 @@ def test_compat_authors_gives_what_their_script_gave(language):
         options = [case for case in cases(language) if case.task == task]
         for case, score in zip(options, expected, strict=True):
             row = score_row(
-                case.said, case.references, task, language, compat="authors", model=model
+                case.answer, case.references, task, language, compat="authors", model=model
             )
             assert row.score == int(score), (name, case)
 
@@ -115,7 +115,7 @@ def test_compat_authors_gives_what_their_script_gave(language):
 def test_the_metric_of_evaluate_counts_them_so(metric, language):
     all_cases = cases(language)
     result = metric.compute(
-        predictions=[case.said for case in all_cases],
+        predictions=[case.answer for case in all_cases],
         references=[case.references for case in all_cases],
         tasks=[case.task for case in all_cases],
         languages=[language] * len(all_cases),
@@ -137,7 +137,7 @@ def test_the_other_tasks_of_numbers_have_the_same_rule(task):
     for language in ANSWER_TAGS:
         for case in cases(language):
             if case.task == "niah_multiquery":
-                assert score_row(case.said, case.references, task, language).score == case.score
+                assert score_row(case.answer, case.references, task, language).score == case.score
 
 
 def read(text: str, words: list[str], language: str) -> tuple[int, bool]:

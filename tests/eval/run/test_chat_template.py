@@ -34,7 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(tmp_path: Path, text: str, model: Path) -> Any:
+def tokenizer_with(tmp_path: Path, text: str, model: Path) -> Any:
     """The model's tokenizer with a template of its own file."""
     path = tmp_path / "own.jinja"
     path.write_text(text, encoding="utf-8")
@@ -42,7 +42,7 @@ def given(tmp_path: Path, text: str, model: Path) -> Any:
 
 
 def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path, model):
-    tokenizer = given(tmp_path, LLAMA_2, model)
+    tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     prefill, chat = (Prompter(mode, tokenizer)("vt_4k", ROW) for mode in ("prefill", "chat"))
     assert prefill.text == "<s>[INST] Where is it? [/INST] It is in"
     assert chat.text == "<s>[INST] Where is it? [/INST]"
@@ -50,7 +50,7 @@ def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path, model):
 
 
 def test_it_is_recorded_by_name_and_digest(tmp_path, model):
-    tokenizer = given(tmp_path, LLAMA_2, model)
+    tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     digest = hashlib.sha256((tmp_path / "own.jinja").read_bytes()).hexdigest()
     assert ChatTemplate.read(tmp_path / "own.jinja").facts() == {
         "name": "own.jinja",
@@ -70,7 +70,7 @@ def test_it_is_recorded_by_name_and_digest(tmp_path, model):
 )
 def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text, sentence):
     with pytest.raises(RulerError, match=sentence):
-        given(tmp_path, text, model)
+        tokenizer_with(tmp_path, text, model)
 
 
 def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loaded(

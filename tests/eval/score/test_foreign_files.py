@@ -213,14 +213,14 @@ def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
 # ---- Names -----------------------------------------------------------------------------------
 
 
-def held(*tokenizers):
+def configs_under(*tokenizers):
     return [Config("ruler", "vt", "4k", tokenizer=tokenizer) for tokenizer in tokenizers]
 
 
 def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
     path = tmp_path / "4096/pred/vt.jsonl"
-    both = held("tekken", "qwen2.5")
-    assert Naming(held=held("qwen2.5")).config_name("vt", 4096, path) == "vt_4k_qwen2.5"
+    both = configs_under("tekken", "qwen2.5")
+    assert Naming(held=configs_under("qwen2.5")).config_name("vt", 4096, path) == "vt_4k_qwen2.5"
     with pytest.raises(RulerError, match=r"under qwen2\.5 and tekken: add --tokenizer"):
         Naming(held=both).config_name("vt", 4096, path)
     assert Naming(held=both, tokenizer="tekken").config_name("vt", 4096, path) == "vt_4k"
