@@ -187,5 +187,5 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(order):
     assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
     (sentence,) = [line for line in lines if line.startswith("Error: ")]
     assert sentence.startswith(f"Error: vLLM cannot start '{order.model}': ")
-    assert sentence.endswith("vLLM's own messages above name it.")
+    assert sentence.endswith("see vLLM's messages above.")
     assert "is less than requested memory for kv (100000.0 GiB)" in done.stderr  # vLLM's own

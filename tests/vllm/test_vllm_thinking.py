@@ -103,7 +103,7 @@ def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(orde
     asked = replace(order, model=str(thinker), mode="chat", thinking=str(ROOM), temperature=0)
     summary = run(replace(asked, limit=1, progress=True))
     output = " ".join(capsys.readouterr().err.split())
-    assert f"--thinking {ROOM} only leaves room: add --engine-arg reasoning_parser=NAME." in output
+    assert f"--thinking {ROOM}: add --engine-arg reasoning_parser=NAME." in output
     assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):

@@ -82,7 +82,7 @@ def test_a_sound_server_is_sound(root, values, tmp_path):
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
-    assert "Smaller changes would be overlooked" in " ".join(printed.stdout.split())
+    assert "Smaller changes would be missed" in " ".join(printed.stdout.split())
     assert condition(verdict, "cache")["state"] == "same"
     assert condition(verdict, "chunks")["state"] == "unchecked"
     answers = tmp_path / "answers"
@@ -113,7 +113,9 @@ def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, valu
     with served(SickEngine(values), refuse=refuse) as server:
         printed, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
     assert printed.code == 3, printed  # 20 rows are too few for a verdict
-    assert "takes no cache_salt: each prompt begins with a line of its own" in flat(printed.stderr)
+    assert "does not accept cache_salt. Instead each prompt begins with a different line" in flat(
+        printed.stderr
+    )
     assert condition(verdict, "cache")["state"] == "same"
     assert all(prompt.startswith("[") for prompt in asked)
 
@@ -123,9 +125,9 @@ def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, t
         printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
     assert printed.code == 3, printed
     sentences = {item["name"]: item["sentence"] for item in verdict["conditions"]}
-    assert "does not tell whether its cache was hit" in sentences["cache"]
+    assert "does not report whether its cache was hit" in sentences["cache"]
     assert "does not report the tokens of a prompt" in sentences["chunks"]
-    assert "the server counts no tokens" in sentences["tokens"]
+    assert "does not report the tokens of a prompt" in sentences["tokens"]
     assert "No change" in sentences["load"]
 
 

@@ -144,15 +144,19 @@ def test_quick_asks_fewer_conditions(root, values, tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"rows": 20}, {"rows": 40}, "begun with --rows 20, not with --rows 40: use the old"),
-        ({}, {"level": "quick"}, "begun without --quick and --thorough, not with --quick:"),
-        ({"level": "quick"}, {"level": "thorough"}, "begun with --quick, not with --thorough:"),
-        ({}, {"tokenizer": "gpt2"}, "begun without --tokenizer, not with --tokenizer gpt2:"),
-        ({"tokenizer": "gpt2"}, {}, "begun with --tokenizer gpt2, not without --tokenizer:"),
-        ({"load": 8}, {}, "begun with --load 8, not with --load 32:"),
-        ({}, {"model": "other"}, "begun with --model m, not with --model other:"),
-        ({}, {"salt_field": False}, "begun on a server that treats cache_salt in another way:"),
-        ({}, {"configs": ("niah_single_1_8k",)}, "on other rows (--dataset, --lengths, --configs)"),
+        ({"rows": 20}, {"rows": 40}, "started with --rows 20, not with --rows 40: use the old"),
+        ({}, {"level": "quick"}, "started without --quick and --thorough, not with --quick:"),
+        ({"level": "quick"}, {"level": "thorough"}, "started with --quick, not with --thorough:"),
+        ({}, {"tokenizer": "gpt2"}, "started without --tokenizer, not with --tokenizer gpt2:"),
+        ({"tokenizer": "gpt2"}, {}, "started with --tokenizer gpt2, not without --tokenizer:"),
+        ({"load": 8}, {}, "started with --load 8, not with --load 32:"),
+        ({}, {"model": "other"}, "started with --model m, not with --model other:"),
+        ({}, {"salt_field": False}, "started on a server that treats cache_salt differently:"),
+        (
+            {},
+            {"configs": ("niah_single_1_8k",)},
+            "on different rows (--dataset, --lengths, --configs)",
+        ),
     ],
 )
 def test_another_examination_in_the_same_folder_is_refused(

@@ -11,7 +11,15 @@ import pytest
 
 from ruler_eval.doctor.answers import Answer, Evidence, Row
 from ruler_eval.doctor.condition import COLD, Finding
-from ruler_eval.doctor.conditions import CACHE, CACHED, DEPTH, LOADED, REPEATS, TOKENS, next_border
+from ruler_eval.doctor.conditions import (
+    CACHE,
+    CACHED,
+    DEPTH,
+    LOADED,
+    REPEATS,
+    TOKENS,
+    next_boundary,
+)
 from ruler_eval.doctor.paired_test import ALPHA, exact_p, pair_p, smallest_loss
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 
@@ -119,7 +127,7 @@ def test_a_sound_engine_is_sound():
     [
         (0, 0, 500.0, "reports no cache hits"),
         (None, None, 0.0, "/metrics show no cache hits"),
-        (None, None, None, "does not tell whether its cache was hit"),
+        (None, None, None, "does not report whether its cache was hit"),
         (900, 900, None, "hit the cache too"),
     ],
 )
@@ -158,7 +166,7 @@ def test_a_model_that_answers_nothing_tells_nothing():
     rows = rows_of(60)
     verdict = verdict_of(rows, all_sides(rows, score=0.0))
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
-    assert "too few to see a loss" in verdict.headline
+    assert "too few to detect a loss" in verdict.headline
 
 
 @pytest.mark.parametrize("count", [1, 20])
@@ -166,7 +174,7 @@ def test_a_loss_that_too_few_rows_could_hide_is_not_called_sound(count):
     rows = rows_of(count)
     verdict = verdict_of(rows, all_sides(rows), max_loss=10)
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
-    assert "ask more rows" in verdict.headline
+    assert "test more rows" in verdict.headline
 
 
 def test_if_every_request_failed_the_error_is_the_verdict():
@@ -187,14 +195,14 @@ def test_failed_requests_are_no_wrong_answers():
     verdict = verdict_of(rows, answers)
     load = finding_of(verdict, "load")
     assert (load.state, load.rows, load.only_a) == ("same", 48, 0)
-    assert "12 rows failed and count nowhere (HTTP 502: restarting)." in load.note
+    assert "12 rows failed and do not count (HTTP 502: restarting)." in load.note
     assert load.smallest_loss is not None
     assert load.smallest_loss > 20  # any of the twelve could be a loss
     sound = finding_of(verdict, "cache")
     assert sound.smallest_loss is not None
     strict = verdict_of(rows, answers, max_loss=sound.smallest_loss + 1)
     assert strict.outcome == "unknown"
-    assert "Requests failed" in strict.headline
+    assert "Some requests failed" in strict.headline
 
 
 def test_rows_that_do_not_fit_count_nowhere():
@@ -228,10 +236,17 @@ def test_a_cliff_of_depth_is_found_and_a_slope_is_not():
     [
         ("text", 0, True, 20, "same", "as many tokens as were sent"),
         ("text", 1, True, 20, "engine", "a second BOS"),
-        ("text", 1, False, 20, "same", "other tokens than the tokenizer here"),
-        ("text", 7, True, 20, "same", "other tokens than the tokenizer here"),
-        ("text", 1, True, 3, "same", "other tokens than the tokenizer here"),  # too few rows
-        ("server_template", 1, True, 20, "same", "other tokens"),  # or a template with one more
+        ("text", 1, False, 20, "same", "counts tokens differently"),
+        ("text", 7, True, 20, "same", "counts tokens differently"),
+        ("text", 1, True, 3, "same", "counts tokens differently"),  # too few rows
+        (
+            "server_template",
+            1,
+            True,
+            20,
+            "same",
+            "counts tokens differently",
+        ),  # or a template with one more
     ],
 )
 def test_tokens_are_compared(side, extra, has_bos, count, state, words):
@@ -272,5 +287,5 @@ def test_a_condition_waits_for_the_one_that_explains_it():
 @pytest.mark.parametrize(
     ("tokens", "border"), [(10, 1024), (1008, 1024), (1009, 2048), (3900, 4096), (32500, 32768)]
 )
-def test_the_next_border_leaves_room_to_end_below_it(tokens, border):
-    assert next_border(tokens) == border
+def test_the_next_boundary_leaves_room_to_end_below_it(tokens, border):
+    assert next_boundary(tokens) == border

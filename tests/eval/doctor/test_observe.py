@@ -200,8 +200,8 @@ def test_a_damaged_line_is_one_sentence(line, words, run, root, tmp_path):
     [
         ({"sessions": [{"source": 5}]}, "is damaged: sessions.0.source"),
         ({"thinking": 5}, "is damaged: thinking"),
-        ({"rows": {"vt_4k": "0" * 64}}, "was run on other rows"),
-        ({"rows": {"nothing_4k": "0" * 64}}, "was run on other rows"),
+        ({"rows": {"vt_4k": "0" * 64}}, "was run on different rows"),
+        ({"rows": {"nothing_4k": "0" * 64}}, "was run on different rows"),
         ({"sessions": []}, "does not name its release: add --dataset"),
     ],
 )

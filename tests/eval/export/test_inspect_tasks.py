@@ -284,7 +284,7 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
         ({"config": "vt_4k", "mode": "prefil"}, "Did you mean 'prefill'?"),
         ({"config": "vt_4k", "revision": "v1"}, "revision is for a Hub repository"),
         ({"config": "vt_4k", "limit": 0}, "leaves no rows"),
-        ({"config": "vt_4k", "thinking": 100}, "leaves no place for reasoning"),
+        ({"config": "vt_4k", "thinking": 100}, "cannot reason before an answer prefix"),
     ],
 )
 def test_a_mistake_is_one_sentence(package, built, arguments, text):

@@ -191,6 +191,6 @@ def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
     (tmp_path / "there/ruler").rename(tmp_path / "far")
     with pytest.raises(FileNotFoundError, match=r"export RULER_RELEASE=FOLDER"):
         evaluate(tasks, [name], [frozen])
-    assert "in `../ruler`, seen from this folder" in (tasks / "README.md").read_text()
+    assert "in `../ruler`, relative to this folder" in (tasks / "README.md").read_text()
     monkeypatch.setenv("RULER_RELEASE", str(tmp_path / "far"))
     assert evaluate(tasks, [name], [frozen])[0]["results"] == result["results"]

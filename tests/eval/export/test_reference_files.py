@@ -80,7 +80,7 @@ def test_it_has_no_place_for_oneruler(tmp_path):
     release = write_oneruler(tmp_path / "oneruler")
     _, error, code = ruler("export", release, "--format", "upstream", "--to", tmp_path / "out")
     assert code == 2
-    assert "has no oneruler tasks: use --format lm-eval" in error
+    assert "does not have oneruler's tasks: use --format lm-eval" in error
 
 
 # ---- Its own code ----------------------------------------------------------------------------

@@ -219,7 +219,7 @@ def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(base, tm
     arguments = options(tmp_path / "b")
     tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
     root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
-    match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
+    match = "scored on different rows" if other == "rows" else r"score version 0\.9\.0, not"
     with pytest.raises(RulerError, match=match):
         ruler_release.decide(tmp_path / "results.json", **arguments, dataset=root)
     assert not [*(tmp_path / "b").glob("*.json*")]
@@ -268,9 +268,9 @@ def test_another_number_of_rows_than_the_one_fixed_before_is_refused_before_a_ro
     until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
     ruler_release.run(root, **until, limit=20)
     for limit in (None, 40, 10):
-        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+        with pytest.raises(RulerError, match="was started with --limit 20, which cannot"):
             ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=limit)
-        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+        with pytest.raises(RulerError, match="was started with --limit 20, which cannot"):
             ruler_release.run(root, **until, limit=limit)
         assert answered(run) == answered(tmp_path / "c") == [20, 20]
 
@@ -280,7 +280,7 @@ def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(base, tm
     ruler_release.run(
         root, configs="all_4k", backend="oracle", model="b", out=tmp_path / "b", limit=3
     )
-    with pytest.raises(RulerError, match="begun before decide was fixed"):
+    with pytest.raises(RulerError, match="started before decide was fixed"):
         ruler_release.decide(base, **options(tmp_path / "b"))
 
 
@@ -290,7 +290,7 @@ def test_a_run_that_another_rule_began_is_refused(base, tmp_path):
     settings = json.loads((run / "run.json").read_text())
     settings["decide"]["rule"] = "bets 3"
     (run / "run.json").write_text(json.dumps(settings))
-    with pytest.raises(RulerError, match="go on with the version that began it"):
+    with pytest.raises(RulerError, match="continue with the version that started it"):
         ruler_release.decide(base, **options(run))
 
 
@@ -340,7 +340,7 @@ def test_rows_that_stay_missing_are_no_verdict(base, tmp_path, monkeypatch):
     ("changed", "words"),
     [
         ({"backend": "batch"}, "--backend batch only writes requests"),
-        ({"backend": None}, "Model B is to be run"),
+        ({"backend": None}, "To run model B, add"),
         ({"max_drop": float("nan")}, "--max-drop takes a number, not nan"),
         ({"max_drop": -100}, "--max-drop -100 is not a number of points"),
     ],

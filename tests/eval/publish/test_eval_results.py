@@ -157,7 +157,7 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
     flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
     _, error, code = ruler("results", folder, "--model", "org/other", *flags)
     assert code == 2
-    assert "is of org/model: give a folder for each model with --out." in error
+    assert "belongs to org/model: use a different --out folder for each model." in error
     file = tmp_path / ".eval_results/ruler_prefill.yaml"
     for text in ("[1]", "a: [", "- {value: 1}"):
         file.write_text(text)
@@ -195,7 +195,7 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
-    assert "The run is of 2 of 5 rows per task (--limit): finish it" in error
+    assert "The run has only 2 of 5 rows per task (--limit): finish it" in error
     _, result = publish(folder, tmp_path, "--allow-missing")
     assert all("only 2 of 5 rows per task" in entry.notes for entry in result)
 

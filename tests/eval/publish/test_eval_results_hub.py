@@ -110,7 +110,7 @@ def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, 
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        (b"tasks: [{id: all_128k}]", "None of these scores is of a task that org/ruler lists"),
+        (b"tasks: [{id: all_128k}]", "None of these scores is for a task that org/ruler lists"),
         (b"[1]", "The eval.yaml of 'org/ruler' lists no tasks"),
         (None, "'org/ruler' has no eval.yaml"),
     ],
@@ -137,7 +137,7 @@ def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
         answer = propose(code=2)
     finally:
         data.main = before
-    assert "'vt_4k' was scored on rows that org/ruler does not hold at main" in answer
+    assert "'vt_4k' was scored on rows that org/ruler does not have at main" in answer
     assert not (tmp_path / ".eval_results").exists()
 
 

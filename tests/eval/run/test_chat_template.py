@@ -65,7 +65,7 @@ def test_it_is_recorded_by_name_and_digest(tmp_path, model):
         ("{% for m in messages %}", "'own.jinja' cannot be used: .*endfor.* Correct the file"),
         ("{{ raise_exception('no roles') }}", "'own.jinja' cannot be used: no roles"),
         ("{{ messages[3].content.text }}", "'own.jinja' cannot be used"),
-        ("[INST] {task_template} [/INST]", "leaves out what the user asks"),
+        ("[INST] {task_template} [/INST]", "leaves out the user's message"),
     ],
 )
 def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text, sentence):

@@ -51,8 +51,8 @@ def test_the_estimate_in_words():
     result = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
     assert result.lines((2.0, 8.0)) == [
         "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
-        "them, room for 500,000 tokens of answers.",
-        "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at the most; cached "
+        "them, up to 500,000 tokens of answers.",
+        "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at most; cached "
         "tokens may cost less.",
     ]
 

@@ -83,5 +83,5 @@ def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do():
     assert summary.lines()[:2] == [
         "2 of 2 rows did not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
         "30 for the answer are over the limit of 4,096.",
-        "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL",
+        "To find rows made for a model's tokenizer: ruler tokenizers --for MODEL",
     ]

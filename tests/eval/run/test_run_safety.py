@@ -125,6 +125,7 @@ except RulerError as error:
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(order, small, tmp_path):
     run(replace(order, configs=("vt_4k",)))
     for lock in order.out.glob(".*.lock"):

@@ -112,7 +112,7 @@ def test_without_the_models_file_its_server_samples_as_it_does(options, capfd):
 def test_a_sampler_that_a_provider_lacks_is_refused(options):
     with (
         model_server(models=[MODEL]) as server,
-        pytest.raises(RulerError, match=r"OpenAI takes no top_k .*: leave --top-k out\."),
+        pytest.raises(RulerError, match=r"OpenAI does not accept top_k .*: leave --top-k out\."),
     ):
         run(replace(options, base_url=server.url, provider="openai", top_k=3))
 
@@ -134,7 +134,7 @@ def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(options, capfd)
         asked = replace(options, base_url=server.url, thinking="50", progress=True)
         assert run(asked).total == {"stop": 1}
     error = " ".join(capfd.readouterr().err.split())
-    assert "does not take a budget of reasoning tokens" in error
+    assert "does not enforce a budget of reasoning tokens" in error
     assert "start it with --reasoning-parser" in error
 
 

@@ -253,7 +253,7 @@ def test_what_cannot_be_a_batch_is_one_sentence(options, tmp_path, tokenizer):
     bare = tmp_path / "bare"
     tiny_model.write_tokenizer(bare, template=None)
     for change, sentence in (
-        ({"mode": "completion"}, "Batch files hold only chat requests"),
+        ({"mode": "completion"}, "Batch files have only chat requests"),
         ({"mode": "prefill"}, "not known to continue"),
         ({"provider": "vlm"}, "Unknown provider 'vlm'. Did you mean 'vllm'?"),
         ({"provider": None, "tokenizer": str(bare)}, "has no chat template"),

@@ -31,6 +31,6 @@ def test_a_key_is_hidden_before_the_message_is_shortened(monkeypatch):
 
 def test_an_argument_that_holds_a_key_is_refused(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(RulerError, match="is a key of yours"):
+    with pytest.raises(RulerError, match="contains one of your keys"):
         check_argument("user", {"name": [KEY]})
     check_argument("user", "me")

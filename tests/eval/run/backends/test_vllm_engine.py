@@ -88,7 +88,8 @@ def test_attention_and_speculative_decoding_are_named_where_the_engine_tells():
     layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
     config = vllm_config(
-        compilation_config=SimpleNamespace(static_forward_context=layers), speculative_config=draft
+        compilation_config=SimpleNamespace(static_forward_context=layers),
+        speculative_config=draft,
     )
     settings = vllm_engine.engine_settings(config)
     assert settings["attention_backend"] == "FLASH_ATTN"
@@ -110,6 +111,6 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown():
 
 @pytest.mark.parametrize("size", ["two", 2])
 def test_several_replicas_in_this_process_are_refused(engine_arguments, size):
-    with pytest.raises(RulerError, match="offline engine is one replica"):
+    with pytest.raises(RulerError, match="offline engine has no data parallelism"):
         vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
     assert engine_arguments == {}

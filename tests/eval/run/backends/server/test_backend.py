@@ -139,7 +139,7 @@ def test_an_endless_429_stops_the_run_with_rows_missing(order):
     with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
         began = time.monotonic()
         with pytest.raises(
-            RulerError, match=r"nothing for 0\.5 seconds \(HTTP 429: told to fail\)"
+            RulerError, match=r"not answered for 0\.5 seconds \(HTTP 429: told to fail\)"
         ):
             run(at(order, server, give_up_after=0.5))
         assert 0.5 <= time.monotonic() - began < 8
@@ -220,7 +220,7 @@ def test_a_server_that_goes_away_stops_the_run_which_resumes(order):
         thread.start()
         assert gone.wait(20)
     thread.join(30)
-    assert "has answered nothing for 1 seconds (Connection error:" in str(failure[0])
+    assert "has not answered for 1 seconds (Connection error:" in str(failure[0])
     answered = states(order)["stop"]
     assert 1 <= answered <= 10
     with model_server(port=port) as server:
@@ -374,7 +374,7 @@ def test_a_run_says_on_one_line_what_it_found(order, capfd):
     with model_server() as server:
         run(replace(at(order, server), out=order.out.with_name("OTHER")))
         assert (
-            "model m, context length unknown (--max-model-len gives it), mode chat (The server is "
+            "model m, context length unknown (--max-model-len sets it), mode chat (The server is "
             "not known to continue an assistant's turn)."
         ) in capfd.readouterr().err
 
@@ -441,7 +441,7 @@ def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(order, m
 def test_an_address_without_its_v1_is_corrected(order):
     with model_server() as server:
         wrong = at(order, server.url.removesuffix("/v1"))
-        with pytest.raises(RulerError, match=f"API is at {server.url}: give that with --base-url"):
+        with pytest.raises(RulerError, match=f"API is at {server.url}: use that with --base-url"):
             run(wrong)
     assert records(order) == []
 
@@ -520,7 +520,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown(order):
 def test_a_key_that_no_request_can_carry_is_refused(order, monkeypatch):
     key = "sk-1234\n5678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
+    with pytest.raises(RulerError, match="OPENAI_API_KEY contains a space") as caught:
         run(at(order, "http://127.0.0.1:9/v1"))
     assert key not in str(caught.value)
 

@@ -198,9 +198,11 @@ def test_prefill_is_refused_with_its_source(order, name):
 def test_what_it_does_not_take_is_refused_before_a_row(order):
     with strict_server(RULES["openai_reasoning"]) as server:
         asked = at(order, server.url, provider="openai_reasoning")
-        with pytest.raises(RulerError, match=r"takes no temperature.*leave --temperature out"):
+        with pytest.raises(
+            RulerError, match=r"does not accept temperature.*leave --temperature out"
+        ):
             run(at(asked, server.url, temperature=0.7))
-        with pytest.raises(RulerError, match="reads no raw prompts"):
+        with pytest.raises(RulerError, match="does not accept raw prompts"):
             run(replace(asked, mode="completion"))
         with pytest.raises(RulerError, match=r"Unknown provider 'mistrall'.*'mistral'"):
             run(at(order, server.url, provider="mistrall"))
