@@ -13,7 +13,7 @@ from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
 from ruler_eval.run.plan import chosen_configs
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 
 
 def manifest(dataset, *configs):
@@ -137,12 +137,10 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     (lacking / "data").symlink_to(built.absolute() / "data")
     (lacking / "manifest.json").write_text(json.dumps(records))
     arguments = ["--dataset", lacking, "--backend", "oracle", "--configs", "all_4k"]
-    _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
-    assert code == 2
+    error = ruler_error("run", *arguments, "--out", tmp_path / "none")
     assert "has no 'all_4k': it lacks vt_4k." in error
     assert "ruler list DIR; --skip-missing runs the tasks that it has" in error
-    _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
-    assert code == 0, error
+    ruler_output("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     files = json.loads((tmp_path / "run/run.json").read_text())["rows"]
     assert len(files) == len([f for f in records["files"].values() if f["length"] == "4k"]) > 0
 
@@ -150,11 +148,10 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
 def test_the_commands_take_patterns(built, tmp_path):
     run = tmp_path / "run"
     arguments = ["--dataset", built, "--backend", "oracle", "--out", run]
-    _, error, code = ruler("run", *arguments, "--configs", "fwe_*,vt_4k")
-    assert code == 0, error
+    ruler_output("run", *arguments, "--configs", "fwe_*,vt_4k")
     files = json.loads((run / "run.json").read_text())["rows"]
     assert sorted(files) == ["fwe_4k", "fwe_8k", "vt_4k"]
     to = tmp_path / "there"
     exported = ["--format", "upstream", "--to", to, "--configs", "vt_*"]
-    assert ruler("export", built, *exported)[2] == 0
+    ruler_output("export", built, *exported)
     assert sorted(path.name for path in to.iterdir()) == ["4096", "8192"]

@@ -66,30 +66,6 @@ def vllm_default(order: Any) -> bool:
     return bool(arguments.create_engine_config().cache_config.enable_prefix_caching)
 
 
-def test_prefix_caching_can_be_switched_off_and_run_json_says_so(order):
-    import vllm
-
-    settings = list[dict[str, Any]]()
-
-    class Engine(vllm.LLM):
-        def __init__(self, **arguments: Any) -> None:
-            settings.append(arguments)
-            super().__init__(**arguments)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(vllm, "LLM", Engine)
-        arguments = {**order.arguments, "enable_prefix_caching": False}
-        options = replace(order, arguments=arguments)
-        run(replace(options, limit=1, configs=("vt_4k",)))
-        kept = json.loads((order.out / "run.json").read_text())
-        assert kept["cache"]["prefix_caching"] is False
-        run(replace(order, out=order.out.with_name("default"), limit=1, configs=("vt_4k",)))
-    assert [item.get("enable_prefix_caching", "left to vLLM") for item in settings] == [
-        False,
-        "left to vLLM",
-    ]
-
-
 def test_the_window_is_what_the_rows_need(order):
     run(replace(order, limit=1, configs=("vt_4k",)))
     kept = json.loads((order.out / "run.json").read_text())
@@ -155,12 +131,6 @@ def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order, tmp_path)
     assert "does_not_fit" not in states["niah_single_1_4k"]
     over = list(read_lines(order.out / "cwe_4k.jsonl"))
     assert all("over the limit of 2,048" in r["error"] for r in over)
-
-
-def test_data_parallelism_is_shown_its_way(order):
-    options = replace(order, arguments={"data_parallel_size": 2})
-    with pytest.raises(RulerError, match="--data-parallel-size N"):
-        run(options)
 
 
 def test_a_wrong_engine_argument_is_one_sentence(order):

@@ -17,7 +17,7 @@ from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
 from tests.eval.scoring_helpers import change_column, right, row_table
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 
 def results(model="a", digests=None, **cells):
@@ -185,10 +185,10 @@ def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
 def test_models_of_one_name_are_called_by_their_files_too(write_run):
     runs = [write_run(right, name, configs=["vt_4k"]) for name in ("one", "two")]
     for run in runs:
-        assert ruler("score", run, "--name", "qwen")[2] == 0
+        ruler_output("score", run, "--name", "qwen")
     stdout, error, _ = ruler("compare", *runs)
     assert all(f"qwen ({run})" in " ".join(stdout.split()) for run in runs), error
-    assert ruler("compare", runs[0], runs[0])[2] == 0
+    ruler_output("compare", runs[0], runs[0])
 
 
 def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided():
@@ -280,11 +280,10 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
         return "" if row["index"] == 0 else right(config, row)
 
     for run in (write_run(right, "good"), write_run(worse, "bad")):
-        assert ruler("score", run)[2] == 0
+        ruler_output("score", run)
     out = tmp_path / "compared.json"
     good, bad = tmp_path / "good", tmp_path / "bad/results.json"
-    stdout, _, code = ruler("compare", good, bad, "--out", out)
-    assert code == 0
+    stdout = ruler_output("compare", good, bad, "--out", out)
     assert stdout.startswith("good (A) leads bad (B) by 20.0 points over 26 configurations")
     assert "\nA: good, custom rows: " in stdout
     assert "\nB: bad, custom rows: " in stdout
@@ -299,7 +298,7 @@ def scored_alone(tmp_path, name, lines):
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = tmp_path / f"{name}.json"
-    assert ruler("score", path, "--out", out, "--name", name)[2] == 0
+    ruler_output("score", path, "--out", out, "--name", name)
     return out
 
 
@@ -315,10 +314,8 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     a = scored_alone(tmp_path, "a", lines)
     same = scored_alone(tmp_path, "same", lines)
     other = scored_alone(tmp_path, "other", [*lines[:3], {**lines[3], **changed}])
-    assert ruler("compare", a, same)[2] == 0
-    _, error, code = ruler("compare", a, other)
-    assert code == 2
-    assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
+    ruler_output("compare", a, same)
+    assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in ruler_error("compare", a, other)
 
 
 def test_settings_that_differ_are_named_in_one_line():

@@ -10,7 +10,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.complexity import correlate
 from tests.eval.scoring_helpers import right
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_output
 
 
 def results(**scores):
@@ -82,8 +82,7 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
         ruler("score", run)
         paths.append(run / "results.json")
     out = tmp_path / "correlation.json"
-    stdout, _, code = ruler("analyze", *paths, "--out", out)
-    assert code == 0
+    stdout = ruler_output("analyze", *paths, "--out", out)
     assert "Correlation over 4 pairs of model and length" in stdout
     assert "Clusters as they join" in stdout
     result = json.loads(out.read_text())

@@ -11,7 +11,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import ScoringRules, join_row
 from tests.eval.scoring_helpers import right, write_answers
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 
@@ -268,8 +268,7 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
         return right(config, row)
 
     out = tmp_path / "errors.jsonl"
-    stdout, _, code = ruler("errors", write_run(answers), "--out", out)
-    assert code == 0
+    stdout = ruler_output("errors", write_run(answers), "--out", out)
     lines = [line.split() for line in stdout.splitlines()]
     row = next(line for line in lines if line[:2] == ["niah_multivalue_8k", "incomplete"])
     assert row[2:8] == ["5", "100", "%", "3.0", "of", "4.0"]
@@ -302,11 +301,10 @@ def with_and_without(once):
     """qa_1 at 4k, and its questions without documents at 0k; five rows each."""
 
     def make(root):
-        out, error, code = ruler(
+        ruler_output(
             *("build", root, "--suite", "ruler_complexity", "--sources", "embedded"),
             *("--tasks", "qa_1,qa_1_no_documents", "--lengths", "0k,4k", "--samples", 5),
         )
-        assert code == 0, f"{out}\n{error}"
 
     return once("built/memory", make)
 
@@ -333,8 +331,7 @@ def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path)
 
     run = run_of(tmp_path / "run", with_and_without, answer)
     out = tmp_path / "errors.jsonl"
-    stdout, error, code = ruler("errors", run, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("errors", run, "--out", out)
     results = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     kinds = {e["index"]: e["kind"] for e in results if e["config"] == "qa_1_4k"}
     assert [index for index, kind in kinds.items() if kind == "from memory"] == [0, 1]
@@ -352,9 +349,10 @@ def test_a_scored_run_is_sorted_by_its_own_rules(write_run):
 
     run = write_run(answer, configs=["niah_single_1_4k"])
     for cut, output in (("wrong", "truncated"), ("protocol", "No wrong answers.")):
-        assert ruler("score", run, "--cut", cut)[2] == 0
+        ruler_output("score", run, "--cut", cut)
         assert output in ruler("errors", run)[0]
-    _, error, code = ruler("errors", run, "--cut", "wrong")
-    assert (code, "was scored with --cut protocol: leave --cut out" in error) == (2, True)
+    assert "was scored with --cut protocol: leave --cut out" in ruler_error(
+        "errors", run, "--cut", "wrong"
+    )
     (run / "results.json").unlink()
     assert "truncated" in ruler("errors", run, "--cut", "wrong")[0]

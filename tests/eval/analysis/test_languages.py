@@ -15,7 +15,7 @@ from ruler_eval.report.language_tables import report
 from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, whole_results, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_output
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")
 RIGHT = {"en": 2, "ko": 1, "pl": 4, "sw": 0, "en-ko": 1, "ko-en": 3}
@@ -46,8 +46,7 @@ def write_run(folder, root, counts, prompt_tokens):
             lines.append(record(config, row["index"], text, usage=usage, **fields))
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    _, error, code = ruler("score", folder, "--dataset", root, "--out", folder / "results.json")
-    assert code == 0, error
+    ruler_output("score", folder, "--dataset", root, "--out", folder / "results.json")
     return folder
 
 
@@ -170,10 +169,9 @@ def test_the_offer_of_none_is_a_paired_difference_within_a_model():
 
 def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, release, tmp_path):
     errors, out = tmp_path / "errors.jsonl", tmp_path / "analysis.json"
-    assert ruler("errors", runs[0], "--dataset", release, "--out", errors)[2] == 0
+    ruler_output("errors", runs[0], "--dataset", release, "--out", errors)
     arguments = ["--errors", errors, "--name", "one", "--name", "two", "--out", out]
-    stdout, error, code = ruler("analyze", *runs, *arguments)
-    assert code == 0, error
+    stdout = ruler_output("analyze", *runs, *arguments)
     for title in (
         "one: languages by their mean over the niah tasks",
         "Correlation with the logarithm of Wikipedia's size, 4 languages",

@@ -11,7 +11,7 @@ from ruler_eval.analysis.ranks import ranks
 from ruler_eval.report.comparison_tables import ranking
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 
 LENGTHS = {"4k": 4096, "8k": 8192}
 
@@ -88,10 +88,9 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
 
     runs = [write_run(wrong_from(n), name) for n, name in ((9, "all"), (4, "most"), (0, "none"))]
     for run in runs:
-        assert ruler("score", run)[2] == 0
+        ruler_output("score", run)
     out = tmp_path / "ranks.json"
-    stdout, error, code = ruler("compare", *runs, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("compare", *runs, "--out", out)
     assert stdout.startswith("all has the highest average, ")
     assert "; no other model can be first (95 %)." in stdout
     whose, table = stdout.split("\n\n")[1:3]
@@ -101,5 +100,4 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     assert [item["model"] for item in json.loads(out.read_text())["average"]] == [
         *("all", "most", "none")
     ]
-    _, error, code = ruler("compare", *runs, "--max-drop", 1)
-    assert (code, "name two results" in error) == (2, True)
+    assert "name two results" in ruler_error("compare", *runs, "--max-drop", 1)

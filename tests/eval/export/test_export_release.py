@@ -12,7 +12,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import TASKS, Config
 from ruler_eval.export import export_release
 from ruler_eval.frozen_release import Release
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 
 
 def names(release, configs=(), tokenizer=None):
@@ -63,16 +63,13 @@ def test_two_tokenizers_do_not_go_into_one_folder(two):
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments, text):
-    _, error, code = ruler("export", built, "--to", tmp_path / "out", *arguments)
-    assert code == 2
-    assert text in error
+    assert text in ruler_error("export", built, "--to", tmp_path / "out", *arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_with_files_is_left_alone(built, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    _, error, code = ruler("export", built, "--format", "upstream", "--to", tmp_path)
-    assert (code, "is not empty" in error) == (2, True)
+    assert "is not empty" in ruler_error("export", built, "--format", "upstream", "--to", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -82,18 +79,17 @@ def test_a_changed_file_is_refused_and_no_half_folder_stays(built, tmp_path, for
     path = copy / "data/tekken/4k/vt.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     (tmp_path / "empty").mkdir()
-    _, error, code = ruler("export", copy, "--format", form, "--to", tmp_path / "empty")
-    assert code == 2
-    assert "expected sha256" in error
+    assert "expected sha256" in ruler_error(
+        "export", copy, "--format", form, "--to", tmp_path / "empty"
+    )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "empty"]
     assert not list((tmp_path / "empty").iterdir())
 
 
 def test_the_command_counts_and_says_what_is_next(built, tmp_path):
-    out, _, code = ruler(
+    out = ruler_output(
         "export", built, "--format", "upstream", "--to", tmp_path / "out", "--configs", "qa_4k"
     )
-    assert code == 0
     assert "10 rows of 2 configurations" in out
     assert "call_api.py" in out
     lines = (tmp_path / "out/4096/data/qa_1/validation.jsonl").read_text("utf-8").splitlines()

@@ -13,7 +13,7 @@ import pytest
 from ruler_common.names import TASKS
 from ruler_eval.export.row_files import COLUMNS, KVPRESS_COLUMNS, kvpress_view
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 QUESTIONS = {
     "niah": r"What (is|are all) the special magic \w+ for .+ mentioned in the provided text\? ",
@@ -28,8 +28,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def exported(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kvpress") / "ruler-kvpress"
-    out, error, code = ruler("export", built, "--format", "kvpress", "--to", folder)
-    assert code == 0, error
+    out = ruler_output("export", built, "--format", "kvpress", "--to", folder)
     assert "--data_dir 8192" in out
     return folder
 
@@ -67,8 +66,7 @@ def test_a_language_of_oneruler_is_a_configuration(tmp_path):
 
     release = write_oneruler(tmp_path / "oneruler")
     arguments = ["--format", "kvpress", "--to", tmp_path / "out"]
-    _, error, code = ruler("export", release, *arguments)
-    assert code == 0, error
+    ruler_output("export", release, *arguments)
     result = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
     assert set(result["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
     assert set(result["answer_prefix"]) == {""}

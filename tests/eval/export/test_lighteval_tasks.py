@@ -17,7 +17,7 @@ from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answers_of, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 NAMES = {
     "lighteval.metrics.metrics_sample": ("SampleLevelComputation",),
@@ -29,8 +29,7 @@ NAMES = {
 
 
 def export(release, to, *more):
-    out, error, code = ruler("export", release, "--format", "lighteval", "--to", to, *more)
-    assert code == 0, error
+    out = ruler_output("export", release, "--format", "lighteval", "--to", to, *more)
     return to, out
 
 

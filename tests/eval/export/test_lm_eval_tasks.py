@@ -21,7 +21,7 @@ from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 MISSING = "lm-evaluation-harness is not installed"
@@ -30,8 +30,7 @@ METRIC -= {"__init__.py", "app.py", "tests.py"}
 
 
 def export(release, to, *more):
-    _, error, code = ruler("export", release, "--format", "lm-eval", "--to", to, *more)
-    assert code == 0, error
+    ruler_output("export", release, "--format", "lm-eval", "--to", to, *more)
     return to
 
 

@@ -21,12 +21,11 @@ from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answers_of, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 def export(release, to, *more):
-    _, error, code = ruler("export", release, "--format", "nemo", "--to", to, *more)
-    assert code == 0, error
+    ruler_output("export", release, "--format", "nemo", "--to", to, *more)
     return to
 
 

@@ -13,14 +13,13 @@ import pytest
 from ruler_common.names import TASKS
 from tests.eval.export.export_helpers import BUDGET, answer, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 
 
 @pytest.fixture(scope="module")
 def exported(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp("upstream") / "model"
-    _, error, code = ruler("export", built, "--format", "upstream", "--to", folder)
-    assert code == 0, error
+    ruler_output("export", built, "--format", "upstream", "--to", folder)
     return folder
 
 
@@ -78,9 +77,9 @@ def test_ruler_score_reads_what_call_api_writes(exported, built, by_answers, tmp
 
 def test_it_has_no_place_for_oneruler(tmp_path):
     release = write_oneruler(tmp_path / "oneruler")
-    _, error, code = ruler("export", release, "--format", "upstream", "--to", tmp_path / "out")
-    assert code == 2
-    assert "does not have oneruler's tasks: use --format lm-eval" in error
+    assert "does not have oneruler's tasks: use --format lm-eval" in ruler_error(
+        "export", release, "--format", "upstream", "--to", tmp_path / "out"
+    )
 
 
 # ---- Its own code ----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
 from tests.eval.run import small_release
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 ROWS = 60
 
@@ -182,13 +182,13 @@ def test_rows_that_lack_in_a_named_run_are_run(base, tmp_path):
     """One command for a run that has none, some or all of its rows."""
     out = tmp_path / "b"
     arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b")
-    _, error, code = ruler("decide", base, out, *arguments)
-    assert code == 0, error
+    ruler_output("decide", base, out, *arguments)
     rows = answered(out)
     file = out / "vt_4k.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
-    _, error, code = ruler("decide", base, out, *arguments[:2])
-    assert (code, "name --model and --backend to run it" in error) == (2, True)
+    assert "name --model and --backend to run it" in ruler_error(
+        "decide", base, out, *arguments[:2]
+    )
     _, error, code = ruler("decide", base, out, *arguments)
     assert (code, answered(out)) == (0, rows), error
 
@@ -250,12 +250,9 @@ def test_what_a_stopped_run_may_not_claim_is_not_there(base, tmp_path):
     assert {cell["interval"] for cell in again["configurations"].values()} == {None}
     assert '"interval": [' not in json.dumps(again["summary"])
     for arguments in ([], ["--max-drop", 20], ["--max-drop", 1]):
-        _, error, code = ruler("compare", base, run, *arguments)
-        assert (code, "no interval of a comparison holds" in error) == (2, True)
-    _, error, code = ruler("compare", base, run, base / "results.json")
-    assert code == 2
-    _, error, code = ruler("results", run, "--model", "o/m", "--dataset-repo", "o/r")
-    assert code == 2
+        assert "no interval of a comparison holds" in ruler_error("compare", base, run, *arguments)
+    ruler_error("compare", base, run, base / "results.json")
+    ruler_error("results", run, "--model", "o/m", "--dataset-repo", "o/r")
     with pytest.raises(RulerError, match=r"decide.max_drop = 20.0, not 5.0"):
         ruler_release.decide(base, **{**options(run), "max_drop": 5})
     with pytest.raises(RulerError, match="fixed at 20 points"):

@@ -16,7 +16,7 @@ from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.eval.scoring_helpers import record, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 MODEL = "org/model"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -25,8 +25,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 def publish(folder, out, *more, name="ruler_prefill.yaml"):
     """The command's output, and the entries of the file it wrote, as the Hub's client reads it."""
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, "--own-rows", *more]
-    text, error, code = ruler("results", folder, *flags)
-    assert code == 0, error
+    text = ruler_output("results", folder, *flags)
     data = yaml.safe_load((out / ".eval_results" / name).read_text(encoding="utf-8"))
     return text, parse_eval_result_entries(data)
 
@@ -155,15 +154,15 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
     folder = run()
     publish(folder, tmp_path)
     flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
-    _, error, code = ruler("results", folder, "--model", "org/other", *flags)
-    assert code == 2
-    assert "belongs to org/model: use a different --out folder for each model." in error
+    assert "belongs to org/model: use a different --out folder for each model." in ruler_error(
+        "results", folder, "--model", "org/other", *flags
+    )
     file = tmp_path / ".eval_results/ruler_prefill.yaml"
     for text in ("[1]", "a: [", "- {value: 1}"):
         file.write_text(text)
-        _, error, code = ruler("results", folder, "--model", MODEL, *flags)
-        assert code == 2
-        assert "is not a file of results: move it away." in error
+        assert "is not a file of results: move it away." in ruler_error(
+            "results", folder, "--model", MODEL, *flags
+        )
         assert file.read_text() == text
 
 
@@ -173,9 +172,9 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
     ruler("score", folder, "--dataset", built)
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
-    _, error, code = ruler("results", folder, *flags)
-    assert code == 2
-    assert "2 rows are missing or failed: finish the run (ruler run …), or add" in error
+    assert "2 rows are missing or failed: finish the run (ruler run …), or add" in ruler_error(
+        "results", folder, *flags
+    )
     assert not (tmp_path / ".eval_results").exists()
     _, result = publish(folder, tmp_path, "--allow-missing")
     (entry,) = [entry for entry in result if entry.task_id == "qa_1_8k"]
@@ -193,9 +192,9 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
         file.write_text("".join(lines[index] for index in sorted(first)))
     ruler("score", folder, "--dataset", built)
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
-    _, error, code = ruler("results", folder, *flags)
-    assert code == 2
-    assert "The run has only 2 of 5 rows per task (--limit): finish it" in error
+    assert "The run has only 2 of 5 rows per task (--limit): finish it" in ruler_error(
+        "results", folder, *flags
+    )
     _, result = publish(folder, tmp_path, "--allow-missing")
     assert all("only 2 of 5 rows per task" in entry.notes for entry in result)
 
@@ -203,8 +202,7 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
 def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     folder = run()
-    _, error, code = ruler("results", folder, *flags)
-    assert code == 2
+    error = ruler_error("results", folder, *flags)
     assert "These scores are of custom rows: embedded texts (essays, hotpotqa, squad)" in error
     assert "add --own-rows, and the notes say so." in error
     assert not (tmp_path / ".eval_results").exists()
@@ -218,14 +216,12 @@ def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
     results["dataset"]["own_because"] = ""
     path.write_text(json.dumps(results), encoding="utf-8")
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
-    _, error, code = ruler("results", folder, *flags)
-    assert code == 2
     assert (
-        "of custom rows: niah_single_1_4k and 13 more not among the frozen rows of 1.0.0" in error
+        "of custom rows: niah_single_1_4k and 13 more not among the frozen rows of 1.0.0"
+        in ruler_error("results", folder, *flags)
     )
     lock(results["dataset"]["rows"])
-    _, error, code = ruler("results", folder, *flags)
-    assert code == 0, error
+    ruler_output("results", folder, *flags)
     (file,) = (tmp_path / ".eval_results").iterdir()
     assert "custom rows" not in file.read_text(encoding="utf-8")
 
@@ -238,8 +234,7 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
 
     def refused(path, *flags):
         arguments = ["--model", MODEL, "--out", tmp_path / "out", "--own-rows", *flags]
-        _, error, code = ruler("results", path, *arguments)
-        assert code == 2
+        error = ruler_error("results", path, *arguments)
         assert not (tmp_path / "out").exists()
         return error
 

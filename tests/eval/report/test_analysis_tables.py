@@ -30,11 +30,6 @@ def test_a_row_a_kind_with_an_example_below_in_80_columns():
     assert any(line.startswith("  row 3: ") and line.endswith("…") for line in lines)
 
 
-def test_a_column_without_a_word_is_left_out():
-    header = report([error("vt_4k", "other")]).splitlines()[0]
-    assert header.split() == ["configuration", "kind", "rows", "share"]
-
-
 def test_in_markdown_the_example_is_a_column():
     lines = report(FOUND, markdown=True).splitlines()
     assert [cell.strip() for cell in lines[0].strip("|").split("|")] == [

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import record, right, standard_suite, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_output
 
 
 def rows_of(stdout):
@@ -48,10 +48,9 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     suite.write_text(standard_suite().replace("hops = 4", "hops = 2"), encoding="utf-8")
     root = tmp_path / "mine"
     arguments = ["--lengths", "4k", "--samples", "2", "--tasks", "vt,fwe", "--sources", "embedded"]
-    _, error, code = ruler("build", root, "--suite", suite, *arguments)
-    assert code == 0, error
+    ruler_output("build", root, "--suite", suite, *arguments)
     configs = ["--configs", "vt_4k,fwe_4k", "--backend", "oracle", "--out", tmp_path / "run"]
-    assert ruler("run", "--dataset", root, *configs)[2] == 0
+    ruler_output("run", "--dataset", root, *configs)
     stdout, _, _ = ruler("score", tmp_path / "run", "--all")
     results = load(tmp_path / "run/results.json")
     groups = results["summary"]["tekken"]["en"]
@@ -82,8 +81,7 @@ def languages(tmp_path_factory):
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
     out = run / "results.json"
-    stdout, error, code = ruler("score", run, "--dataset", root, "--out", out, "--all")
-    assert code == 0, error
+    stdout = ruler_output("score", run, "--dataset", root, "--out", out, "--all")
     return load(out), stdout
 
 

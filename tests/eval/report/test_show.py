@@ -14,7 +14,7 @@ from ruler_common.text import COLUMNS
 from ruler_eval.report.row_text import _indented
 from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_output
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m [bold]rich[/bold] \u202eturned\u202c <script>alert(1)</script> </script>"
@@ -23,8 +23,7 @@ HOSTILE = (
 
 
 def test_every_part_of_a_row_is_shown(built, frozen):
-    stdout, _, code = ruler("show", "niah_multikey_1_4k", 2, "--dataset", built)
-    assert code == 0
+    stdout = ruler_output("show", "niah_multikey_1_4k", 2, "--dataset", built)
     (row,) = [r for r in frozen.rows("niah_multikey_1_4k", ("index", *WHOLE)) if r["index"] == 2]
     flat = " ".join(stdout.split())
     assert flat.startswith(f"niah_multikey_1_4k, row 2 (of 5, from 0): {row['length']:,} of 4,096")
@@ -62,8 +61,7 @@ def test_answers_stand_with_their_score_and_kind_of_error(built, write_run):
         ),
     ]
     named = [argument for run in runs for argument in ("--run", run)]
-    stdout, error, code = ruler("show", "niah_single_2_4k", 1, "--dataset", built, *named)
-    assert code == 0, error
+    stdout = ruler_output("show", "niah_single_2_4k", 1, "--dataset", built, *named)
     assert "good: 100 %, right; ended" in stdout
     assert "bad: 0 %, wrong words (numbers, names or words as the task asks for," in stdout
     assert "silent: 0 %, missing (there is no prediction)" in stdout
@@ -124,8 +122,7 @@ def test_the_page_holds_the_whole_context_with_its_evidence_marked(built, frozen
 
 def test_a_row_of_oneruler_is_shown_in_its_language(tmp_path):
     root = write_oneruler(tmp_path / "oneruler")
-    stdout, _, code = ruler("show", "niah_single_8k_pl_cl100k", 0, "--dataset", root)
-    assert code == 0
+    stdout = ruler_output("show", "niah_single_8k_pl_cl100k", 0, "--dataset", root)
     assert "⟦„kot” to: 1000000.⟧" in stdout
     assert "The answer begins with" not in stdout
 

@@ -44,12 +44,3 @@ def test_failed_rows_are_to_be_written_again(small, tmp_path):
     assert "ruler batch read" not in output  # which has no such flag
     stdout, _, code = ruler(*write, "--retry-failed")
     assert (code, "1 row in 1 file:" in stdout) == (0, True)
-
-
-def test_a_folder_that_is_not_a_batchs_is_one_sentence(small, tmp_path):
-    _, error, code = ruler("batch", "read", tmp_path / "none", tmp_path / "answers.jsonl")
-    assert (code, "is not a run of batch files" in error) == (2, True)
-    release = ("--dataset", small, "--configs", "vt_4k", "--out", tmp_path / "RUN")
-    ruler("run", *release, "--backend", "oracle")
-    _, error, code = ruler("batch", "read", tmp_path / "RUN", tmp_path / "answers.jsonl")
-    assert (code, "is not a run of batch files" in error) == (2, True)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ruler_eval.export import export_release
-from ruler_eval.export.row_files import kvpress_view
 from ruler_eval.run.prompts import Prompter
 from ruler_score.ruler_score import score_row
-from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -108,27 +105,3 @@ def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     table = results["rows"]
     places = zip(table["config"], table["index"], strict=True)
     return dict(zip(places, table["score"], strict=True))
-
-
-def test_kvpress_reads_context_and_question_as_the_prompt(tiny, tiny_tokenizer):
-    kvpress = pytest.importorskip("kvpress", reason="kvpress is not installed")
-    from transformers import pipeline
-
-    row = small_release.niah_row(random.Random(0), 20)
-    end = row["input"].rindex("\n" + row["question"])
-    row = small_release.full_row({**row, "context_end": end}, 0, "niah_single_1", 4096)
-    view = kvpress_view(row)
-    pipe = pipeline("kv-press-text-generation", model=str(tiny), device="cpu")
-    asked = pipe.preprocess(view["context"], [view["question"]], view["answer_prefix"], 8192)
-    ids = asked["context_ids"][0].tolist() + asked["questions_ids"][0][0].tolist()
-    whole = Prompter("prefill", tiny_tokenizer).text(row)
-    # its data set ends the question with the prefix's space: one before the turn's end
-    assert tiny_tokenizer.decode(ids).replace(" <|end|>", "<|end|>") == whole
-    answers = pipe(
-        view["context"],
-        questions=[view["question"]],
-        answer_prefix=view["answer_prefix"],
-        press=kvpress.KnormPress(0.5),
-        max_new_tokens=4,
-    )["answers"]
-    assert len(answers) == 1

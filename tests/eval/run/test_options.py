@@ -6,7 +6,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.options import RunOptions, parse_arguments
-from tests.in_process import ruler
+from tests.in_process import ruler_error
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,4 @@ def test_half_a_character_is_one_sentence(tmp_path):
         "--out",
         tmp_path / "RUN",
     )
-    _, error, code = ruler("run", *arguments, "--model", "m\udcff")
-    assert (code, "--model has half a character" in error) == (2, True)
+    assert "--model has half a character" in ruler_error("run", *arguments, "--model", "m\udcff")

@@ -124,14 +124,6 @@ def test_a_row_without_a_prefix_is_a_plain_chat_in_prefill_mode(family, mirror_t
     assert prefilled == Prompter("chat", tokenizer)("niah_single_8k_en", ONERULER)
 
 
-@pytest.mark.mirror
-def test_two_texts_that_contain_the_prefix_do_not_confuse_the_seam(mirror_tokenizer):
-    row = {**VT, "input": INPUT + VT["answer_prefix"] + " ABC\n\n" + INPUT}
-    prompt = Prompter("prefill", mirror_tokenizer("llama3_instruct"))("vt_4k", row)
-    before, after = HEADS["llama3_instruct"]
-    assert prompt.text == before + row["input"] + after + VT["answer_prefix"][1:]
-
-
 def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer):
     import copy
 

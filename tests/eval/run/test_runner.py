@@ -140,10 +140,6 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order):
     assert lines(order.out) == whole
 
 
-def test_a_configuration_named_twice_is_run_once(order):
-    assert run(replace(order, configs=("some_4k", "vt_4k"))).total["stop"] == 10
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [

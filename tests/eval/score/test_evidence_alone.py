@@ -9,7 +9,7 @@ from ruler_common.names import Names, parse_length
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import RowsByConfig, load
 from tests.eval.scoring_helpers import record
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 def cells(**scores: float) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
             for i in range(100)
         ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert ruler("score", tmp_path, "--out", tmp_path / "r.json")[2] == 0
+    ruler_output("score", tmp_path, "--out", tmp_path / "r.json")
     results = load(tmp_path / "r.json")["configurations"]
     relative = {
         n: cell["relative_to_0k"] for n, cell in results.items() if "relative_to_0k" in cell

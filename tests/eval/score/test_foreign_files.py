@@ -13,13 +13,12 @@ from ruler_eval.score.config_naming import Naming
 from ruler_eval.score.results import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
 from tests.eval.scoring_helpers import column, read, record, right
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 
 def scored(tmp_path, *arguments):
     out = tmp_path / "r.json"
-    stdout, error, code = ruler("score", *arguments, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("score", *arguments, "--out", out)
     return load(out), stdout
 
 
@@ -39,8 +38,7 @@ def test_a_folder_of_several_runs_is_refused_and_they_are_named(write_run, tmp_p
         folder = tmp_path / "runs" / name
         folder.parent.mkdir(exist_ok=True)
         write_run(right, f"run_{name}", ["vt_4k"]).rename(folder)
-    _, error, code = ruler("score", tmp_path / "runs")
-    assert code == 2
+    error = ruler_error("score", tmp_path / "runs")
     assert "holds several runs" in error
     assert str(tmp_path / "runs/a") in error
     assert str(tmp_path / "runs/b") in error
@@ -100,8 +98,7 @@ def as_submission(path, rows):
 def test_a_submission_whose_ids_are_no_rows_of_the_release_is_refused(built, tmp_path):
     rows = [["vt", i, "A"] for i in range(5)] + [["niah_single_1", 2407 + i, "1"] for i in range(5)]
     path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
-    _, error, code = ruler("score", path, "--dataset", built)
-    assert code == 2
+    error = ruler_error("score", path, "--dataset", built)
     assert "5 of 5 predictions for 'niah_single_1_4k' are for rows that" in error
     assert "--references FOLDER" in error
 
@@ -229,11 +226,13 @@ def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
     for command in (["score", run], ["errors", run], ["compare", run, run], ["analyze", run]):
-        _, error, code = ruler(*command, "--out", tmp_path)
-        assert code == 2
-        assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
-    _, error, code = ruler("decide", run, run, "--max-drop", 1, "--json", tmp_path)
-    assert (code, "is a folder: name a file with --json, such as" in error) == (2, True)
+        assert (
+            f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/"
+            in ruler_error(*command, "--out", tmp_path)
+        )
+    assert "is a folder: name a file with --json, such as" in ruler_error(
+        "decide", run, run, "--max-drop", 1, "--json", tmp_path
+    )
 
 
 def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
@@ -244,9 +243,7 @@ def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
         ["analyze", file],
         ["results", file, "--model", "o/m"],
     ):
-        _, error, code = ruler(*command)
-        assert code == 2
-        assert f"There is no '{file}'. Make it: ruler score {run}" in error
+        assert f"There is no '{file}'. Make it: ruler score {run}" in ruler_error(*command)
 
 
 # ---- Errors without a release ----------------------------------------------------------------
@@ -273,8 +270,7 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
     kinds = {}
     for name, arguments in (("ours", [run, "--dataset", built]), ("theirs", [folder])):
         out = tmp_path / f"{name}.jsonl"
-        _, error, code = ruler("errors", *arguments, "--out", out)
-        assert code == 0, error
+        ruler_output("errors", *arguments, "--out", out)
         result = map(json.loads, out.read_text().splitlines())
         kinds[name] = {(e["config"], e["index"]): e["kind"] for e in result}
     assert kinds["theirs"] == kinds["ours"]

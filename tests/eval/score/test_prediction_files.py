@@ -80,15 +80,6 @@ def test_lm_evaluation_harness_samples(tmp_path, name, task):
     ]
 
 
-def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
-    record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
-    path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
-    with pytest.raises(RulerError, match="--config"):
-        read(path)
-    failed, good = read(path, config="niah_none_8k_en").rows
-    assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
-
-
 def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
     path = lines(tmp_path / "vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="does not give the length of 'vt': add --length"):
@@ -153,27 +144,6 @@ def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, tex
     path.write_text(text)
     with pytest.raises(RulerError, match=words):
         read(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.jsonl", '{"config": "vt_4k", "index": 0, "prediction": "żaden"}\n'),
-        ("vt_4k.csv", "index,prediction\n0,żaden\n"),
-    ],
-)
-def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
-    (tmp_path / name).write_bytes(text.encode("cp1250"))
-    predictions = read(tmp_path / name)
-    assert [row.text for row in predictions.rows] == ["�aden"]
-    (note,) = predictions.damaged
-    assert "not UTF-8" in note
-
-
-def test_files_that_hold_nothing_to_read_say_why(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
-    with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is not JSON"):
-        read(tmp_path / "a.jsonl")
 
 
 def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):

@@ -6,14 +6,13 @@ import pytest
 
 from ruler_eval.score.results import load
 from tests.eval import real_predictions as real
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 from tests.nightly import mostly_nightly
 
 
 def scored(tmp_path, *arguments):
     out = tmp_path / "r.json"
-    stdout, error, code = ruler("score", *arguments, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("score", *arguments, "--out", out)
     return load(out), stdout
 
 
@@ -43,12 +42,8 @@ def test_the_reference_codes_submission_scores_what_was_published(tmp_path, leng
 
 def test_a_real_submission_is_not_scored_against_rows_it_does_not_answer(tmp_path, built):
     run = real.folder() / real.REFERENCE / "synthetic/4096"
-    _, error, code = ruler("score", run, "--dataset", built)
-    assert code == 2
-    assert "are for rows that" in error
+    assert "are for rows that" in ruler_error("score", run, "--dataset", built)
 
 
 def test_a_folder_of_two_kvpress_runs_is_refused(tmp_path):
-    _, error, code = ruler("score", real.folder() / real.KVPRESS)
-    assert code == 2
-    assert "holds several runs" in error
+    assert "holds several runs" in ruler_error("score", real.folder() / real.KVPRESS)

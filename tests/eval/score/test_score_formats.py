@@ -9,7 +9,7 @@ import pytest
 
 from ruler_common.names import GROUPS
 from ruler_eval.score.results import load
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 
 def rows_of(frozen, config):
@@ -55,8 +55,7 @@ def as_samples(frozen, folder, tasks):
 @pytest.mark.parametrize("write", [as_reference, as_submission, as_samples])
 def test_the_formats_of_others_give_the_same_scores_on_the_release(write, frozen, built, tmp_path):
     folder, out = write(frozen, tmp_path / "theirs", ["vt", "cwe"]), tmp_path / "results.json"
-    stdout, stderr, code = ruler("score", folder, "--dataset", built, "--out", out)
-    assert code == 0, stderr
+    stdout = ruler_output("score", folder, "--dataset", built, "--out", out)
     assert "mean of 2 of 13 tasks" in stdout
     cells = load(out)["configurations"]
     assert {name: cell["score"] for name, cell in cells.items()} == {"vt_4k": 100, "cwe_4k": 100}
@@ -88,8 +87,7 @@ def test_a_configuration_in_a_line_tells_its_data_set_whatever_the_file_is_calle
     path.write_text(
         json.dumps(oneruler_line(config, 0, "<answer>1234567</answer>", outputs=["1234567"])) + "\n"
     )
-    _, error, code = ruler("score", path, "--out", tmp_path / "r.json")
-    assert code == 0, error
+    ruler_output("score", path, "--out", tmp_path / "r.json")
     results = load(tmp_path / "r.json")
     assert results["dataset"]["name"] == "oneruler"
     assert results["configurations"][config]["max_length"] == 128_000
@@ -99,8 +97,7 @@ def test_lines_of_both_data_sets_are_refused_together(tmp_path):
     path = tmp_path / "answers.jsonl"
     lines = [oneruler_line(name, 0, "1", outputs=["1"]) for name in ("vt_4k", "cwe_easy_8k_pl")]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    _, error, code = ruler("score", path)
-    assert code == 2
+    error = ruler_error("score", path)
     assert "score one data set at a time" in error
     assert "'vt_4k' of ruler" in error
 
@@ -115,7 +112,6 @@ def test_a_claimed_length_is_in_the_thousands_of_its_data_set(tmp_path, length, 
     lines = [oneruler_line(f"{task}_{length}_en", 0, "a", outputs=["a"]) for task in tasks]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     options = ["--claimed", claimed, "--threshold", "0", "--out", tmp_path / "r.json"]
-    _, error, code = ruler("score", path, *options)
-    assert code == 0, error
+    ruler_output("score", path, *options)
     (by_language,) = load(tmp_path / "r.json")["summary"].values()
     assert by_language["en"]["all"]["effective_length_name"] == name

@@ -10,7 +10,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import column, record, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,7 @@ def answers(many, folder, answer):
 
 
 def results_of(many, folder, *options):
-    stdout, stderr, code = ruler(
-        "score", folder, "--dataset", many, "--out", folder / "r", *options
-    )
-    assert code == 0, stderr
+    stdout = ruler_output("score", folder, "--dataset", many, "--out", folder / "r", *options)
     return load(folder / "r"), stdout
 
 
@@ -85,8 +82,7 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
             path.parent.mkdir(parents=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         out = tmp_path / f"{model}.json"
-        _, error, code = ruler("score", tmp_path / model, "--compat", "authors", "--out", out)
-        assert code == 0, error
+        ruler_output("score", tmp_path / model, "--compat", "authors", "--out", out)
         results = load(out)
         assert results["model"] == model
         cell = results["configurations"]["niah_none_8k_pl"]

@@ -21,7 +21,7 @@ from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
 from tests.eval.scoring_helpers import effective_lengths, read, record, right, whole_results
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
@@ -134,15 +134,13 @@ def limited(built, tmp_path):
     """A run of two tasks, made with `--limit 2` of five rows."""
     arguments = ["--dataset", built, "--configs", "cwe_4k,vt_4k", "--backend", "oracle"]
     out = tmp_path / "limited"
-    stdout, error, code = ruler("run", *arguments, "--limit", "2", "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("run", *arguments, "--limit", "2", "--out", out)
     assert stdout.endswith(f"Next: ruler score {out}\n")
     return out
 
 
 def test_a_run_with_a_limit_is_scored_on_the_rows_that_it_was_asked_for(limited):
-    stdout, _, code = ruler("score", limited)
-    assert code == 0
+    stdout = ruler_output("score", limited)
     assert "2 of 5 rows per task" in " ".join(stdout.split())
     assert "missing" not in stdout
     results = load(limited)
@@ -170,8 +168,7 @@ def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, writ
     whole = write_run(right, "whole", ["cwe_4k", "vt_4k"])
     for run in (limited, whole):
         ruler("score", run)
-    stdout, error, code = ruler("compare", limited, whole)
-    assert code == 0, error
+    stdout = ruler_output("compare", limited, whole)
     assert "2 of 5 rows per task" in " ".join(stdout.split())
     comparison = api.compare(limited, whole)
     assert comparison["configurations"]["vt_4k"]["n"] == 2
@@ -243,14 +240,12 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     a, b = write_run(right, "a", ["vt_4k"]), write_run(right, "b", ["vt_4k"])
     for run, release in ((a, built), (b, copy)):
-        _, error, code = ruler("score", run, "--dataset", release)
-        assert code == 0, error
+        ruler_output("score", run, "--dataset", release)
     stdout, error, code = ruler("compare", a, b)
     assert (code, error) == (0, "")
     text = "A: a, custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, "
     assert text in " ".join(stdout.split())
-    _, error, code = ruler("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
-    assert code == 0, error
+    ruler_output("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
 
 
 def test_rows_are_frozen_by_the_lock_alone(write_run, frozen, lock):
@@ -289,7 +284,7 @@ TOP = {
 
 def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, built):
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
-    assert ruler("score", run)[2] == 0
+    ruler_output("score", run)
     results = load(run / "results.json")
     assert results["format"] == FORMAT == 4
     assert set(results) == TOP
@@ -381,8 +376,7 @@ def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_p
     above = tmp_path / "above"
     (above / "runs").mkdir(parents=True)
     run.rename(above / "runs" / "one")
-    _, error, code = ruler("score", above, "--out", tmp_path / "found.json")
-    assert code == 0, error
+    ruler_output("score", above, "--out", tmp_path / "found.json")
     assert load(tmp_path / "found.json")["configurations"]["vt_4k"]["proof"] == "rows"
 
 
@@ -432,8 +426,7 @@ def test_a_repository_of_the_hubs_cache_is_scored_with_its_commit(
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     run = write_run(right, configs=["vt_4k", "niah_multivalue_4k"])
-    _, error, code = ruler("score", run, "--dataset", "org/ruler")
-    assert code == 0, error
+    ruler_output("score", run, "--dataset", "org/ruler")
     results = load(run / "results.json")
     assert results["dataset"]["revision"] == commit
     assert results["configurations"]["niah_multivalue_4k"]["score"] == 100
@@ -442,8 +435,7 @@ def test_a_repository_of_the_hubs_cache_is_scored_with_its_commit(
 @pytest.mark.parametrize("source", ["./nowhere", "a/b/c"])
 def test_a_release_that_is_not_there_is_one_sentence(write_run, source):
     run = write_run(right, configs=["vt_4k"])
-    _, error, code = ruler("score", run, "--dataset", source)
-    assert code == 2
+    error = ruler_error("score", run, "--dataset", source)
     assert error.startswith("Error: ")
     assert "nowhere" in error or "a/b/c" in error
 

@@ -301,10 +301,3 @@ def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert all(len(picture) > 100_000 for picture in pictures.values())
     assert pictures["light"] != pictures["dark"]
-
-
-@pytest.mark.nightly
-def test_it_prints(opened):
-    printed = opened().pdf(prefer_css_page_size=True, print_background=True)
-    assert printed.startswith(b"%PDF")
-    assert len(printed) > 50_000

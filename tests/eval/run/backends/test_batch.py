@@ -20,7 +20,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import tiny_model
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -168,8 +168,7 @@ def test_answers_become_the_records_of_a_run_and_are_scored(options, read, small
         "thinking_tokens": 0,
         "cached_tokens": None,
     }
-    stdout, _, code = ruler("score", options.folder, "--dataset", small)
-    assert code == 0
+    stdout = ruler_output("score", options.folder, "--dataset", small)
     assert "100.0" in stdout
     assert len(json.loads((options.folder / "run.json").read_text())["sessions"]) == 2
 
