@@ -32,7 +32,7 @@ def test_a_text_that_is_not_json_is_a_value_error(text):
         json_value(text)
 
 
-@pytest.mark.parametrize("text", ["a: [", "!!python/object/apply:os.getcwd []", "[" * 1500, "\0"])
+@pytest.mark.parametrize("text", ["a: [", "!!python/object/apply:os.getcwd []", "[" * 500, "\0"])
 def test_a_yaml_text_that_is_none_is_a_value_error(text):
     with pytest.raises(ValueError, match=r"."):
         parse_yaml(text)
