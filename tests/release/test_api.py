@@ -131,7 +131,12 @@ def test_report_returns_the_page(run, worse, tmp_path):
         (lambda out: ruler.run(out, configs="vt_4k", backend="hf", out=out / "x"), "--model"),
         (
             lambda out: ruler.run(
-                out, configs="vt_4k", backend="openai", model="m", arguments={"api_key": "sk-1"}
+                out,
+                configs="vt_4k",
+                backend="openai",
+                model="m",
+                out=out / "x",
+                arguments={"api_key": "sk-1"},
             ),
             "looks like a secret",
         ),

@@ -14,7 +14,7 @@ import string
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,15 +46,6 @@ class TaskParams:
 
     def __post_init__(self) -> None:
         self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
-
-    def listed(self) -> dict[str, Any]:
-        """Return the parameters as a manifest lists them: optional ones only if not as usual."""
-        values = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name not in self.optional or value != item.default:
-                values[item.name] = value
-        return values
 
     def need(self, condition: bool, sentence: str) -> None:
         """Refuse impossible parameters with a sentence."""
@@ -140,6 +131,12 @@ class Task(ABC, Generic[P]):
     """Whether text and instruction may be in two languages."""
     cost: ClassVar[int] = 0
     """How long a file takes compared with other families, as a rank: the costliest come first."""
+    same_beginning: bool = False
+    """Whether the rows of a file share their haystack, so that compressing hard pays."""
+    languages: tuple[Language, ...] = ()
+    """The languages whose prompts and nouns rows are made of; none in RULER."""
+    prompt_end: str = ""
+    """What a prompt ends with, if it shows the form of an answer."""
 
     def __init__(
         self, key: TaskKey, params: P, templates: dict[str, Any], counted_sources: CountedSources
@@ -159,16 +156,10 @@ class Task(ABC, Generic[P]):
             else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
+        self.prepare()
 
-    @property
-    def languages(self) -> tuple[Language, ...]:
-        """The languages whose prompts and nouns rows are made of; none in RULER."""
-        return ()
-
-    @property
-    def same_beginning(self) -> bool:
-        """Whether the rows of a file share their haystack, so that compressing hard pays."""
-        return False
+    def prepare(self) -> None:
+        """Set what all rows share, such as words or a language; called once, by __init__."""
 
     @abstractmethod
     def row(self, index: int) -> NewRow:
@@ -209,11 +200,6 @@ class Task(ABC, Generic[P]):
                 f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a "
                 "custom suite."
             )
-
-    @property
-    def prompt_end(self) -> str:
-        """What a prompt ends with, if it shows the form of an answer."""
-        return ""
 
     def fit(
         self,

@@ -132,10 +132,9 @@ class NiahQuestion:
 class Niah(Task[NiahParams]):
     """One niah task for one window."""
 
-    @property
-    def same_beginning(self) -> bool:
-        """Whether rows share their haystack: essays and noise yes, lines of other needles no."""
-        return self.params.haystack != "needles"
+    def prepare(self) -> None:
+        """Say whether rows share their haystack: essays and noise yes, other needles no."""
+        self.same_beginning = self.params.haystack != "needles"
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same keys, values and depths at every length."""

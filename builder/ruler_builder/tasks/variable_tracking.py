@@ -151,25 +151,24 @@ class VariableTracking(Task[ChainParams]):
 
     same_beginning = True  # all rows hide their chains in the same text
 
-    @cached_property
-    def _haystack(self) -> Haystack:
-        """The essays, or lines of noise, enough for the window and the example."""
+    def prepare(self) -> None:
+        """Take the essays or, for the window and the example, enough lines of noise."""
+        self._links = self.params.hops + 1  # assignments of one chain
+        self._haystack: Haystack
+        # The fewest lines of noise, or words of the essays, that a text with chains has
+        self._min_units = 0
+        # Strings in the essays: as names they would occur twice
+        self._in_the_text: frozenset[str] = frozenset()
         if self.params.haystack == "essay":
-            return self.counted_sources.essays
+            self._haystack = self.counted_sources.essays
+            self._in_the_text = self.counted_sources.essays.capitals(self.params.name_letters)
+            return
+        self._min_units = self._links
         lines = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
         if self.params.layout == "2024":
-            return self.counted_sources.run_on_noise(lines)
-        return self.counted_sources.noise(lines)
-
-    @property
-    def _links(self) -> int:
-        """Assignments of one chain."""
-        return self.params.hops + 1
-
-    @property
-    def _min_units(self) -> int:
-        """The fewest lines of noise, or words of the essays, that a text with chains has."""
-        return 0 if self.params.haystack == "essay" else self._links
+            self._haystack = self.counted_sources.run_on_noise(lines)
+        else:
+            self._haystack = self.counted_sources.noise(lines)
 
     def row(self, index: int) -> NewRow:
         """Row `index`: the same chains and depths at every length."""
@@ -260,13 +259,6 @@ class VariableTracking(Task[ChainParams]):
             [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
             for chain in range(chains)
         ]
-
-    @cached_property
-    def _in_the_text(self) -> frozenset[str]:
-        """Strings in the essays: as names they would occur twice."""
-        if self.params.haystack != "essay":
-            return frozenset()
-        return self.counted_sources.essays.capitals(self.params.name_letters)
 
     def _lay(
         self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
