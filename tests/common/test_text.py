@@ -20,7 +20,6 @@ from ruler_common.text import (
     number_of,
     one_line,
     plain,
-    print_table,
     printable,
     sentences,
     steps,
@@ -156,15 +155,6 @@ def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
     assert sentences("/a" * 60) == "/a" * 60
     assert len(sentences(f"*{text}", markdown=True).splitlines()) == 1
     assert sentences("*a*", markdown=True) == r"\*a\*"
-
-
-def test_numbers_of_a_printed_table_stand_right(capsys):
-    print_table("Files", "name", "bytes", rows=[("one", 5), ("three", 12345)])
-    print_table("", "name", rows=[])
-    assert capsys.readouterr().out.splitlines() == [
-        *("Files", "name    bytes", "-----  ------", "one         5", "three  12,345"),
-        *("name", "----"),
-    ]
 
 
 def test_a_table_that_is_too_wide_goes_on_below_with_all_its_first_columns():
