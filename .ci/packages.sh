@@ -1,7 +1,7 @@
 # Sourced. Installs packages with uv, which takes a sixth of pip's CPU time, told pip's settings.
 
 # install TOOLS VENV CACHE WHAT…: into the environment VENV, with the uv of the environment TOOLS and
-# a cache in the folder CACHE; where uv cannot come, with pip.
+# a cache in UV_CACHE_DIR, else in the folder CACHE; if uv cannot be installed, with pip.
 install() {
   local tools=$1 into=$2 cache=$3 settings given=() value
   shift 3
@@ -15,7 +15,7 @@ install() {
   for value in $(of_pip find-links); do given+=(--find-links "$value"); done
   for value in $(of_pip cert | head -1); do export SSL_CERT_FILE="${SSL_CERT_FILE:-$value}"; done
   { { [ -x "$tools/bin/uv" ] || "${pip[@]}" install uv; } &&
-    "$tools/bin/uv" pip install -q --python "$into/bin/python" --cache-dir "$cache" \
+    "$tools/bin/uv" pip install -q --python "$into/bin/python" --cache-dir "${UV_CACHE_DIR:-$cache}" \
       --index-strategy unsafe-best-match "${given[@]}" "$@"; } ||
     "${pip[@]}" --python "$into/bin/python" install "$@"
 }

@@ -178,6 +178,27 @@ SUITE_LENGTHS = {
 }
 """At which lengths the project's other suites are built here."""
 OPTIONAL = """
+[tasks.needles]
+family = "niah"
+keys = 3
+values = 2
+queries = 2
+
+[tasks.noisy]
+family = "niah"
+haystack = "noise"
+key_type = "uuids"
+value_type = "uuids"
+keys = 5
+
+[tasks.lines]
+family = "niah"
+haystack = "needles"
+key_type = "numbers"
+value_type = "words"
+keys = 2
+values = 3
+
 [tasks.vt_in_essays]
 family = "variable_tracking"
 haystack = "essay"
@@ -216,8 +237,19 @@ family = "frequent_words"
 vocabulary = 30
 word_letters = 8
 words = 5
+
+[tasks.fwe_steep]
+family = "frequent_words"
+alpha = 3
+words = 1
+
+[tasks.qa_few]
+family = "question_answering"
+dataset = "hotpotqa"
+documents = 12
+max_new_tokens = 8
 """
-"""A custom suite that sets every optional parameter."""
+"""A custom suite that sets every optional parameter, and unusual values of others."""
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.release.card import code, collect_facts, render
+from ruler_builder.release.card import code, render
+from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text, plain
 from tests.in_process import ruler

@@ -1,13 +1,13 @@
-"""`ruler results`: the scores of a results.json as a model repository's .eval_results/*.yaml.
+"""`ruler results`: write the scores of a results.json as a model repository's .eval_results/*.yaml.
 
     publish(ResultsOptions(path=Path("runs/qwen"), model="Qwen/Qwen3-8B", dataset_repo="org/ruler"))
 
-The Hub shows these scores beside the model and collects them on the benchmark's page. There is one
-entry for each configuration: its task id is the configuration's name, its value 0 … 100. Only
-scores of tasks that the data set's eval.yaml lists, its headline, are written. A group has an entry
-if all its tasks were scored: their plain mean, as in RULER's tables; so have ONERULER's 26
-languages together. Each prompt mode and each way of scoring has its own file, and a run's entries
-are added to those in it.
+The Hub shows these scores on the model's page and collects them on the benchmark's page. There is
+an entry for each configuration: its task id is the configuration's name, its value 0 … 100. Only
+scores of the tasks in the data set's eval.yaml are written. A group has an entry, the plain mean as
+in RULER's tables, if all its tasks were scored; the same holds for ONERULER's 26 languages
+together. Each prompt mode and each way of scoring has a separate file, to which the entries of a
+run are added.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions:
-    """Which scores to publish for which model, and how: the flags of `ruler results`."""
+    """The options of `ruler results`."""
 
     path: Annotated[
         Path,
         Option(
-            "The results.json of `ruler score`, or the RUN folder that holds it.",
+            "The results.json of `ruler score`, or the RUN folder that contains it.",
             argument=True,
             metavar="RESULTS",
         ),
@@ -67,12 +67,14 @@ class ResultsOptions:
         ),
     ] = None
     source: Annotated[
-        str | None, Option("Address at which predictions and results.json can be seen.")
+        str | None, Option("A URL where predictions and results.json can be seen.")
     ] = None
     out: Annotated[Path, Option("Folder of the model's files.", short="-o")] = Path()
     create_pr: Annotated[bool, Option("Open the pull request on the Hub.")] = False
-    allow_missing: Annotated[bool, Option("Accept a run with missing rows; notes say so.")] = False
-    own_rows: Annotated[bool, Option("Accept custom rows; notes say so.")] = False
+    allow_missing: Annotated[bool, Option("Accept a run with missing rows; the notes say so.")] = (
+        False
+    )
+    own_rows: Annotated[bool, Option("Accept custom rows; the notes say so.")] = False
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -80,7 +82,7 @@ class ResultsOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """The file that was written, and what happened to it."""
+    """The file that was written, and the result of the pull request."""
 
     path: Path
     entries: int  # new ones
@@ -88,23 +90,23 @@ class Published:
     unlisted: int = 0  # scores that the benchmark's eval.yaml does not list: not written
     unchecked: str | None = None  # why the rows were not compared with the benchmark's
     pull_request: str | None = None  # its address
-    refused: str | None = None  # the Hub's own error in the proposed file
-    unread: str | None = None  # why the Hub's verdict could not be read
+    refused: str | None = None  # the Hub's error about the proposed file
+    unread: str | None = None  # why the result of the Hub's check could not be read
 
 
 class Benchmark(NamedTuple):
-    """The data set on the Hub that the scores are of, and its commit or tag."""
+    """The data set on the Hub that was scored, and its commit or tag."""
 
     repo: str
     revision: str | None = None
 
 
 def publish(options: ResultsOptions) -> Published:
-    """Write .eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
+    """Write .eval_results/….yaml from a results.json; with `create_pr` open a pull request.
 
-    If the Hub cannot be reached the file is written without being compared with the benchmark.
-    Raises RulerError for results that are partial or incomplete, were scored without a release or
-    on other rows than the benchmark's, or on custom rows without `own_rows`.
+    If the Hub cannot be reached, the file is written without comparing it with the benchmark.
+    Raises RulerError if the results are partial or incomplete, were scored without a release or on
+    different rows than the benchmark's, or on custom rows without `own_rows`.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -112,8 +114,9 @@ def publish(options: ResultsOptions) -> Published:
         raise RulerError(f"'{options.model}' is not a model repository: --model takes ORG/MODEL.")
     results = open_results(options.path)
     benchmark = benchmark_of(results, options.dataset_repo, options.revision)
-    if not options.own_rows and not are_frozen(whose := rows_of(results)):
-        raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")
+    rows = rows_of(results)
+    if not options.own_rows and not are_frozen(rows):
+        raise RulerError(f"These scores are of {rows}: add --own-rows, and the notes say so.")
     if not options.allow_missing:
         _check_whole(results)
     if options.create_pr:
@@ -130,7 +133,7 @@ def publish(options: ResultsOptions) -> Published:
     kept = [entry for entry in scored if listed is None or entry.task_id in listed]
     if not kept:
         raise RulerError(
-            f"None of these scores is of a task that {benchmark.repo} lists in its {EVAL_YAML} "
+            f"None of these scores is for a task that {benchmark.repo} lists in its {EVAL_YAML} "
             f"({', '.join((listed or [])[:4])}, …): score one of them, with all its tasks."
         )
     new = eval_result_entries_to_yaml(kept)
@@ -141,8 +144,8 @@ def publish(options: ResultsOptions) -> Published:
     url, refused, unread = None, None, None
     if options.create_pr:
         text_at_head, head = _file_at_head(options.model, name)
-        theirs = _entries_in(text_at_head, f"{options.model}/{name}", options.model)
-        before = _merged(before, theirs)
+        entries_at_head = _entries_in(text_at_head, f"{options.model}/{name}", options.model)
+        before = _merged(before, entries_at_head)
         text = _to_yaml(_merged(before, new), options.model)
         write_whole(file, text)
         data = results["dataset"]
@@ -168,60 +171,63 @@ def publish(options: ResultsOptions) -> Published:
 
 
 def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
-    """Return where the scored rows are on the Hub, as the caller or the results say."""
+    """Return the benchmark on the Hub, from the options or the results."""
     if results["partial"]:
         raise RulerError("These results are partial: score the whole run, without --partial.")
     dataset = results["dataset"]
     if not dataset.get("rows"):
-        raise RulerError("These results do not say of which rows: score with --dataset RELEASE.")
+        raise RulerError(
+            "These results do not say which rows were scored: score with --dataset RELEASE."
+        )
     if repo is not None and not is_repository(repo):
         raise RulerError(f"'{repo}' is not a data set on the Hub: --dataset-repo takes ORG/NAME.")
     if repo is None and dataset.get("revision"):
         repo = dataset["source"]
     if repo is None or not is_repository(repo):
-        raise RulerError("The run does not say where its data are on the Hub: add --dataset-repo.")
+        raise RulerError("The run does not name its data set on the Hub: add --dataset-repo.")
     if revision is None and repo == dataset["source"]:
         revision = dataset["revision"]
     return Benchmark(repo, revision)
 
 
 def _check_whole(results: Results) -> None:
-    """Refuse the scores of a run with missing rows, or that was not asked for all of them."""
+    """Raise RulerError if the run has missing rows, or was limited to some rows."""
     if limit := limit_of(results):
         raise RulerError(
-            f"The run is of {limit} (--limit): finish it (ruler run … without --limit), or add "
+            f"The run has only {limit} (--limit): finish it (ruler run … without --limit), or add "
             "--allow-missing."
         )
-    lacking = sum(c["missing"] + c["failed"] for c in results["configurations"].values())
-    if lacking:
+    unanswered = sum(c["missing"] + c["failed"] for c in results["configurations"].values())
+    if unanswered:
         raise RulerError(
-            f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
+            f"{unanswered} rows are missing or failed: finish the run (ruler run …), or add "
             "--allow-missing."
         )
 
 
 def _same_rows(results: Results, benchmark: Benchmark) -> Benchmark:
-    """Return the benchmark with its commit, after comparing its rows' digests with the results'."""
+    """Compare the digests of the benchmark's rows with the results', and return its commit."""
     path = hub_file(benchmark.repo, MANIFEST, benchmark.revision)
     commit = path.parent.name  # the cache keeps snapshots/<commit>/…
     release = Release(benchmark.repo, path.parent, read_manifest(path.parent), revision=commit)
     for name, digest in results["dataset"].get("rows", {}).items():
         if name not in release.configs or release.rows_sha256(name) != digest:
             raise RulerError(
-                f"'{name}' was scored on rows that {benchmark.repo} does not hold at "
+                f"'{name}' was scored on rows that {benchmark.repo} does not have at "
                 f"{benchmark.revision or 'main'}: name the right --dataset-repo and --revision."
             )
     return Benchmark(benchmark.repo, commit)
 
 
 def _listed_tasks(benchmark: Benchmark) -> list[str]:
-    """Return the task ids in the benchmark's eval.yaml. Raises RulerError for another file."""
+    """Return the task ids in the benchmark's eval.yaml. Raises RulerError."""
     path = hub_file(benchmark.repo, EVAL_YAML, benchmark.revision)
     try:
         return [str(task["id"]) for task in parse_yaml(read_text(path))["tasks"]]
     except (ValueError, TypeError, KeyError) as error:
         raise RulerError(
-            f"The {EVAL_YAML} of '{benchmark.repo}' lists no tasks: tell the repository's owner."
+            f"The {EVAL_YAML} of '{benchmark.repo}' lists no tasks: report it to the repository's "
+            "owner."
         ) from error
 
 
@@ -250,9 +256,9 @@ def _entries(
 
 
 def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
-    """Yield name, score and cells of every scored configuration, then of every whole group.
+    """Yield name, score and cells of every scored configuration, then of every complete group.
 
-    The last ones are ONERULER's 26 languages together, if all were scored: each has as many tasks.
+    If all of ONERULER's 26 languages were scored, their mean comes last.
     """
     cells: dict[str, Cell] = {}
     values: dict[str, float] = {}
@@ -285,8 +291,8 @@ def _config(dataset: str, cell: Cell) -> Config:
 
 
 def _notes(results: Results, cells: list[Cell]) -> str:
-    """Return how the score was made, in one line; what is not known is left out."""
-    run, rules, whose = results["run"], results["rules"], rows_of(results)
+    """Return the settings of the score in one line, without unknown ones."""
+    run, rules, rows = results["run"], results["rules"], rows_of(results)
     unproved = sum(cell["proof"] in UNPROVED for cell in cells)
     facts: list[tuple[str, object]] = [
         ("mode", _mode(results)),
@@ -308,8 +314,8 @@ def _notes(results: Results, cells: list[Cell]) -> str:
         notes.append(
             f"answers not proved to be of these rows in {unproved} of {len(cells)} configurations"
         )
-    if not are_frozen(whose):
-        notes.append(whose)
+    if not are_frozen(rows):
+        notes.append(rows)
     return ", ".join(notes)
 
 
@@ -320,7 +326,7 @@ def _mode(results: Results) -> str | None:
 
 
 def _thinking(run: RunFacts) -> str | None:
-    """Return the tokens for reasoning, or "off"; None if nothing is known of the run."""
+    """Return the tokens for reasoning, or "off"; None if the run is unknown."""
     if not run:
         return None
     thinking = run.get("thinking")
@@ -342,7 +348,7 @@ def _file_name(results: Results) -> str:
 
 
 def _date_of(results: Results, path: Path) -> datetime:
-    """Return when the run was made: the end of its last session, else the file's own time."""
+    """Return the date of the run: the end of its last session, else the time of the file."""
     times = []
     for session in results["run"].get("sessions", []):
         time = session.get("ended") or session.get("started")
@@ -358,10 +364,12 @@ def _date_of(results: Results, path: Path) -> datetime:
 
 
 def _entries_in(text: str, where: str, model: str) -> list[Entry]:
-    """Return the entries of a file. Raises RulerError for another file, or of another model."""
-    written = re.match(r"# ruler results of (\S+)\n", text)
-    if written and written[1] != model:
-        raise RulerError(f"'{where}' is of {written[1]}: give a folder for each model with --out.")
+    """Return the entries of a file. Raises RulerError if it is damaged or of another model."""
+    header = re.match(r"# ruler results of (\S+)\n", text)
+    if header and header[1] != model:
+        raise RulerError(
+            f"'{where}' belongs to {header[1]}: use a different --out folder for each model."
+        )
     try:
         entries: list[Entry] = parse_yaml(text) or []
         _merged(entries, [])
@@ -371,7 +379,7 @@ def _entries_in(text: str, where: str, model: str) -> list[Entry]:
 
 
 def _merged(before: list[Entry], new: list[Entry]) -> list[Entry]:
-    """Return all entries; of two for one task of one data set, the new one."""
+    """Return all entries; a new entry replaces an old one for the same task and data set."""
     merged: dict[tuple[str, str], Entry] = {}
     for entry in [*before, *new]:
         merged[entry["dataset"]["id"], entry["dataset"]["task_id"]] = entry
@@ -389,7 +397,7 @@ def _to_yaml(entries: list[Entry], model: str) -> str:
 
 
 def _check_token() -> None:
-    """Refuse to go on without a token: a pull request has an author."""
+    """Raise RulerError without a token, which a pull request needs."""
     from huggingface_hub import get_token
 
     if get_token() is None:
@@ -428,10 +436,10 @@ def _propose(model: str, path: str, text: str, title: str, parent: str) -> tuple
 
 
 def _error_of(model: str, path: str, revision: str) -> str | None:
-    """Ask the Hub what it finds wrong with a file of results; None if nothing.
+    """Return the Hub's error about a file of results; None if it accepts the file.
 
-    The Hub checks these files itself and lists the error of a wrong one among the model's results.
-    huggingface_hub only logs it, so the answer is read here.
+    The Hub checks these files and lists an error among the model's results. huggingface_hub only
+    logs it, so the reply is read here.
     """
     from huggingface_hub import constants
     from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status

@@ -1,4 +1,4 @@
-"""The metric, an `evaluate` module: `evaluate.load(ruler_score_path())`, or by this name.
+"""The metric: an `evaluate` module (`evaluate.load(ruler_score_path())`) and a Python package.
 
 from ruler_score import compute
 compute(["It is 1234567."], [["1234567"]], tasks="niah_single_1")["score"]      # 100.0
@@ -20,11 +20,11 @@ __all__ = [
 
 
 def ruler_score_path() -> str:
-    """Return the folder of the metric, which `evaluate.load` takes."""
+    """Return the folder of the metric, for `evaluate.load`."""
     return str(Path(__file__).parent)
 
 
 def metric_files() -> list[Path]:
-    """Return the modules that score: what an export and the metric's Space copy."""
-    others = {"__init__.py", "app.py", "tests.py"}  # the package, the Space's page and its examples
-    return sorted(file for file in Path(__file__).parent.glob("*.py") if file.name not in others)
+    """Return the modules that score, which an export and the metric's Space copy."""
+    excluded = {"__init__.py", "app.py", "tests.py"}  # the package, the Space's page, its examples
+    return sorted(file for file in Path(__file__).parent.glob("*.py") if file.name not in excluded)

@@ -1,4 +1,4 @@
-"""The page of the metric's Space: score one answer by hand, with the metric's own rules.
+"""The page of the metric's Space, which scores one answer by hand.
 
 pip install gradio && python eval/ruler_score/app.py
 """
@@ -17,7 +17,7 @@ rules = importlib.import_module(type(metric).__module__)
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:
-    """Score one row; references are given one per line; a language means ONERULER."""
+    """Score one row. References are one per line; a language marks a row of ONERULER."""
     outputs = [line for line in references.splitlines() if line]
     try:
         result: dict[str, Any] = rules.compute(

@@ -1,9 +1,9 @@
-"""What scoring knows of each of ONERULER's 26 languages; docs/embed_languages.py writes the table.
+"""The words of ONERULER's 26 languages for scoring; docs/embed_languages.py writes the table.
 
     LANGUAGES["pl"].none        # ('brak',)
 
-The words are those of ruler_common/languages/*.toml, which names the source of each: change them
-there, and write this file again. Here they go with the metric wherever it is copied.
+The words come from ruler_common/languages/*.toml, with their sources. Change them there, then run
+`python -m docs.embed_languages`. They are copied here so that the metric is complete by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class LanguageRules(NamedTuple):
     """The words that scoring reads in the answers of a language."""
 
     tags: tuple[str, ...]
-    """What an answer may be in; the published tag is the first."""
+    """The tags that may enclose an answer; the published one is the first."""
     conjunctions: tuple[str, ...]
     """The words for "and"."""
     none: tuple[str, ...]
@@ -23,15 +23,15 @@ class LanguageRules(NamedTuple):
     none_forms: tuple[str, ...]
     """Its other forms."""
     none_exceptions: tuple[str, ...] = ()
-    """What contains a form and does not say none, whole or the beginning of it."""
+    """Words or beginnings of words that contain a form and do not mean "none"."""
     touching: bool = False
-    """Whether words are written without spaces, or with endings that touch them."""
+    """Whether words are written without spaces, or with endings attached."""
     may_precede: tuple[str, ...] = ()
-    """If `touching`: particles that may touch a word that follows."""
+    """If `touching`: particles that may touch the word after them."""
     may_follow: tuple[str, ...] = ()
-    """If `touching`: particles that may touch a word before them, and no other letter."""
+    """If `touching`: particles that may touch the word before them, and no other letter."""
     fold: tuple[tuple[int, str], ...] = ()
-    """Equal letters, by their numbers in Unicode, each with what it becomes before case folding."""
+    """Code points of equal letters, each with the letter it becomes before case folding."""
 
 
 LANGUAGES: dict[str, LanguageRules] = {

@@ -1,8 +1,8 @@
-"""A text in any language: folded, its numbers, its list, its whole words, its answer tags.
+"""Read text in any language: case folding, numbers, lists, whole words, answer tags.
 
     read_answer(normalize("<Odpowiedź>12</Odpowiedź>"), "pl")      # "12"
 
-A language is one of the 26 by its code, or any other by its rules.
+A language is the code of one of the 26, or the rules of any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from .language_rules import LANGUAGES, LanguageRules
 
 Language = str | LanguageRules
-"""A language: one of the 26 by its ISO 639-1 code, any other by its rules (`read_rules`)."""
+"""The ISO 639-1 code of one of the 26 languages, or the rules of any other (`read_rules`)."""
 
 _FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
@@ -45,13 +45,13 @@ def rules_for(language: Language) -> LanguageRules:
 
 
 def read_rules(table: Mapping[str, Any]) -> LanguageRules:
-    """Return the rules in a table of a language.
+    """Return the rules in the table of a language.
 
     Args:
         table: the language's TOML file, or its `facts` in a release's manifest.
 
     Raises:
-        ValueError: if the table has another form.
+        ValueError: if the table does not have the fields of a language.
     """
     try:
         none = table["none"]
@@ -71,16 +71,16 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
 
 
 def _words(value: Any) -> tuple[str, ...]:
-    """Return the words of a list, or the names of a table. Raises TypeError for anything else."""
+    """Return the words of a list, or the keys of a table. Raises TypeError for anything else."""
     if isinstance(value, str) or not all(isinstance(word, str) for word in value):
         raise TypeError(f"{value!r} is not a list of words")
     return tuple(value)
 
 
 def normalize(text: str, language: Language | None = None) -> str:
-    """Fold a text: NFKC, case folded, no zero-width characters, digits as 0 … 9, apostrophes as '.
+    """Normalize a text: NFKC, case folding, no zero-width characters, digits 0 … 9, apostrophes '.
 
-    Some languages have equal letters of their own (`LanguageRules.fold`), such as Russian ё and е.
+    Some languages have further equal letters (`LanguageRules.fold`), such as Russian ё and е.
     """
     folds = () if language is None else rules_for(language).fold
     if text.isascii() and not folds:
@@ -97,28 +97,28 @@ def normalize(text: str, language: Language | None = None) -> str:
 @functools.lru_cache(maxsize=8)
 def numbers(text: str) -> frozenset[str]:
     """Return the numbers of two digits or more in a normalized text; 1,234,567 is 1234567."""
-    if _MAY_BE_GROUPED.search(text):  # most texts have none: be quick
+    if _MAY_BE_GROUPED.search(text):  # a quick test, because most texts have none
         text = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     return frozenset(_NUMBER.findall(text))
 
 
 def listed_items(text: str) -> list[str]:
-    """Return the items of a list, normalized, as RULER's strict score reads them.
+    """Return the items of a list, normalized, for RULER's strict score.
 
-    Items are numbered, or set apart by commas or lines, else by spaces. Bullets, quotes, counts
-    such as "(30 times)" and a lead-in that ends with a colon are dropped; `...` stays.
+    Items are numbered, or separated by commas or lines, else by spaces. Bullets, quotes, counts
+    such as "(30 times)" and an introduction that ends with a colon are dropped; `...` is kept.
     """
     text = _NEW_LINE.sub("\n", _SPACES.sub(" ", _COUNT.sub("", normalize(text))))
     items = _NUMBERED.findall(text) if _MAY_BE_NUMBERED.search(text) else []
     if len(items) < 2:
-        separator = _OR_SLASH if "/" in text else _SEPARATOR  # the second finds the same, sooner
+        separator = _OR_SLASH if "/" in text else _SEPARATOR  # the second is faster
         items = [item for item in separator.split(text) if item.strip()]
     if len(items) == 1:
         items = items[0].rpartition(":")[2].split()
     cleaned = []
     for item in items:
         words = item.rpartition(":")[2].strip()
-        if words.isalpha() and not words.startswith("and"):  # as most are: be quick
+        if words.isalpha() and not words.startswith("and"):  # the quick case, for most items
             cleaned.append(words)
             continue
         if not words.isalnum():
@@ -133,9 +133,9 @@ def listed_items(text: str) -> list[str]:
 
 
 def read_answer(text: str, language: Language) -> str:
-    """Return what is in the last answer tag pair of a normalized text, else all of it.
+    """Return the content of the last pair of answer tags in a normalized text, else all of it.
 
-    The names of other tags are dropped; where such a pair begins or ends, a line ends.
+    Other pairs of tags are replaced by line breaks.
     """
     end = None
     for tag in reversed(list(_tag_pattern(language).finditer(text))):
@@ -152,19 +152,21 @@ def is_letter(character: str) -> bool:
 
 
 def whole_words(text: str, words: str) -> Iterator[int]:
-    """Yield where `words` begin in a text and no letter or digit touches them."""
-    place = text.find(words) if words else -1
-    while place >= 0:
-        end = place + len(words)
-        before = place > 0 and is_letter(words[0]) and is_letter(text[place - 1])
-        after = end < len(text) and is_letter(words[-1]) and is_letter(text[end])
-        if not (touched := before or after):
-            yield place
-        place = text.find(words, place + 1 if touched else end)
+    """Yield the offsets at which `words` occur in a text and no letter or digit touches them."""
+    start = text.find(words) if words else -1
+    while start >= 0:
+        end = start + len(words)
+        touches_before = start > 0 and is_letter(words[0]) and is_letter(text[start - 1])
+        touches_after = end < len(text) and is_letter(words[-1]) and is_letter(text[end])
+        if touches_before or touches_after:
+            start = text.find(words, start + 1)
+        else:
+            yield start
+            start = text.find(words, end)
 
 
-def holds(text: str, words: str) -> bool:
-    """Return whether a text holds the words as whole words."""
+def has_whole_words(text: str, words: str) -> bool:
+    """Return whether a text has the words as whole words."""
     return next(whole_words(text, words), None) is not None
 
 

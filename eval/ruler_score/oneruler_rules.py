@@ -59,7 +59,7 @@ _HYPHENS = "-\u2010\u2011"
 
 @functools.lru_cache(maxsize=8)  # the rules of one row read the same answer
 def answer_in(prediction: str, language: Language) -> str:
-    """Return what a prediction without reasoning gives as its answer, normalized."""
+    """Return the answer in a prediction without reasoning, normalized."""
     return read_answer(normalize(prediction, language), language)
 
 
@@ -95,7 +95,7 @@ def _is_inside_word(text: str, offset: int) -> bool:
 
 
 def _find_all(text: str, words: str) -> Iterator[int]:
-    """Yield every offset at which `words` occurs in the text, also inside a longer word."""
+    """Yield every offset at which `words` occur in the text, even inside a longer word."""
     offset = text.find(words)
     while offset >= 0:
         yield offset
@@ -195,7 +195,7 @@ class _Span(NamedTuple):
 
     start: int  # characters
     end: int
-    word: str  # the normalized reference; of a separator its "and", or "" for a comma or break
+    word: str  # the normalized reference; for a separator its "and", or "" for a comma or break
 
 
 def read_list(text: str, references: Sequence[str], language: Language) -> WordList:
@@ -343,7 +343,7 @@ def _find_list_start(text: str, latest: int) -> int:
 
     Args:
         text: the answer.
-        latest: the offset after which every word of the list occurs.
+        latest: an offset before which no list can begin, since all its words occur after it.
     """
     begin = previous_end = 0
     for match in _BREAK_OR_COLON.finditer(text, 0, latest):
@@ -411,7 +411,7 @@ def authors_none(answer: str, language: Language) -> float:
 
 
 def _authors_none_words(language: Language) -> tuple[str, ...]:
-    """Return the words for "none" that the script accepts; in a custom language the prompt's."""
+    """Return the words for "none" that the script accepts; for a custom language the prompt's."""
     return AUTHORS_NONE_WORDS[language] if isinstance(language, str) else language.none
 
 
@@ -422,7 +422,7 @@ def authors_words(answer: str, references: Sequence[str]) -> float:
 
 
 def authors_leave_out(prediction: str | None, finish_reason: str | None, model: str = "") -> bool:
-    """Return whether the authors leave a row out: no prediction, or o3 hit its token limit."""
+    """Return whether the authors leave a row out: no prediction, or o3 reached its token limit."""
     return prediction is None or ("o3-" in model and finish_reason == "length")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .language_text import holds, listed_items, normalize, numbers
+from .language_text import has_whole_words, listed_items, normalize, numbers
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -16,30 +16,31 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def postprocess(prediction: str) -> str:
-    """Strip, make control characters newlines, strip again, as the reference code does."""
+    """Return the text that the reference code scores: stripped, control characters as newlines."""
     return _CONTROL.sub("\n", prediction.strip()).strip()
 
 
 def whole_word_match(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if the prediction has any of the references as whole words: "no" is not in "not"."""
     text = normalize(prediction)
-    return float(any(holds(text, normalize(reference).strip()) for reference in references))
+    words = [normalize(reference).strip() for reference in references]
+    return float(any(has_whole_words(text, word) for word in words))
 
 
 def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     """Return whether the prediction has no other item of the references' kind (`strict`).
 
-    The kinds are numbers (of two digits or more), UUIDs, variable names of capitals, and for cwe
+    The kinds are numbers (of two digits or more), UUIDs, variable names in capitals, and for cwe
     and fwe the items of the list. For others, such as answers to questions, it is always true.
     """
-    wanted = {*map(normalize, references)}
-    if all(map(str.isdecimal, references)):
+    wanted = {normalize(reference) for reference in references}
+    if all(reference.isdecimal() for reference in references):
         return numbers(normalize(prediction)) <= wanted
     if all(_UUID.fullmatch(reference) for reference in wanted):
         return set(_UUID.findall(normalize(prediction))) <= wanted
     if task == "vt":
-        size = max(map(len, references))
-        names = re.findall(rf"\b[A-Z]{{{size}}}\b", prediction)
+        length = max(len(reference) for reference in references)
+        names = re.findall(rf"\b[A-Z]{{{length}}}\b", prediction)
         return {normalize(name) for name in names} <= wanted
     if task in ("cwe", "fwe"):
         return set(listed_items(prediction)) <= wanted

@@ -1,13 +1,14 @@
-"""The `evaluate` metric: each row scored by the rule of its task, and the means.
+"""The `evaluate` metric: scores each row by the rule of its task, and computes the means.
 
-RULER (arXiv:2404.06654, section 4) asks whether the prediction contains the references; ONERULER
-(arXiv:2503.01996, section 3) whether the answer is exactly what was asked for. One row:
+RULER (arXiv:2404.06654, section 4) checks whether the prediction contains the references; ONERULER
+(arXiv:2503.01996, section 3) whether the answer is exactly the references. One row:
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
 
-Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class exists if `evaluate` was
-imported before, as `evaluate.load` does; the rules alone load in milliseconds.
+Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class is defined only if
+`evaluate` was imported before, as `evaluate.load` does; the rules by themselves load in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-# Every module of the metric is named here: evaluate copies these and nothing that they import.
+# All modules of the metric are imported here, because evaluate copies only these.
 from .language_rules import LANGUAGES, LanguageRules
 from .language_text import read_rules
 from .oneruler_rules import authors_leave_out
@@ -44,13 +45,13 @@ __all__ = [
 ]
 # fmt: on
 SCORE_VERSION = "2.0.0"
-"""Changes with everything that can move a score."""
+"""A new version for every change that can change a score."""
 
 
 def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[str, Any]:
     """Return the metric's result for scored rows, in percent.
 
-    For several tasks `score` and `strict` are the plain mean of the tasks', as in RULER's tables,
+    For several tasks `score` and `strict` are the plain means over the tasks, as in RULER's tables,
     and `per_task` has the result of each.
     """
     groups: dict[str | None, list[TextScore]] = {}
@@ -91,7 +92,7 @@ Args:
     references: list of lists of strings, the `outputs` of the rows.
     tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
     languages: ISO 639-1 code of each row's instruction; needed for ONERULER, None for RULER.
-    none_words: the `none_word` of each row; None: the language's own.
+    none_words: the `none_word` of each row; None: the language's word.
     compat: None, or "authors" for ONERULER's published script, which reads the whole text.
     model: the model's name; with `compat`, deepseek's and o3's answers have special rules.
     finish_reasons: why each answer ended; with `compat`, o3's that end with `length` are dropped.
@@ -146,54 +147,56 @@ def compute(
 ) -> dict[str, Any]:
     """Compute the metric: see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
     for name in unknown:
-        near = difflib.get_close_matches(name, _OPTIONS, 1)
-        meant = f": is it {near[0]}=?" if near else "."
-        raise ValueError(f"{name}= is not an argument of the metric{meant}")
+        matches = difflib.get_close_matches(name, _OPTIONS, 1)
+        hint = f" Did you mean {matches[0]}=?" if matches else ""
+        raise ValueError(f"{name}= is not an argument of the metric.{hint}")
     check_rows(predictions, references)
-    if compat is None and None in predictions:  # the authors leave out what was not answered
+    if compat is None and None in predictions:  # the authors leave out rows without an answer
         row = list(predictions).index(None)
-        raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
+        raise ValueError(f"predictions[{row}] is None: use '' for a missing answer.")
     rows, model = len(predictions), model or ""
     task_of = _column("tasks", [tasks] * rows if isinstance(tasks, str) else tasks, rows)
     language_of = _column("languages", languages, rows)
     none_word_of = _column("none_words", none_words, rows)
     finish_reason_of = _column("finish_reasons", finish_reasons, rows)
     custom = _custom_rules(language_rules or {})
-    spoken = [custom.get(code or "", code) for code in language_of]
-    check_names([tasks] if isinstance(tasks, str) else task_of, spoken, compat)
-    for task, language in set(zip(task_of, spoken, strict=True)):
+    row_languages = [custom.get(code or "", code) for code in language_of]
+    check_names([tasks] if isinstance(tasks, str) else task_of, row_languages, compat)
+    for task, language in set(zip(task_of, row_languages, strict=True)):
         if language is None and is_oneruler(task, None):
-            raise ValueError(f"{task} is a task of ONERULER: give languages=, one for each row.")
-    scores, kept_tasks = [], []
+            raise ValueError(f"{task} is a task of ONERULER: add languages=, one for each row.")
+    scores, scored_tasks = [], []
     for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):
         if compat is not None and authors_leave_out(text, finish_reason_of[row], model):
             continue
         task = task_of[row]
         scores.append(
-            score_row(text or "", outputs, task, spoken[row], none_word_of[row], compat, model)
+            score_row(
+                text or "", outputs, task, row_languages[row], none_word_of[row], compat, model
+            )
         )
-        kept_tasks.append(task)
+        scored_tasks.append(task)
     if not scores:
         warnings.warn("No rows to score: the score is nan.", stacklevel=2)
-    result = summarize(scores, kept_tasks)
+    result = summarize(scores, scored_tasks)
     return {**result, "dropped": rows - len(scores)} if compat else result
 
 
 def _column(name: str, values: Sequence[str | None] | None, rows: int) -> list[str | None]:
-    """Return one value a row, None for those not given. Raises ValueError for other lists."""
+    """Return one value for each row, None by default. Raises ValueError for a wrong list."""
     if isinstance(values, str):
-        raise ValueError(f"{name} is a string; give a list with one item per row.")
+        raise ValueError(f"{name} is a string: pass a list with one item per row.")
     column: list[str | None] = [None] * rows if values is None else list(values)
     if len(column) != rows:
         raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one per row.")
     for row, value in enumerate(column):  # the missing value of a pandas column is a nan
         if not (value is None or isinstance(value, str)):
-            raise ValueError(f"{name}[{row}] is {value!r}: give a string, or None.")
+            raise ValueError(f"{name}[{row}] is {value!r}: pass a string, or None.")
     return column
 
 
 def _custom_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRules]:
-    """Return the rules of languages that the metric does not have; ValueError for one it has."""
+    """Return the rules of custom languages. Raises ValueError for one of the 26."""
     rules = {}
     if not isinstance(tables, Mapping):
         raise ValueError("language_rules must be a dictionary: {'tr': facts}.")
@@ -223,12 +226,12 @@ def check_rows(predictions: Any, references: Any) -> None:
             raise ValueError(f"references[{row}] must have one string or more.")
 
 
-if "evaluate" in sys.modules:  # the class is of no use without it, and importing it takes seconds
+if "evaluate" in sys.modules:  # importing it takes seconds, and only its users need the class
     import datasets
     import evaluate
 
     class RulerScore(evaluate.Metric):
-        """The metric, as `evaluate.load` finds it."""
+        """The metric's class for `evaluate.load`."""
 
         def _info(self) -> evaluate.MetricInfo:
             features = {

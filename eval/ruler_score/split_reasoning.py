@@ -39,11 +39,11 @@ _PAIRS = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "gemma": ("<|channel>thought", "<channel|>"),  # Gemma 4
 }
-"""The marks of reasoning in chat templates and system prompts, which may be in any case."""
+"""The marks of reasoning in chat templates and system prompts; upper and lower case are equal."""
 CHANNEL_TAGS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The marks of gpt-oss's channels."""
 REASONING_TAGS = (*(mark for pair in _PAIRS.values() for mark in pair), "<|channel>", *CHANNEL_TAGS)
-"""The marks of reasoning, as tokenizers have them."""
+"""The marks of reasoning as tokens."""
 _CHANNEL = r"<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _FINAL = r"<\|channel\|>final[^<]*<\|message\|>"
 _CASE = re.IGNORECASE | re.ASCII
@@ -59,17 +59,18 @@ _OPENED = re.compile(rf"(?:{_OPENING})\s*\Z", _CASE)
 def split_reasoning(text: str, opened: str = "") -> SplitText:
     r"""Split the reasoning in a model's text from its answer, in time linear in the text.
 
-    Reasoning is what is between an opening tag and the next closing one of its family (of any
-    family if its own is never closed); what is before a closing tag that nothing opened (the
-    prompt did); and, in a text that was truncated, what follows an opening tag that nothing closes.
-    The rest is the answer. `opened` is the tag with which the prompt ended, see `opened_reasoning`.
+    Reasoning is the text between an opening tag and the next closing tag of its family (of any
+    family if its own is never closed); the text before a closing tag that was not opened, because
+    the prompt opened it; and, in a truncated text, the text after an opening tag that is not
+    closed. The rest is the answer. `opened` is the tag with which the prompt ended, see
+    `opened_reasoning`.
 
         split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
         split_reasoning("<think>so it is")                    # ("so it is", "", "truncated")
     """
     text = opened + text
-    marked = "<" in text or "[" in text or "◁" in text  # most texts hold none: be quick
-    if not marked and not text.startswith("analysis"):
+    may_have_tags = "<" in text or "[" in text or "◁" in text  # a quick test
+    if not may_have_tags and not text.startswith("analysis"):
         return SplitText(None, text, "none")
     if text.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, special tokens removed
         analysis, _, final = text.removeprefix("analysis").partition("assistantfinal")
@@ -89,7 +90,7 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
         family = _FAMILIES.get(tag[0].lower(), "channel")
         closing = None if family in absent else _CLOSINGS[family].search(text, begin)
         if closing is None:
-            absent.add(family)  # what closes nowhere from here closes nowhere later
+            absent.add(family)  # there is no such closing tag in the rest of the text
             closing = _CLOSING.search(text, begin)
         answer.append(before)
         reasoning.append(text[begin : closing.start() if closing else len(text)])
@@ -103,7 +104,7 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
 
 
 def _pieces(texts: Iterable[str]) -> list[str]:
-    """Return the texts that are not blank, without the marks at which gpt-oss's turns meet."""
+    """Return the texts that are not blank, without the marks between gpt-oss's turns."""
     for end in ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>"):
         texts = [text.strip("\n").removesuffix(end) for text in texts]
     return [text for text in texts if text.strip()]

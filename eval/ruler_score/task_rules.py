@@ -1,4 +1,4 @@
-"""Score one row by the rule of its task, and list which references its prediction has.
+"""Score one row by the rule of its task, and list the references in its prediction.
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
@@ -42,7 +42,7 @@ ONERULER_TASKS = (
 # fmt: on
 
 ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
-"""The tag that each language's prompts ask the answer to be in (`answer_numbers`)."""
+"""The tag around the answer that the prompts of each language ask for (`answer_numbers`)."""
 
 
 class TextScore(NamedTuple):
@@ -55,7 +55,7 @@ class TextScore(NamedTuple):
 
 
 def is_oneruler(task: str | None, language: Language | None) -> bool:
-    """Return whether a task is ONERULER's. If RULER has the same name, a language decides."""
+    """Return whether a task is ONERULER's; a name that RULER has too needs a language for that."""
     return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
 
 
@@ -147,7 +147,7 @@ def check_names(
 def references_found(
     prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
 ) -> list[bool]:
-    """Return for each reference whether the prediction has it, by the rules of its benchmark."""
+    """Return for each reference whether the prediction contains it, by the benchmark's rules."""
     answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()

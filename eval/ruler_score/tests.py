@@ -1,4 +1,4 @@
-"""Cases the Hub's metric page shows and anyone can run: keyword arguments and expected values."""
+"""Examples for the metric's page on the Hub: keyword arguments and expected results."""
 
 test_cases = [
     {

@@ -13,11 +13,10 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import Manifest
 from ruler_common.options import Option
-from ruler_common.text import MANY, command_line, note, number_of, print_table, sentences, show
+from ruler_common.text import MANY, command_line, note, number_of, sentences, show, table
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildPlan
+    from ruler_builder.release.build import BuildPlan, Built
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
@@ -114,24 +113,28 @@ def show_files(manifest: Manifest) -> None:
     """Print the files of a release by tokenizer, from the shortest rows to the longest."""
     rows = []
     for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"])):
-        mean, fill = round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %"
-        rows.append((e["config"], e["rows"], mean, fill, e["bytes"]))
-    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
-    print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+        mean, fill = f"{e['tokens']['mean']:,.0f}", f"{100 * e['fill']:.2f} %"
+        rows.append((e["config"], f"{e['rows']:,}", mean, fill, f"{e['bytes']:,}"))
+    show(f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}")
+    show(table(["configuration", "rows", "mean length", "fill", "bytes"], rows, left=(0, 3)))
 
 
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    from ruler_builder.release.card_tables import length_sums
+    from ruler_builder.release.card import files_by_length, least_fill
 
     rows = []
-    for (tokenizer, length), sums in length_sums(manifest).items():
-        total = sums.all
-        min_fill = f"{100 * total.min_fill:.2f} %"
-        figures = (total.files, total.rows, min_fill, total.exhausted, total.bytes)
-        rows.append((tokenizer, length, *figures))
+    for (tokenizer, length), files in files_by_length(manifest).items():
+        number = exhausted = size = 0
+        for entry in files:
+            number += entry["rows"]
+            exhausted += entry["exhausted"]
+            size += entry["bytes"]
+        fill = least_fill(files, manifest["reserve"])
+        counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
+        rows.append((tokenizer, length, *counts))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
-    print_table("", *columns, rows=rows)
+    show(table(columns, rows, left=(0, 1, 4)))
 
 
 def show_size(plan: BuildPlan) -> None:

@@ -1,53 +1,59 @@
-"""Write the dataset card of a release, README.md, from its manifest.
+"""Write the files that describe a release: its card README.md, eval.yaml and croissant.json.
 
-    render(collect_facts(manifest))             # the card
-    render(collect_facts(manifest, root))       # with a row of the release in it
+    write_card_files(root, manifest)
+    render(collect_facts(manifest, root))       # the text of the card
 
+`ruler build` and `ruler fetch` write them, `ruler verify` renders them again and compares.
 dataset_cards/_card.md is the text of both data sets' cards; ruler.md and oneruler.md fill in its
 blocks. Each function below makes the variables of one part of that text, from the manifest,
-text/errata.toml, CHANGELOG.md and CITATION.cff. A release of ONERULER has thousands of files, so
-the card shows sums; manifest.json has every file.
+text/errata.toml and CHANGELOG.md. A release of ONERULER has thousands of files, so the card shows
+sums; manifest.json has every file.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
-import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.release.card_tables import figures, markdown_table
-from ruler_builder.tasks.registry import read_suite, sources_of, usual_of
+from ruler_builder.release.metadata import (
+    CROISSANT,
+    EVAL_YAML,
+    ReleaseFacts,
+    collect_facts,
+    croissant,
+    descriptions,
+    eval_yaml,
+    project_file,
+)
+from ruler_builder.tasks.registry import read_suite, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
 from ruler_common.errors import RulerError
-from ruler_common.files import open_parquet, read_toml
-from ruler_common.frozen import frozen_sentence, frozen_versions, read_frozen, why_custom
+from ruler_common.files import write_whole
+from ruler_common.frozen import frozen_sentence, frozen_versions, read_frozen
+from ruler_common.hub import is_repository
 from ruler_common.languages import release_languages
-from ruler_common.manifest import Manifest, SourceEntry, is_standard
+from ruler_common.manifest import FileEntry, Manifest, SourceEntry, is_standard
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
+    EVIDENCE_ALONE,
     LANGUAGES,
     SPLIT,
-    Config,
-    Names,
+    in_tokens,
     languages_of,
 )
 from ruler_common.rows import COLUMNS
-from ruler_common.text import markdown_text, plain
+from ruler_common.text import markdown_text, plain, printable
 
-DISTRIBUTION = "ruler-release"
-_SHARE = f"share/{DISTRIBUTION}"
-# builder/ in a checkout, else the folder of the installed packages.
-_ROOT = Path(__file__).resolve().parents[2]
+CARD = "README.md"
 KINDS = ("niah", "cwe", "book", "words")
 """The kinds of source that a language of ONERULER has: two prompts, a book, a dictionary."""
 # The example row shows a text of more than _LONG characters shortened: its first _HEAD characters,
@@ -55,104 +61,43 @@ KINDS = ("niah", "cwe", "book", "words")
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60
 
 
-# ---- What the card, eval.yaml and croissant.json share -------------------------------------------
-
-
-class ListedConfig(NamedTuple):
-    """A configuration that the card lists: one of a task, or of a group of tasks."""
-
-    task: str  # or the name of the group
-    name: str
-    paths: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseFacts:
-    """The facts of a release, collected from its manifest for the files that describe it."""
-
-    manifest: Manifest
-    configs: list[ListedConfig]  # of tasks, then of groups, then of ONERULER's languages together
-    groups: dict[str, str]  # the first configuration of each group that is complete
-    example: ListedConfig  # of one task: the first in English, else the first of all
-    row: dict[str, Any] | None  # the first row of the example; None if it cannot be read
-    tasks: set[str]  # the tasks that have files
-    tokenizers: list[str]
-    languages: list[str]  # of the texts and of the instructions
-    sources: dict[str, SourceEntry]  # the sources that the files were built from
-    why_custom: str  # why the rows are not the frozen ones; "" if they are
-    licences: list[str]  # the licences of these sources
-    citation_file: dict[str, Any]  # CITATION.cff: the project's authors, version, date; the papers
-    citations: str  # the papers and this release, in BibTeX
-
-
-def collect_facts(manifest: Manifest, root: Path | None = None) -> ReleaseFacts:
-    """Return the facts of a release, read from the entries of its files.
+def card_files(
+    facts: ReleaseFacts, benchmark: bool = True, repo: str | None = None
+) -> dict[str, str]:
+    """Return the text of each file that describes a release, by file name.
 
     Args:
-        manifest: The release's manifest.
-        root: The release's folder, if its card is to show a row.
+        facts: The facts of the release, with the row that its card shows.
+        benchmark: Whether to add eval.yaml.
+        repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
+
+    Raises RulerError if `repo` has another form, or the manifest lacks something that they show.
     """
-    names = Names.from_manifest(manifest)
-    order = [*names.tasks, *names.groups]
-    configs: list[Config] = []
-    tasks: set[str] = set()
-    tokenizers: set[str] = set()
-    languages: set[str] = set()
-    sources: dict[str, SourceEntry] = {}
-    licences: set[str] = set()
-    for entry in manifest["files"].values():
-        config = Config.from_entry(manifest["dataset"], entry)
-        configs.append(config)
-        tasks.add(config.task)
-        tokenizers.add(config.tokenizer)
-        languages |= {config.language, config.instruction_language}
-        for name in sources_of(manifest, config):
-            if name in manifest["sources"]:
-                sources[name] = manifest["sources"][name]
-                licences.add(sources[name]["licence"])
-    configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order.index(c.task)))
-    example = next((config for config in configs if config.languages == "en"), configs[0])
-    listed = []
-    for config in configs:
-        listed.append(ListedConfig(config.task, config.name, [config.path]))
-    citation_file = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
-    bibtex = templates().get_template("citations.bib")
-    groups = names.whole_groups(configs)
-    first: dict[str, str] = {}
-    for group, members in sorted(groups, key=lambda group: order.index(group[0].task)):
-        first.setdefault(group.task, group.name)
-        listed.append(ListedConfig(group.task, group.name, [member.path for member in members]))
-    for name, members in names.whole_languages(groups):
-        listed.append(ListedConfig("all", name, [member.path for member in members]))
-    return ReleaseFacts(
-        manifest=manifest,
-        configs=listed,
-        groups=first,
-        example=listed[configs.index(example)],
-        row=_first_row(root / example.path) if root else None,
-        tasks=tasks,
-        tokenizers=sorted(tokenizers),
-        languages=sorted(languages),
-        sources=dict(sorted(sources.items())),
-        why_custom=why_custom(manifest),
-        licences=sorted(licences),
-        citation_file=citation_file,
-        citations=bibtex.render(cff=citation_file, manifest=manifest).strip(),
-    )
-
-
-def _first_row(path: Path) -> dict[str, Any] | None:
-    """Return the first row of a file; None if the file cannot be read."""
-    import pyarrow as pa
-
-    if not path.is_file():
-        return None
+    if repo is not None and not is_repository(repo):
+        raise RulerError(
+            f"'{printable(repo)}' is not the name of a Hub repository, ORG/NAME: run the same "
+            "`ruler build` again."
+        )
     try:
-        with open_parquet(path) as file:
-            row: dict[str, Any] = next(file.iter_batches(batch_size=1)).to_pylist()[0]
-    except (RulerError, OSError, StopIteration, pa.ArrowException):
-        return None
-    return row
+        files = {CARD: render(facts, repo)}
+        if benchmark:
+            files[EVAL_YAML] = eval_yaml(facts)
+        files[CROISSANT] = croissant(facts, repo)
+    except Exception as error:
+        # anything may be missing in a manifest: a wording, a parameter, rows
+        raise RulerError(
+            f"No card can be made from the manifest ({type(error).__name__}: {error}): "
+            "build or download the release again."
+        ) from error
+    return files
+
+
+def write_card_files(root: Path, manifest: Manifest) -> None:
+    """Write the card, eval.yaml and croissant.json if they are missing or out of date."""
+    for name, text in card_files(collect_facts(manifest, root)).items():
+        path = root / name
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+            write_whole(path, text)
 
 
 # ---- The card ------------------------------------------------------------------------------------
@@ -183,7 +128,7 @@ def render(facts: ReleaseFacts, repo: str | None = None) -> str:
         "sources": facts.sources,
         "row": _shortened(facts.row) if facts.row else None,
         "configs": facts.configs,
-        "example": facts.example.name,
+        "example": facts.example,
         "groups": facts.groups,
         **_tasks(facts),
         **figures(manifest),
@@ -205,13 +150,12 @@ def _shortened(row: Mapping[str, Any]) -> str:
     if row["evidence"]:
         needle = row["evidence"][0]
         spans.insert(1, (max(0, needle["start"] - _NEAR), needle["end"] + _NEAR))
-    parts = [spans[0]]
-    for start, end in spans[1:]:
-        if start <= parts[-1][1]:  # the parts overlap: merge them
-            parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
-        else:
-            parts.append((start, end))
-    shown = " […] ".join([text[start:end] for start, end in parts])
+    shown, shown_end = "", 0
+    for start, end in spans:
+        if start > shown_end:
+            shown += " […] "
+        shown += text[max(start, shown_end) : end]
+        shown_end = max(shown_end, end)
     return json.dumps({**row, "input": shown}, ensure_ascii=False, indent=1)
 
 
@@ -272,6 +216,185 @@ def _task_table(family: str, tasks: Mapping[str, Mapping[str, Any]]) -> str:
         )
         paragraphs.append("\n".join(optional))
     return "\n\n".join(paragraphs)
+
+
+# ---- Tables of figures ---------------------------------------------------------------------------
+
+Cells = dict[tuple[str, str, str], list[FileEntry]]
+"""The files of each cell of a table: by tokenizer, the label of a line, and length."""
+
+
+def files_by_length(manifest: Manifest) -> dict[tuple[str, str], list[FileEntry]]:
+    """Return the files of each tokenizer and length, the shortest length first."""
+    groups: dict[tuple[str, str], list[FileEntry]] = {}
+    for entry in sorted(
+        manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"])
+    ):
+        groups.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
+    return groups
+
+
+def mean_fill(files: Iterable[FileEntry]) -> str:
+    """Return the mean of `length` as a share of the window without the reserve, over all rows."""
+    rows, fill = 0, 0.0
+    for entry in files:
+        rows += entry["rows"]
+        fill += entry["fill"] * entry["rows"]
+    return f"{100 * (fill / rows):.2f} %"
+
+
+def least_fill(files: Iterable[FileEntry], reserve: int) -> str:
+    """Return the fill of the shortest row; 0 at `0k`, which has no window."""
+    least = math.inf
+    for entry in files:
+        window = entry["max_length"] - reserve
+        least = min(least, entry["tokens"]["min"] / window if window > 0 else 0.0)
+    return f"{100 * least:.2f} %"
+
+
+def figures(manifest: Manifest) -> dict[str, Any]:
+    """Return a card's numbers of rows and bytes, its lengths, and its tables of figures."""
+    rows = size = 0
+    columns: dict[str, list[str]] = {}  # lengths by tokenizer
+    windows: dict[str, int] = {}
+    table = []
+    for (tokenizer, length), files in files_by_length(manifest).items():
+        columns.setdefault(tokenizer, []).append(length)
+        windows[length] = files[0]["max_length"]
+        rows_of_length = exhausted = 0
+        tokens = 0.0
+        full = []
+        for entry in files:
+            rows_of_length += entry["rows"]
+            size += entry["bytes"]
+            exhausted += entry["exhausted"]
+            tokens += entry["tokens"]["mean"] * entry["rows"]
+            if _is_full(entry):
+                full.append(entry)
+        rows += rows_of_length
+        line = [tokenizer, length, f"{windows[length]:,}", f"{len(files):,}"]
+        line += [f"{rows_of_length:,}", f"{tokens / rows_of_length:,.1f}"]
+        line += [least_fill(full, manifest["reserve"]), mean_fill(full)] if full else ["–", "–"]
+        table.append([*line, f"{exhausted:,}"])
+    lengths = sorted(windows, key=windows.__getitem__)
+    header = ["tokenizer", "length", "window", "files", "rows", "mean length", "least fill"]
+    header += ["mean fill", "rows that use up a text or list"]
+    return {
+        "rows": rows,
+        "bytes": size,
+        "size": _size_category(rows),
+        "lengths": lengths,
+        "has_0k": EVIDENCE_ALONE in lengths,
+        "has_decimal_length": any(map(in_tokens, lengths)),
+        "length_table": markdown_table(header, table),
+        **fill_tables(manifest, columns),
+    }
+
+
+def _is_full(entry: FileEntry) -> bool:
+    """Return whether the rows of a file are as full as their window allows."""
+    return entry["max_length"] > 0 and not entry["exhausted"]
+
+
+def fill_tables(manifest: Manifest, columns: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return how full the rows are, how often a text starts over, and where all of it is used.
+
+    By task in ruler and by language in oneruler. The second and the third are "" if no row has such
+    a text.
+
+    Args:
+        manifest: The manifest of the release.
+        columns: The lengths of each tokenizer.
+    """
+    by_task, reserve = manifest["dataset"] == "ruler", manifest["reserve"]
+    tasks = list(manifest["tasks"])
+    files = []
+    repeating: set[str] = set()  # tasks and languages of files in which a text starts over
+    for path, entry in manifest["files"].items():
+        languages = languages_of(entry)
+        files.append((len(languages), languages, tasks.index(entry["task"]), path))
+        if entry["repeats"]:
+            repeating |= {entry["task"], languages}
+    full: Cells = {}
+    repeats: Cells = {}
+    exhausted: Cells = {}
+    for _, languages, _, path in sorted(files):
+        entry = manifest["files"][path]
+        task, tokenizer, length = entry["task"], entry["tokenizer"], entry["length"]
+        label = task if by_task else languages
+        if _is_full(entry):
+            full.setdefault((tokenizer, label, length), []).append(entry)
+        if task in repeating and label in repeating:
+            repeats.setdefault((tokenizer, label, length), []).append(entry)
+        if entry["exhausted"]:
+            name = task if by_task else f"{languages} {task}"
+            exhausted.setdefault((tokenizer, name, length), []).append(entry)
+
+    def show_fill(files: list[FileEntry]) -> str:
+        return f"{mean_fill(files)} ({least_fill(files, reserve)})"
+
+    head = "task" if by_task else "language"
+    exhausted_head = "task" if by_task else "language and task"
+    return {
+        "fill_tables": _grids(head, columns, full, show_fill),
+        "repeat_tables": _grids("repeats", columns, repeats, _show_repeats),
+        "exhausted_tables": _grids(exhausted_head, columns, exhausted, _show_exhausted),
+    }
+
+
+def _show_repeats(files: list[FileEntry]) -> str:
+    """Return how many times a text starts over in a row of these files."""
+    times: list[int] = []
+    for entry in files:
+        times += entry.get("row_repeats", [entry["repeats"]])
+    return f"{min(times)} … {max(times)}" if min(times) < max(times) else f"{max(times)}"
+
+
+def _show_exhausted(files: list[FileEntry]) -> str:
+    """Return the mean fill of these files, and how many rows use up a text or list."""
+    exhausted = rows = 0
+    for entry in files:
+        exhausted += entry["exhausted"]
+        rows += entry["rows"]
+    return f"{mean_fill(files)}, {exhausted:,} of {rows:,} rows"
+
+
+def _grids(
+    head: str,
+    columns: Mapping[str, list[str]],
+    cells: Cells,
+    show_cell: Callable[[list[FileEntry]], str],
+) -> str:
+    """Return a table for each tokenizer: a line for each label, a column for each length."""
+    tables = []
+    for tokenizer, lengths in columns.items():
+        lines: dict[str, list[str]] = {}
+        for cell_tokenizer, label, _ in cells:
+            if cell_tokenizer == tokenizer and label not in lines:
+                lines[label] = [label]
+                for length in lengths:
+                    files = cells.get((tokenizer, label, length))
+                    lines[label].append(show_cell(files) if files else "–")
+        if lines:
+            tables.append(markdown_table([f"{tokenizer}: {head}", *lengths], lines.values()))
+    return "\n\n".join(tables)
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; its cells are Markdown already."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    for row in rows:
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+_SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
+
+
+def _size_category(rows: int) -> str:
+    """Return the Hub's `size_categories` value for a number of rows."""
+    digits = len(str(rows))
+    return "n<1K" if digits <= 3 else f"{_SIZES[digits - 4]}<n<{_SIZES[digits - 3]}"
 
 
 # ---- Sources and languages -----------------------------------------------------------------------
@@ -345,7 +468,7 @@ def _is_read(file: str, code: str, sources: Mapping[str, SourceEntry]) -> bool:
     return name in sources and sources[name]["variant"] != EMBEDDED
 
 
-# ---- Versions and citations ----------------------------------------------------------------------
+# ---- Versions ------------------------------------------------------------------------------------
 
 
 def versions(manifest: Manifest) -> dict[str, Any]:
@@ -402,38 +525,6 @@ def changelog() -> dict[str, list[str]]:
     return versions
 
 
-# ---- The project's files -------------------------------------------------------------------------
-
-# In a checkout they are at its top; a wheel installs them under share/ruler-release.
-
-
-def project_file(name: str) -> Path:
-    """Return the path of a file or folder, named as in a checkout.
-
-    RulerError if it is not installed.
-    """
-    if (_ROOT.parent / "pyproject.toml").is_file() and _ROOT.name == "builder":
-        return _ROOT.parent / name
-    for share in _shares():
-        if (share / name).exists():
-            return share / name
-    raise RulerError(
-        f"The installed {DISTRIBUTION} has no {name}: install it again, as you installed it, with "
-        "`pip install --force-reinstall`."
-    )
-
-
-def _shares() -> list[Path]:
-    """Return where an installer may have put the folder: as recorded, or next to the packages."""
-    try:
-        recorded = metadata.files(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        recorded = []
-    changelogs = (path for path in recorded if path.as_posix().endswith(f"{_SHARE}/CHANGELOG.md"))
-    folders = [Path(str(path.locate())).parent for path in changelogs]
-    return [*folders, _ROOT / _SHARE]  # `pip install --target` moves it unrecorded
-
-
 # ---- Templates -----------------------------------------------------------------------------------
 
 
@@ -455,12 +546,6 @@ def templates() -> jinja2.Environment:
         "cell": _cell,  # text of this project, which may contain markup
     }
     return environment
-
-
-@cache
-def descriptions() -> dict[str, Any]:
-    """Return the meaning of every column and optional parameter, and texts of eval.yaml."""
-    return read_toml(project_file("dataset_cards") / "descriptions.toml")
 
 
 def files_of_config(paths: Sequence[str]) -> str:
@@ -489,6 +574,6 @@ def _longest_backticks(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def _cell(text: object) -> str:
+def _cell(text: str) -> str:
     """Return a text as one line that can be a cell of a Markdown table."""
-    return " ".join(str(text).replace("|", "\\|").split())
+    return " ".join(text.replace("|", "\\|").split())

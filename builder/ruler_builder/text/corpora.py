@@ -36,7 +36,7 @@ class Question:
     text: str
     answers: tuple[str, ...]
     gold: tuple[int, ...]  # documents that hold the answer
-    own: tuple[int, ...]  # documents that fill the context before any other
+    related: tuple[int, ...]  # documents that fill the context before any other
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Corpus:
 
     documents: list[str]
     questions: list[Question]
-    own_required: bool  # whether a question's own documents are all in its context (HotpotQA)
+    related_required: bool  # whether a question's related documents are all in its context
 
 
 _BETWEEN_ENTRIES = re.compile(r"[\s,\]]*")  # of a JSON list, and after the last one
@@ -79,7 +79,7 @@ def questions(name: str, data: bytes) -> Corpus:
 
 
 def _squad(data: bytes) -> Corpus:
-    """Read the answerable questions; a document is a paragraph, `own` are those of its article."""
+    """Read the answerable questions; documents are paragraphs, related to those of the article."""
     parts = json.loads(data)["data"]
     articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in parts]
     every = dict.fromkeys(text for article in articles for text in article)
@@ -88,12 +88,13 @@ def _squad(data: bytes) -> Corpus:
     for part, article in zip(parts, articles, strict=True):
         for paragraph in part["paragraphs"]:
             gold = index[paragraph["context"]]
-            own = tuple(dict.fromkeys(index[text] for text in article if index[text] != gold))
+            others = (index[text] for text in article if index[text] != gold)
+            related = tuple(dict.fromkeys(others))
             for qa in paragraph["qas"]:
                 answers = tuple(dict.fromkeys(answer["text"] for answer in qa["answers"]))
                 if answers and not qa["is_impossible"]:
-                    asked.append(Question(qa["question"], answers, (gold,), own))
-    return Corpus(list(index), asked, own_required=False)
+                    asked.append(Question(qa["question"], answers, (gold,), related))
+    return Corpus(list(index), asked, related_required=False)
 
 
 def _hotpotqa(data: bytes) -> Corpus:
@@ -104,10 +105,9 @@ def _hotpotqa(data: bytes) -> Corpus:
         texts = {title: f"{title}\n{''.join(sentences)}" for title, sentences in entry["context"]}
         places = {title: index.setdefault(text, len(index)) for title, text in texts.items()}
         gold = tuple(dict.fromkeys(places[title] for title, _ in entry["supporting_facts"]))
-        own = tuple(dict.fromkeys(places.values()))
-        rest = tuple(i for i in own if i not in gold)
-        asked.append(Question(entry["question"], (entry["answer"],), gold, rest))
-    return Corpus(list(index), asked, own_required=True)
+        related = tuple(i for i in dict.fromkeys(places.values()) if i not in gold)
+        asked.append(Question(entry["question"], (entry["answer"],), gold, related))
+    return Corpus(list(index), asked, related_required=True)
 
 
 def _entries(text: str) -> Iterator[Any]:
@@ -131,35 +131,31 @@ EXTENSION_DIGEST = "5d58b1b75536518324788fdc60d766d6342b2680a2a00f1eb28fe1bc0398
 """sha256 of wordfreq 3.1.1's words as `extension` gives them, joined by newlines."""
 
 
-def _read(name: str) -> list[str]:
-    """Return the single words of one of wonderwords' lists, each once whatever its case."""
-    data = (files("wonderwords") / "assets" / name).read_bytes()
-    digest = sha256(data).hexdigest()
-    if digest != DIGESTS[name]:
-        raise RulerError(
-            f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
-            "Run: pip install wonderwords==3.0.1"
-        )
-    return _clean(data.decode("utf-8").split("\n"))
+def _read(names: Iterable[str]) -> list[str]:
+    """Return the single words of wonderwords' lists, each once whatever its case.
 
-
-def _clean(lines: Iterable[str]) -> list[str]:
-    """Return the lines that are one word, each once whatever its case: its last spelling."""
+    Of several spellings the last one is kept.
+    """
     words: dict[str, str] = {}
-    for line in lines:
-        word = line.strip()
-        if word and " " not in word:
-            words[word.casefold()] = word
+    for name in names:
+        data = (files("wonderwords") / "assets" / name).read_bytes()
+        digest = sha256(data).hexdigest()
+        if digest != DIGESTS[name]:
+            raise RulerError(
+                f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
+                "Run: pip install wonderwords==3.0.1"
+            )
+        for line in data.decode("utf-8").split("\n"):
+            word = line.strip()
+            if word and " " not in word:
+                words[word.casefold()] = word
     return list(words.values())
 
 
 @cache
 def vocabulary() -> list[str]:
     """Return wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
-    words: list[str] = []
-    for name in DIGESTS:
-        words += _read(name)
-    return sorted(_clean(words))
+    return sorted(_read(DIGESTS))
 
 
 @cache
@@ -183,23 +179,18 @@ def places_alone(words: Sequence[str]) -> np.ndarray:
     return np.array([place for place, word in enumerate(folded) if times[word] == 2])
 
 
-class WordParts:
-    """Finds the words of a list that contain a text."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._joined = "\n" + "\n".join(words).casefold() + "\n"
-        self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-
-    def holding(self, parts: Sequence[str]) -> np.ndarray:
-        """Return for each word whether it contains one of the parts, whatever its case."""
-        holding = np.zeros(len(self._starts) - 1, dtype=bool)
-        for part in parts:
-            folded = part.casefold()
-            at = self._joined.find(folded)
-            while at >= 0:
-                holding[np.searchsorted(self._starts, at, "left") - 1] = True
-                at = self._joined.find(folded, at + 1)
-        return holding
+def words_with(words: Sequence[str], parts: Sequence[str]) -> np.ndarray:
+    """Return for each word whether it contains one of the parts, whatever its case."""
+    joined = "\n" + "\n".join(words).casefold() + "\n"
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+    containing = np.zeros(len(words), dtype=bool)
+    for part in parts:
+        folded = part.casefold()
+        at = joined.find(folded)
+        while at >= 0:
+            containing[np.searchsorted(starts, at, "left") - 1] = True
+            at = joined.find(folded, at + 1)
+    return containing
 
 
 @cache
@@ -210,8 +201,8 @@ def key_words() -> tuple[list[str], list[str]]:
     """
     words = vocabulary()
     safe = {words[place] for place in maximal_places() if words[place].isalpha()}
-    adjectives = [word for word in _read("adjectivelist.txt") if word in safe]
-    nouns = [word for word in _read("nounlist.txt") if word in safe]
+    adjectives = [word for word in _read(["adjectivelist.txt"]) if word in safe]
+    nouns = [word for word in _read(["nounlist.txt"]) if word in safe]
     return adjectives, nouns
 
 

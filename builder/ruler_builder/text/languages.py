@@ -1,7 +1,7 @@
 """The languages of ONERULER: which to build, the folders of custom languages, and their texts.
 
     language_pairs("oneruler", ("pl", "en-ko"))     # pl with pl, en with Korean instructions
-    given = language_folders([Path("tr")])          # "niah-tr": SourceFile(…), "book-tr": …
+    custom = language_folders([Path("tr")])          # "niah-tr": SourceFile(…), "book-tr": …
     polish = read_language("pl", sources)
     polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
     polish.none_word                # 'brak'
@@ -34,7 +34,7 @@ from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
     CANONICAL,
-    GIVEN,
+    CUSTOM,
     NOUNS,
     LanguageSources,
     Pinned,
@@ -44,7 +44,7 @@ from ruler_builder.text.sources import (
     restricted,
 )
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, json_value, parse_toml, read_bytes
+from ruler_common.files import check_type, parse_toml
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
 from ruler_common.manifest import BookRights, LanguageEntry
 from ruler_common.names import CODE, LANGUAGES, check_name
@@ -61,11 +61,6 @@ class Pair(NamedTuple):
     language: str
     instruction_language: str
 
-    @property
-    def is_one(self) -> bool:
-        """Whether text and instruction are in the same language."""
-        return self.language == self.instruction_language
-
 
 def language_pairs(
     dataset: str,
@@ -73,7 +68,7 @@ def language_pairs(
     *,
     instruction: str | None = None,
     skip_restricted: bool = False,
-    given: Mapping[str, SourceFile] | None = None,
+    custom_sources: Mapping[str, SourceFile] | None = None,
 ) -> list[Pair]:
     """Return the pairs of languages that a user asks for, in their order, each once.
 
@@ -83,17 +78,17 @@ def language_pairs(
             six pairs; with custom languages only these, and each paired with English.
         instruction: The instruction's language for every code.
         skip_restricted: Whether to leave out the languages whose book may not be free everywhere.
-        given: The sources of custom languages, by name.
+        custom_sources: The sources of custom languages, by name.
 
     Raises RulerError for an unknown language.
     """
     if dataset == "ruler":
-        if tuple(names) != ("default",) or instruction or skip_restricted or given:
+        if tuple(names) != ("default",) or instruction or skip_restricted or custom_sources:
             raise RulerError("RULER is in English: languages belong to --suite oneruler.")
         return [Pair("en", "en")]
     closed = {*restricted()} if skip_restricted else set()
     custom = []
-    for name, file in (given or {}).items():
+    for name, file in (custom_sources or {}).items():
         if file.book:
             code = name.removeprefix("book-")
             custom.append(code)
@@ -184,14 +179,17 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
 
     Raises RulerError for what is wrong.
     """
-    given: dict[str, SourceFile] = {}
+    custom: dict[str, SourceFile] = {}
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
-        if both := given.keys() & sources.keys():
-            code = min(both).rpartition("-")[2]
-            raise RulerError(f"Two folders describe the language '{code}': give one.")
-        given |= sources
-    return given
+        if both := custom.keys() & sources.keys():
+            name = min(both)
+            raise RulerError(
+                f"'{custom[name].folder}' and '{sources[name].folder}' describe the same language, "
+                f"'{name.rpartition('-')[2]}': give one of them."
+            )
+        custom |= sources
+    return custom
 
 
 def describe(data: bytes, where: str | Path) -> LanguageDescription:
@@ -219,7 +217,7 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
             f"'{shown}' is not the folder of a language: it has no {missing[0]}. "
             "See docs/languages.md."
         )
-    data = {kind: read_bytes(folder / name) for kind, name in FILES.items()}
+    data = {kind: (folder / name).read_bytes() for kind, name in FILES.items()}
     texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
     about = describe(data["language"], shown / FILES["language"])
     _check_prompts(texts, about, shown)
@@ -227,7 +225,7 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
     rights = {"book": about.book}
     return {
         f"{kind}-{about.code}": SourceFile(
-            variant=GIVEN,
+            variant=CUSTOM,
             title=titles.get(kind, f"{about.facts.name}: {name}"),
             licence=about.book_licence if kind == "book" else about.licence,
             citation=about.facts.written_by,
@@ -306,12 +304,12 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
 def _read_parts(text: str, path: Path) -> dict[str, str]:
     """Return the parts of a niah.txt, their names in braces checked. Raises RulerError."""
     try:
-        table = json_value(text)
+        table = json.loads(text)
         parts = {name: table[name] for name in _FORMS}
         json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
     except KeyError as error:
         raise RulerError(f"'{path}' has no part {error}. See docs/languages.md.") from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise RulerError(
             f"'{path}' is not a JSON object with the parts of a prompt: {error}."
         ) from None
@@ -422,7 +420,7 @@ def read_language(code: str, sources: Sources) -> Language:
     Raises RulerError for a language that is neither one of the 26 nor in a folder that was given,
     and for a file that is missing or cannot be read.
     """
-    custom = f"language-{code}" in sources.choice.given
+    custom = f"language-{code}" in sources.choice.custom
     names = language_sources(code, custom)
     table = None
     if custom:

@@ -31,14 +31,14 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, read_toml, sha256_of, temporary_beside
+from ruler_common.files import read_toml, sha256_of, temporary_beside
 from ruler_common.languages import language_table
 from ruler_common.manifest import BookRights, SourceEntry, Variant
 from ruler_common.names import LANGUAGES, check_name
 
 CANONICAL: Variant = "canonical"
 EMBEDDED: Variant = "embedded"
-GIVEN: Variant = "given"
+CUSTOM: Variant = "given"  # from the folder of a custom language
 NOUNS = "oneruler-nouns"
 LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
 _TIMEOUT = 30  # seconds without an answer from a server
@@ -132,7 +132,7 @@ class Store:
 
     def read(self, file: Pinned) -> bytes:
         """Return the bytes of the checked file. Raises RulerError."""
-        return read_bytes(self.get(file))
+        return self.get(file).read_bytes()
 
 
 def _download(file: Pinned, target: Path, progress: bool) -> None:
@@ -393,14 +393,13 @@ def named_sources(words: list[str] | None = None) -> dict[str, Source]:
     """Return the sources that a source, dataset or language names; without words, all."""
     chosen: dict[str, Source] = {}
     for word in words or ["ruler", "oneruler"]:
-        group = {
-            source.name: source
-            for source in registry().values()
-            if word in (source.name, source.dataset, source.language)
-        }
-        if not group:
+        is_known = False
+        for source in registry().values():
+            if word in (source.name, source.dataset, source.language):
+                chosen[source.name] = source
+                is_known = True
+        if not is_known:
             check_name("source", word, registry(), LISTED_BY)
-        chosen |= group
     return chosen
 
 
@@ -443,11 +442,11 @@ class SourceChoice:
     """Which sources are replaced by embedded texts, and the files of custom languages."""
 
     embedded: frozenset[str] = frozenset()
-    given: Mapping[str, SourceFile] = field(default_factory=dict)
+    custom: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def parse_choice(
-    words: Iterable[str], given: Mapping[str, SourceFile] | None = None
+    words: Iterable[str], custom: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
     """Read `--sources`: `embedded` for all sources, or `NAME=embedded` for one.
 
@@ -466,18 +465,18 @@ def parse_choice(
             "The project's own texts and ONERULER's published files cannot be mixed: choose "
             "--sources embedded for all of them, or for none."
         )
-    return SourceChoice(frozenset(embedded), given or {})
+    return SourceChoice(frozenset(embedded), custom or {})
 
 
 def choice_in(
-    sources: Mapping[str, SourceEntry], given: Mapping[str, SourceFile] | None = None
+    sources: Mapping[str, SourceEntry], custom: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
     """Return the choice that a release was built with, given the sources in its manifest."""
     embedded = {name for name, entry in sources.items() if entry["variant"] == EMBEDDED}
     oneruler = named_sources(["oneruler"]).keys()
     if embedded & oneruler:  # embedded texts replace all of ONERULER's sources or none
         embedded |= oneruler
-    return SourceChoice(frozenset(embedded & registry().keys()), given or {})
+    return SourceChoice(frozenset(embedded & registry().keys()), custom or {})
 
 
 @dataclass
@@ -490,8 +489,8 @@ class Sources:
 
     def file(self, name: str) -> SourceFile:
         """Return the file that is read for a source."""
-        if name in self.choice.given:
-            return self.choice.given[name]
+        if name in self.choice.custom:
+            return self.choice.custom[name]
         source = registry()[check_name("source", name, registry(), LISTED_BY)]
         if name not in self.choice.embedded:
             return source.canonical
@@ -504,7 +503,7 @@ class Sources:
 
     def file_in_words(self, name: str) -> str:
         """Return how an error names a source: by its file in a language folder, else by name."""
-        return f"'{self.file(name).path if name in self.choice.given else name}'"
+        return f"'{self.file(name).path if name in self.choice.custom else name}'"
 
     def has(self, name: str) -> bool:
         """Whether a source is on this machine; its digest is not checked. Raises RulerError."""

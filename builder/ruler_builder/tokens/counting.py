@@ -269,10 +269,12 @@ class TokenCounter:
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each different text is counted once."""
         tokens: dict[str, int] = {}
+        counts = []
         for text in texts:
             if text not in tokens:
                 tokens[text] = len(self.encode(text))
-        return [tokens[text] for text in texts]
+            counts.append(tokens[text])
+        return counts
 
     def confirmed_count(self, text: str, where: str) -> int:
         """Return the number of tokens of a text as the tokenizer's own library counts them.

@@ -1,1 +1,1 @@
-"""`ruler doctor`: whether the model is weak or the engine that serves it is broken."""
+"""`ruler doctor`: find out whether the model is weak or its engine is broken."""

@@ -21,24 +21,24 @@ from ruler_eval.tasks import scoring_task
 SCORE_COLUMNS = ("index", "outputs", "none_word")
 """The columns that a row's score depends on."""
 Key = tuple[str, int]
-"""A configuration and the index of a row in it."""
+"""A configuration and a row index."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a verdict needs to know about a row."""
+    """The facts about a row that a verdict needs."""
 
     key: Key
     length: str
     row_tokens: int
-    """Tokens of the prompt by the release's own tokenizer."""
+    """Tokens of the prompt, as counted by the release's tokenizer."""
     depth: float | None
-    """Position of the evidence, as a share of the prompt; None unless it is in one piece."""
+    """Position of the evidence as a share of the prompt; None unless there is one piece of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer to a row that was asked in one way."""
+    """The answer to a row on one side of a condition."""
 
     score: float
     failure: str = ""
@@ -48,41 +48,41 @@ class Answer:
     shortened: bool = False
     """Whether the token counts show that the server shortened the prompt."""
     prompt_tokens: int | None = None
-    """Tokens of the prompt by the server's count."""
+    """Tokens of the prompt, as the server counts them."""
     cached_tokens: int | None = None
     counted_tokens: int | None = None
-    """Tokens of the prompt as they were counted before it was sent."""
+    """Tokens of the prompt, as counted before it was sent."""
 
     @property
     def counts(self) -> bool:
-        """Whether the score says anything: the request did not fail, and the prompt fit."""
+        """Whether the score is valid: the request did not fail, and the prompt fit."""
         return self.fits and not self.failure
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of the prompt: by the server's count, else by ours."""
+        """Tokens of the prompt, as counted by the server, else before it was sent."""
         return self.counted_tokens if self.prompt_tokens is None else self.prompt_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All answers so far, as the conditions judge them."""
+    """All answers so far, which the conditions judge."""
 
     rows: Sequence[Row]
-    """The rows that were asked, in the order of asking."""
+    """The rows that were sent, in this order."""
     answers: Mapping[str, Mapping[Key, Answer]]
-    """The answers of each way of asking, by its name."""
+    """The answers of each side, by its name."""
     complete: bool
-    """Whether every planned row was asked."""
+    """Whether all planned rows were sent."""
     tests: int
     """How many conditions are tested."""
     has_bos: bool = False
-    """Whether the prompts, as they are tokenized here, begin with a BOS."""
+    """Whether the prompts begin with a BOS, as tokenized before they are sent."""
     cache_hits: float | None = None
-    """Tokens read from the prefix cache by the server's /metrics; None without them."""
+    """Tokens read from the prefix cache, from the server's /metrics; None without them."""
 
     def answered(self, side: str) -> list[tuple[Row, Answer]]:
-        """Return the rows that were asked in one way, with their answers."""
+        """Return the rows that have an answer on a side, with their answers."""
         answers = self.answers.get(side, {})
         return [(row, answers[row.key]) for row in self.rows if row.key in answers]
 

@@ -1,4 +1,4 @@
-"""Send rows as a condition's side asks for: salted, padded, alone or together.
+"""Send rows in the way of a side: with a cache salt, padded, one at a time or together.
 
 asker = start_asker(options, release, salt)
 prompts = [asker.prompt("niah_single_1_4k", row, COLD) for row in rows]
@@ -22,7 +22,7 @@ from ruler_eval.doctor.conditions import (
     TEXT,
     TOGETHER,
     TOKENS,
-    next_border,
+    next_boundary,
 )
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
@@ -35,15 +35,15 @@ from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, Prompter
 
 FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
-"""What a prompt is padded with, at its front: FILLER is one token in nearly every vocabulary."""
+"""The padding at the front of a prompt: FILLER is one token in nearly every vocabulary."""
 FILLER_TOKENS = 6
-"""About what FILLER_START and FILLER_END take."""
+"""The approximate number of tokens of FILLER_START and FILLER_END."""
 PADDING_TRIES = 3
 SALT_BYTES = 8
 SHORT_TOKENS = 32
-"""Tokens that a short neighbour may answer with."""
+"""Maximum tokens of the answer to a short neighbour."""
 SHORT = "short"
-"""What stands for the configuration of a short neighbour, whose answer is not kept."""
+"""The configuration's name of a short neighbour, whose answer is not stored."""
 
 
 @dataclass
@@ -53,17 +53,17 @@ class Asker:
     backend: Backend
     prompter: Prompter
     salt: str
-    """Of this examination; every prompt's own salt begins with it."""
+    """The salt of this examination, from which the salts of all prompts are derived."""
     salt_field: bool
-    """Whether the engine knows cache_salt; else a salt is put in front of the prompt."""
+    """Whether the engine accepts cache_salt; if not, the salt is a line in front of the prompt."""
     server: Backend | None = None
-    """The same server, which renders the chat template itself."""
+    """A second client of the server, for prompts whose chat template the server renders."""
     unchecked: dict[str, str] = field(default_factory=dict)
-    """The conditions that this engine cannot be asked under, and why."""
+    """The conditions that cannot be checked on this engine, and why."""
     has_bos: bool = False
-    """Whether the prompts begin with a BOS, as they are tokenized here."""
+    """Whether the prompts begin with a BOS, as tokenized before they are sent."""
     _padding_error: int = 0
-    """Tokens by which padded prompts came out too long, as the server counted them."""
+    """Tokens by which padded prompts were too long, as counted by the server."""
 
     def close(self) -> None:
         """Close the backends."""
@@ -74,22 +74,22 @@ class Asker:
     def prompt(
         self, config: str, row: PartialRow, side: Side, cold_tokens: int | None = None
     ) -> Prompt | None:
-        """Return a row's prompt as a side asks it.
+        """Return the prompt of a row on a side.
 
         Args:
             config: The row's configuration.
             row: The columns that make a prompt.
-            side: How it is asked.
+            side: The way to send it.
             cold_tokens: The tokens of the unpadded prompt, for a side that pads it.
 
         Returns:
-            The prompt; None if it has to be padded and its tokens are not known.
+            The prompt; None if it has to be padded and its number of tokens is unknown.
         """
         if side.margin is None:
             return self._render(config, row, side, "")
         if cold_tokens is None:
             return None
-        target = next_border(cold_tokens) + side.margin
+        target = next_boundary(cold_tokens) + side.margin
         units = max(0, target - cold_tokens - FILLER_TOKENS - self._padding_error)
         for _ in range(PADDING_TRIES):
             prompt = self._render(config, row, side, FILLER_START + FILLER * units + FILLER_END)
@@ -99,20 +99,20 @@ class Asker:
         return prompt
 
     def learn_padding(self, cold_tokens: int, side: Side, completion: Completion) -> None:
-        """Correct the padding by what the server counted, if nothing else counts tokens."""
-        seen = completion.prompt_tokens
-        if seen is None or completion.prompt.counted_tokens is not None or side.margin is None:
+        """Correct later padding by the server's count of tokens, if there is no other count."""
+        read = completion.prompt_tokens
+        if read is None or completion.prompt.counted_tokens is not None or side.margin is None:
             return
-        border = next_border(cold_tokens)
-        error = seen - border - side.margin
-        if abs(error) < border // 8:  # else the server shortened the prompt
+        boundary = next_boundary(cold_tokens)
+        error = read - boundary - side.margin
+        if abs(error) < boundary // 8:  # a larger error: the server shortened the prompt
             self._padding_error += error
 
     def _render(self, config: str, row: PartialRow, side: Side, filler: str) -> Prompt:
-        place = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
-        salt = hashlib.blake2b(place.encode(), digest_size=SALT_BYTES).hexdigest()
-        front = "" if self.salt_field else f"[{salt}]\n"
-        prompt = self.prompter(config, {**row, "input": front + filler + row["input"]})
+        salt_key = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
+        salt = hashlib.blake2b(salt_key.encode(), digest_size=SALT_BYTES).hexdigest()
+        salt_line = "" if self.salt_field else f"[{salt}]\n"
+        prompt = self.prompter(config, {**row, "input": salt_line + filler + row["input"]})
         counted = self.backend.count(prompt)
         bos = getattr(self.backend.tokenizer, "bos_token_id", None)
         if bos is not None and prompt.token_ids:
@@ -123,7 +123,7 @@ class Asker:
 
     def neighbours(self, side: Side, prompt: Prompt) -> list[Prompt]:
         """Return the short prompts that are sent together with a prompt."""
-        shorts = []
+        prompts = []
         for number in range(side.short_neighbours):
             row = {
                 "index": number,
@@ -132,23 +132,20 @@ class Asker:
                 "max_new_tokens": min(SHORT_TOKENS, prompt.max_new_tokens),
             }
             short = self._render(f"{SHORT}/{prompt.config}/{prompt.index}", row, side, "")
-            shorts.append(replace(short, config=SHORT))
-        return shorts
+            prompts.append(replace(short, config=SHORT))
+        return prompts
 
     def send(self, prompts: Sequence[Prompt], side: Side) -> list[Completion]:
-        """Send prompts all at once and return their completions, those of neighbours left out."""
+        """Send prompts at once and return their completions, without those of short neighbours."""
         backend = self.server if side.form == "server" else self.backend
         assert backend is not None
-        return [
-            completion
-            for completion in backend.generate(iter(prompts))
-            if completion.prompt.config != SHORT
-        ]
+        completions = backend.generate(iter(prompts))
+        return [completion for completion in completions if completion.prompt.config != SHORT]
 
     def metrics_hits(self) -> float | None:
-        """Return how many tokens the server has read from its prefix cache, by its /metrics."""
-        read = getattr(self.backend, "metrics", None)
-        text = read() if read is not None else ""
+        """Return the tokens that the server has read from its prefix cache, from its /metrics."""
+        read_metrics = getattr(self.backend, "metrics", None)
+        text = read_metrics() if read_metrics is not None else ""
         counts = [
             float(line.rpartition(" ")[2])
             for line in text.splitlines()
@@ -158,7 +155,7 @@ class Asker:
         return sum(counts) if counts else None
 
     def accepts_salts(self) -> bool:
-        """Send a short request with a cache salt; return whether the server takes it."""
+        """Send a short request with a cache salt; return whether the server accepts it."""
         row = {"index": 0, "input": "Say yes.", "answer_prefix": "", "max_new_tokens": 1}
         prompt = replace(self.prompter(SHORT, row), cache_salt=self.salt)
         errors = [completion.error or "" for completion in self.backend.generate(iter([prompt]))]
@@ -166,7 +163,7 @@ class Asker:
 
 
 def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
-    """Start the backend, and find out which conditions it can be asked under. Raises RulerError."""
+    """Start the backend, and find out which conditions can be checked. Raises RulerError."""
     model = RunOptions(
         options.dataset,
         configs=options.configs,
@@ -206,7 +203,7 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
 
 
 def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
-    """Return why the prompt's form cannot be varied, for the conditions `text` and `template`."""
+    """Return why the conditions `text` and `template` cannot be checked, if so."""
     mode = asker.prompter.mode
     if options.backend == "vllm":
         reason = "in this process every prompt is sent as token ids"
@@ -225,7 +222,7 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
 def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
     """Return the conditions that are tested, and why the others are not.
 
-    `tokens` is in neither: it is not a test, and is always judged.
+    `tokens` is in neither, because it is not a test and is always judged.
     """
     planned, reasons = [], dict(asker.unchecked)
     for name, condition in CONDITIONS.items():

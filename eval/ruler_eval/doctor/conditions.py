@@ -1,12 +1,12 @@
-"""The nine conditions that must not change an answer, each in one place.
+"""The nine conditions that must not change an answer.
 
-    CONDITIONS["cache"].sides                   # how it is asked
-    CONDITIONS["cache"].judge(evidence)         # what the answers show: a Finding
+    CONDITIONS["cache"].sides                   # the two ways to send a request
+    CONDITIONS["cache"].judge(evidence)         # the finding from the answers
 
 Six conditions are pairs of sides. Three more are judged from the same answers: whether identical
 requests get the same score (repeat), whether evidence is lost beyond some distance (depth), and
-whether the server read as many tokens as were sent (tokens). Each has a section below, and one of
-the same name in docs/doctor.md.
+whether the server read as many tokens as were sent (tokens). Each has a section below, and a
+section of the same name in docs/doctor.md.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ruler_eval.doctor.paired_test import anytime_p
 CACHED = Side(name="cached", words="from the prefix cache", after="cold")
 LOADED = Side(name="loaded", words="under load", together=0)
 RARELY = 0.01
-"""The chance below which cold requests differ too rarely for the noise of identical ones."""
+"""The probability below which cold requests differ too rarely to be as noisy as cache hits."""
 
 
 class Cache(Pair):
     """Hits are confirmed by each answer's `cached_tokens`, or by the server's /metrics."""
 
     def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
-        """Leave out pairs whose second request is known not to have hit, or whose first one did."""
+        """Leave out pairs whose second request did not hit the cache, or whose first one did."""
         if all((b.cached_tokens or 0) == 0 for _, _, b in pairs):
             if any(b.cached_tokens == 0 for _, _, b in pairs):
                 return [], "the server reports no cache hits"
@@ -43,10 +43,10 @@ class Cache(Pair):
             for row, a, b in pairs
             if b.cached_tokens is None or b.cached_tokens > 2 * (a.cached_tokens or 0)
         ]
-        return hits, "the first request of each row hit the cache too: give a new --out"
+        return hits, "the first request of each row hit the cache too: name a new --out"
 
     def judge(self, evidence: Evidence) -> Finding:
-        """Test the pairs; without a sign of hits only a change of the answers is certain."""
+        """Test the pairs; if no hits are reported, only changed answers are conclusive."""
         finding = super().judge(evidence)
         cached = [answer.cached_tokens for _, answer in evidence.answered(CACHED.name)]
         if not finding.rows or any(cached) or evidence.cache_hits:
@@ -54,7 +54,7 @@ class Cache(Pair):
         if evidence.cache_hits == 0:
             return self.unchecked("the server's /metrics show no cache hits")
         reason = (
-            "the server does not tell whether its cache was hit (vLLM: "
+            "the server does not report whether its cache was hit (vLLM: "
             "--enable-prompt-tokens-details)"
         )
         return replace(
@@ -65,10 +65,10 @@ class Cache(Pair):
         )
 
     def blame(self, finding: Finding, repeat: Finding, evidence: Evidence) -> Finding:
-        """Return the finding that the cache is at fault if scores flip only on cache hits.
+        """Return the finding that the cache is at fault if scores differ only on cache hits.
 
-        All repeats hit the cache. If the engine were noisy everywhere, answers that hit no cache,
-        COLD and LOADED, would differ as often as `repeat.flips`.
+        All repeats hit the cache. If the engine were noisy everywhere, answers without cache hits
+        (COLD and LOADED) would differ as often as `repeat.flips`.
         """
         from scipy.stats import binom
 
@@ -104,7 +104,7 @@ CACHE = Cache(
 
 LOAD = Pair(
     name="load",
-    title="Alone against under load",
+    title="One at a time against under load",
     sides=(COLD, LOADED),
     if_worse="Answers get worse under load",
     remedy="Try a smaller `--max-num-seqs`, and without CUDA graphs (`--enforce-eager`)",
@@ -114,13 +114,13 @@ LOAD = Pair(
 # ---- neighbours ----------------------------------------------------------------------------------
 
 TOGETHER = 8
-"""Prompts that are sent together with short or with full neighbours, the row itself included."""
+"""Prompts that are sent together with short or with full neighbours, including the row itself."""
 NEIGHBOURS = Pair(
     name="neighbours",
-    title="Beside short against beside full prompts",
+    title="With short against with full prompts",
     sides=(
-        Side(name="beside_short", words="beside short prompts", short_neighbours=TOGETHER - 1),
-        Side(name="beside_full", words="beside full prompts", together=TOGETHER),
+        Side(name="beside_short", words="with short prompts", short_neighbours=TOGETHER - 1),
+        Side(name="beside_full", words="with full prompts", together=TOGETHER),
     ),
     if_worse="Answers get worse in a batch with long prompts",
     remedy="Try `--no-enable-chunked-prefill`, or another attention backend",
@@ -129,17 +129,17 @@ NEIGHBOURS = Pair(
 
 # ---- chunks --------------------------------------------------------------------------------------
 
-BORDER_MARGIN = 16
-"""Tokens from a border at which the prompts just below and just above it end."""
-MIN_BORDER = 1024
-"""The smallest length, in tokens, that counts as a border: borders are its doublings."""
+BOUNDARY_MARGIN = 16
+"""Tokens from a boundary at which the prompts just below and just above it end."""
+MIN_BOUNDARY = 1024
+"""The smallest boundary, in tokens; the others are its doublings."""
 
 
 class Chunks(Pair):
-    """The same row just below and just above a border: a power of two of tokens."""
+    """The same row just below and just above a boundary: a power of two of tokens."""
 
     def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
-        """Leave out pairs of prompts that did not end on both sides of a border."""
+        """Leave out pairs of prompts that did not end on both sides of a boundary."""
         crossing = [
             (row, a, b)
             for row, a, b in pairs
@@ -147,26 +147,26 @@ class Chunks(Pair):
             and b.tokens is not None
             and (a.tokens - 1).bit_length() < (b.tokens - 1).bit_length()
         ]
-        return crossing, "no prompt could be padded to both sides of a border"
+        return crossing, "no prompt could be padded to both sides of a boundary"
 
 
-def next_border(tokens: int) -> int:
-    """Return the smallest border that a prompt of `tokens` tokens can be padded to from below."""
-    border = MIN_BORDER
-    while border < tokens + BORDER_MARGIN:
-        border *= 2
-    return border
+def next_boundary(tokens: int) -> int:
+    """Return the smallest boundary below which a prompt of `tokens` tokens can be padded."""
+    boundary = MIN_BOUNDARY
+    while boundary < tokens + BOUNDARY_MARGIN:
+        boundary *= 2
+    return boundary
 
 
 CHUNKS = Chunks(
     name="chunks",
     title="Whole against chunked",
     sides=(
-        Side(name="below", words="just below a border", margin=-BORDER_MARGIN),
-        Side(name="above", words="just above a border", margin=BORDER_MARGIN),
+        Side(name="below", words="just below a boundary", margin=-BOUNDARY_MARGIN),
+        Side(name="above", words="just above a boundary", margin=BOUNDARY_MARGIN),
     ),
-    if_worse="Answers get worse just above a border of length",
-    if_not_asked="the server does not report the tokens of a prompt",
+    if_worse="Answers get worse just above a boundary of length",
+    if_not_sent="the server does not report the tokens of a prompt",
     remedy="Try another `--max-num-batched-tokens` or `--block-size`",
     quick=False,
 )
@@ -186,22 +186,22 @@ TEXT = Pair(
 
 TEMPLATE = Pair(
     name="template",
-    title="Template rendered here against by the server",
+    title="Template rendered by ruler against by the server",
     sides=(
         COLD,
         Side(name="server_template", words="with the server's template", form="server"),
     ),
     if_worse="Answers get worse with the server's chat template",
-    remedy="Give the server the model's own template: `--chat-template FILE`",
+    remedy="Start the server with the model's template: `--chat-template FILE`",
     quick=False,
 )
 
 # ---- depth ---------------------------------------------------------------------------------------
 
 CLIFF = 0.2
-"""Evidence beyond the distance is found in less than this share of the nearer evidence's recall."""
+"""A cliff: recall of evidence beyond a distance is below this share of the nearer recall."""
 DISTANCES = 20
-"""Places, evenly spread over the rows, at which recall may fall off a cliff."""
+"""The number of distances, evenly spread over the rows, that are tested for a cliff."""
 
 
 class Depth(Condition):
@@ -211,7 +211,7 @@ class Depth(Condition):
     """
 
     def judge(self, evidence: Evidence) -> Finding:
-        """Look for a distance beyond which recall falls to less than CLIFF of the nearer recall."""
+        """Find a distance beyond which recall falls to less than CLIFF of the nearer recall."""
         from scipy.stats import fisher_exact
 
         by_length: dict[str, list[tuple[float, bool]]] = {}
@@ -224,7 +224,7 @@ class Depth(Condition):
         rows = sum(len(places) for places in by_length.values())
         if not evidence.complete:
             return self.finding("unchecked", "Not decided when it stopped.", rows)
-        sentence = "Answers do not fall off a cliff at any distance of the evidence."
+        sentence = "Evidence is found at every distance from the prompt's end."
         finding = self.finding("same", sentence, rows)
         for length, places in by_length.items():
             places.sort()
@@ -257,7 +257,7 @@ DEPTH = Depth(
 # ---- repeat --------------------------------------------------------------------------------------
 
 REPEATS = tuple(
-    Side(name=f"repeat_{number}", words=f"asked the {number}th time", after="cold")
+    Side(name=f"repeat_{number}", words=f"sent for the {number}th time", after="cold")
     for number in (3, 4, 5)
 )
 """With CACHED, four identical requests under identical conditions."""
@@ -276,10 +276,10 @@ class Repeat(Condition):
             answers = [side[row.key] for side in sides if row.key in side]
             if len(answers) == len(sides) and all(answer.counts for answer in answers):
                 scores = [answer.score for answer in answers]
-                differ = [one != other for one, other in combinations(scores, 2)]
+                differ = [first != second for first, second in combinations(scores, 2)]
                 shares.append(sum(differ) / len(differ))
         if not shares:
-            return self.unchecked("no row was answered again")
+            return self.unchecked("no row has all repeated answers")
         share = 100 * sum(shares) / len(shares)
         changed = sum(share > 0 for share in shares)
         fault = (
@@ -298,7 +298,7 @@ REPEAT = Repeat(
     name="repeat",
     title="The same request again",
     sides=(CACHED, *REPEATS),
-    remedy="Ask with one request at a time (`--max-num-seqs 1`) and without speculative decoding; "
+    remedy="Try one request at a time (`--max-num-seqs 1`), without speculative decoding; "
     "if answers still change, suspect the kernels",
 )
 
@@ -309,54 +309,58 @@ class Tokens(Condition):
     """Whether the server read as many tokens as were sent: a fact, which needs no test."""
 
     def judge(self, evidence: Evidence) -> Finding:
-        """Compare the tokens of each prompt by the server's count and by ours."""
-        read = [
+        """Compare the server's count of the tokens of each prompt with ours."""
+        counted = [
             (side, row, answer, answer.prompt_tokens)
             for side in evidence.answers
             for row, answer in evidence.answered(side)
             if answer.prompt_tokens is not None
         ]
-        if not read:
-            return self.unchecked("the server counts no tokens")
-        rows = len({row.key for _, row, _, _ in read})
-        own_form = [tokens for tokens in read if tokens[0] not in (TEXT.b.name, TEMPLATE.b.name)]
-        short = [(row, answer, seen) for _, row, answer, seen in own_form if answer.shortened]
-        if short:  # in the other two forms, another tokenizer or template explains it too
-            row, answer, seen = short[0]
+        if not counted:
+            return self.unchecked("the server does not report the tokens of a prompt")
+        rows = len({row.key for _, row, _, _ in counted})
+        shortened = [
+            (row, answer, read)
+            for side, row, answer, read in counted
+            # in these two forms a different tokenizer or template would explain it too
+            if answer.shortened and side not in (TEXT.b.name, TEMPLATE.b.name)
+        ]
+        if shortened:
+            row, answer, read = shortened[0]
             return self._fault(
-                f"The server shortens prompts: it read {seen:,} of "
-                f"{answer.counted_tokens or row.row_tokens:,} tokens, and so in "
-                f"{number_of(len({row.key for row, _, _ in short}), 'row')}.",
+                f"The server shortens prompts: it read {read:,} of "
+                f"{answer.counted_tokens or row.row_tokens:,} tokens; this happened to "
+                f"{number_of(len({row.key for row, _, _ in shortened}), 'row')}.",
                 rows,
             )
         if capped := self._capped(evidence):
             return self._fault(capped, rows)
         extra: dict[str, list[int]] = {}
-        for side, _, answer, seen in read:
+        for side, _, answer, read in counted:
             if answer.counted_tokens is not None:
-                extra.setdefault(side, []).append(seen - answer.counted_tokens)
+                extra.setdefault(side, []).append(read - answer.counted_tokens)
         for side, counts in extra.items():
             one_more = len(counts) >= MIN_ROWS and set(counts) == {1}
             if one_more and evidence.has_bos and side != TEMPLATE.b.name:
                 finding = self._fault(
-                    "Every prompt has one token more on the server than it was sent with "
-                    f"({side}): a second BOS.",
+                    f"Every prompt has one more token on the server than was sent ({side}): a "
+                    "second BOS.",
                     rows,
                 )
-                remedy = "Send no BOS yourself, or have the server add none (`add_special_tokens`)"
+                remedy = "Do not send a BOS, or stop the server from adding one "
+                remedy += "(`add_special_tokens`)"
                 return replace(finding, remedy=remedy)
         others = [f"{np.median(n):+.0f} ({side})" for side, n in extra.items() if any(n)]
         if others:
             sentence = (
-                f"The server counts other tokens than the tokenizer here: {', '.join(others)} in "
-                "the median. Its template or tokenizer is another one; check --tokenizer."
+                f"The server counts tokens differently from --tokenizer: {', '.join(others)} in "
+                "the median. Its template or tokenizer differs: check --tokenizer."
             )
         elif extra:
             sentence = "The server read as many tokens as were sent."
         else:
             sentence = (
-                "The server read prompts of a plausible length; give --tokenizer to compare "
-                "exactly."
+                "The server read prompts of a plausible length; add --tokenizer to compare exactly."
             )
         return self.finding("same", sentence, rows)
 
@@ -364,7 +368,7 @@ class Tokens(Condition):
         return replace(self.finding("engine", sentence, rows), p=0.0, holm_p=0.0)
 
     def _capped(self, evidence: Evidence) -> str:
-        """Return a sentence if prompts of different sizes were all read as one, the largest."""
+        """Return a sentence if the server read prompts of different sizes as the same size."""
         cold = [
             (row, answer)
             for row, answer in evidence.answered(COLD.name)
@@ -396,4 +400,4 @@ CONDITIONS: dict[str, Condition] = {
         CACHE, LOAD, NEIGHBOURS, CHUNKS, TEXT, TEMPLATE, DEPTH, REPEAT, TOKENS,
     )
 }  # fmt: skip
-"""All conditions, in the order in which they are asked and shown."""
+"""All conditions, in the order in which they are tested and shown."""

@@ -1,12 +1,12 @@
-"""Ask rows under every condition, wave by wave, until the verdict.
+"""Send rows under every condition, wave by wave, until there is a verdict.
 
     examination = Examination(options)
     verdict = examination.run()
     verdict.headline, verdict.exit_code
 
-Every side's answers are an ordinary run folder under `out` (`ruler score DIR/cold`,
-`ruler compare DIR/cold DIR/cached`), and doctor.json beside them has the settings and the verdict.
-Stopped anywhere, the same command does what is missing.
+The answers of each side are an ordinary run folder under `out` (`ruler score DIR/cold`,
+`ruler compare DIR/cold DIR/cached`), and doctor.json in `out` has the settings and the verdict. If
+it is interrupted, the same command continues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, parse_json, read_bytes, write_whole
+from ruler_common.files import check_type, parse_json, write_whole
 from ruler_eval.doctor.answers import Answer, Evidence, Key, Scorer
 from ruler_eval.doctor.asking import Asker, start_asker
 from ruler_eval.doctor.condition import COLD, Side
@@ -36,11 +36,11 @@ from ruler_eval.run.row_state import over_limit, record_of
 
 STATE_FILE = "doctor.json"
 MAX_FAILURES = 8
-"""First requests that may all fail before the examination is given up."""
+"""If this many first requests all fail, the examination stops."""
 
 
 class ConditionJson(TypedDict):
-    """What a verdict says about one condition; further fields are the finding's."""
+    """A condition in a verdict; its other fields are those of the finding."""
 
     name: str
     title: str
@@ -57,7 +57,7 @@ class VerdictJson(TypedDict):
 
 
 class StateJson(TypedDict):
-    """What doctor.json holds."""
+    """The content of doctor.json."""
 
     format: int
     salt: str
@@ -67,26 +67,26 @@ class StateJson(TypedDict):
 
 
 def read_state(folder: Path) -> StateJson | None:
-    """Return what doctor.json holds; None without one. Raises RulerError for another file."""
+    """Return the content of doctor.json; None if it does not exist. Raises RulerError."""
     path = folder / STATE_FILE
     if not path.exists():
         return None
     remedy = "Name a new --out, or the folder of another examination."
-    state = parse_json(read_bytes(path), StateJson, path, remedy, newest=1)
+    state = parse_json(path.read_bytes(), StateJson, path, remedy, newest=1)
     return cast(StateJson, state)
 
 
 def read_verdict(folder: Path) -> dict[str, Any] | None:
-    """Return the verdict in the folder of an examination, as Verdict.to_json wrote it, or None."""
+    """Return the verdict in an examination's folder, in the form of Verdict.to_json, or None."""
     state = read_state(folder)
     return cast("dict[str, Any] | None", state.get("verdict")) if state else None
 
 
 class Examination:
-    """One examination: its rows, its folder, and all answers so far."""
+    """An examination with its rows, its folder, and all answers so far."""
 
     def __init__(self, options: DoctorOptions, asker: Asker | None = None) -> None:
-        """Open the release and start the backend, unless an `asker` is given. Raises RulerError."""
+        """Open the release; start the backend unless there is an `asker`. Raises RulerError."""
         self.options = options
         self.release = Release.open(options.dataset)
         self.folder = Path(options.out)
@@ -110,7 +110,7 @@ class Examination:
     # ---- the folder ----------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        """Return what an examination that goes on has to have in common with its folder."""
+        """Return the settings that must be the same when an examination is resumed."""
         options = self.options
         return {
             "model": options.model,
@@ -127,19 +127,20 @@ class Examination:
         }
 
     def _check_settings(self, before: dict[str, Any]) -> None:
-        """Refuse to go on in a folder of another examination."""
+        """Raise RulerError if the folder belongs to an examination with different settings."""
         for name, value in self.settings().items():
             old = before.get(name, value)
             if old == value:
                 continue
             if name == "rows":
-                difference = "on other rows (--dataset, --lengths, --configs)"
+                difference = "on different rows (--dataset, --lengths, --configs)"
             elif name == "salt_field":
-                difference = "on a server that treats cache_salt in another way"
+                difference = "on a server that treats cache_salt differently"
             else:
                 difference = f"{_with_option(name, old)}, not {_with_option(name, value)}"
             raise RulerError(
-                f"'{self.folder}' was begun {difference}: use the old options, or name a new --out."
+                f"'{self.folder}' was started {difference}: use the old options, or name a new "
+                "--out."
             )
 
     def _write_state(self) -> None:
@@ -154,29 +155,30 @@ class Examination:
         text = json.dumps(state, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         write_whole(self.folder / STATE_FILE, text)
 
-    # ---- asking --------------------------------------------------------------------------------
+    # ---- sending -------------------------------------------------------------------------------
 
     def run(
         self,
         on_wave: Callable[[Verdict, int], None] = lambda verdict, rows: None,
     ) -> Verdict:
-        """Ask waves until the verdict; `on_wave` is called with each look and its rows.
+        """Send waves until there is a verdict; call `on_wave` with each verdict and its rows.
 
-        Raises RulerError, such as if the server is gone: the same command goes on.
+        Raises RulerError, for example if the server is down; the same command then continues.
         """
         try:
             self._open_folder()
-            decided_at = asked = 0
+            rows_when_decided = sent = 0
             for wave in self.plan.waves:
-                self._ask_wave(wave)
-                asked += len(wave)
-                verdict = self.look(asked)
+                self._send_wave(wave)
+                sent += len(wave)
+                verdict = self.look(sent)
                 self.verdict = cast(VerdictJson, verdict.to_json())
                 self._write_state()
-                on_wave(verdict, asked)
+                on_wave(verdict, sent)
                 if verdict.outcome == "engine":
-                    decided_at = decided_at or asked
-                    if may_stop(verdict, decided_at):
+                    if not rows_when_decided:
+                        rows_when_decided = sent
+                    if may_stop(verdict, rows_when_decided):
                         break
             return verdict
         finally:
@@ -184,12 +186,12 @@ class Examination:
                 records.close()
             self.asker.close()
 
-    def look(self, asked: int) -> Verdict:
-        """Judge the answers to the first rows."""
+    def look(self, rows: int) -> Verdict:
+        """Judge the answers to the first `rows` rows."""
         evidence = Evidence(
-            rows=list(self.plan.rows.values())[:asked],
+            rows=list(self.plan.rows.values())[:rows],
             answers=self.answers,
-            complete=asked == len(self.plan.rows),
+            complete=rows == len(self.plan.rows),
             tests=len(self.plan.conditions),
             has_bos=self.asker.has_bos,
             cache_hits=self.cache_hits,
@@ -197,7 +199,7 @@ class Examination:
         return judge(evidence, self.plan.conditions, self.plan.reasons, self.options.max_loss)
 
     def _open_folder(self) -> None:
-        """Lock the folders of all sides, and read the answers that they hold already."""
+        """Lock the folders of all sides, and read the answers in them."""
         options, asker = self.options, self.asker
         run = RunOptions(
             options.dataset,
@@ -233,14 +235,14 @@ class Examination:
                         answers[key] = self._scorer.score(record, self.rows[key])
         self._write_state()
 
-    def _ask_wave(self, wave: Sequence[Key]) -> None:
-        """Ask the rows of a wave under every condition, as far as answers are missing."""
+    def _send_wave(self, wave: Sequence[Key]) -> None:
+        """Send the rows of a wave on all sides on which their answers are missing."""
         first = [side for side in self.plan.sides if side in ONE_BY_ONE]
         missing = [key for key in wave if any(key not in self.answers[s.name] for s in first)]
         if missing:
             before = self.asker.metrics_hits()
             for key in missing:
-                self._ask_one_by_one(key)
+                self._send_one_by_one(key)
             after = self.asker.metrics_hits()
             if before is not None and after is not None:
                 self.cache_hits = (self.cache_hits or 0.0) + after - before
@@ -250,12 +252,13 @@ class Examination:
                 continue
             together = min(side.together or len(wave), len(wave))
             for group in split_evenly(wave, -(-len(wave) // together)):
-                self._ask_group(group, side)
+                self._send_group(group, side)
 
-    def _ask_one_by_one(self, key: Key) -> None:
-        """Ask a row cold and then again; if an earlier session asked it cold, that is repeated.
+    def _send_one_by_one(self, key: Key) -> None:
+        """Send a row cold and then again, so that it hits the cache.
 
-        Raises RulerError if the first MAX_FAILURES rows all failed.
+        If the cold answer is from an earlier session, the cold request is repeated first. Raises
+        RulerError if the first MAX_FAILURES rows all failed.
         """
         missing = [side for side in ONE_BY_ONE if key not in self.answers[side.name]]
         if COLD not in missing:
@@ -263,18 +266,18 @@ class Examination:
             assert prompt is not None
             self.asker.send([prompt], COLD)
         for side in missing:
-            self._ask_group([key], side)
+            self._send_group([key], side)
             if side is COLD and self.answers[COLD.name][key].failure:
                 break
         cold = self.answers[COLD.name].values()
         if len(cold) == MAX_FAILURES and all(answer.failure for answer in cold):
             raise RulerError(
                 f"The first {MAX_FAILURES} rows failed: {self.answers[COLD.name][key].failure}. "
-                "Correct the cause, then give the same command again."
+                "Fix the cause, then run the same command again."
             )
 
-    def _ask_group(self, keys: Sequence[Key], side: Side) -> None:
-        """Send the rows of a group at once; all of them again if only some lack an answer."""
+    def _send_group(self, keys: Sequence[Key], side: Side) -> None:
+        """Send the rows of a group at once; all of them even if only some have no answer."""
         if all(key in self.answers[side.name] for key in keys):
             return
         prompts = []
@@ -286,33 +289,33 @@ class Examination:
                 continue
             over = over_limit(prompt, self.asker.backend.limit)
             if over is not None:
-                self._keep(side, over, prompt.counted_tokens)
+                self._store(side, over, prompt.counted_tokens)
                 continue
             prompts.append(prompt)
             prompts += self.asker.neighbours(side, prompt)
         for completion in self.asker.send(prompts, side) if prompts else ():
-            self._keep_completion(side, completion)
+            self._store_completion(side, completion)
 
-    def _keep_completion(self, side: Side, completion: Completion) -> None:
+    def _store_completion(self, side: Side, completion: Completion) -> None:
         backend, prompt = self.asker.backend, completion.prompt
         record = record_of(completion, backend.limit, backend.tokenizer)
-        self._keep(side, record, prompt.counted_tokens)
+        self._store(side, record, prompt.counted_tokens)
         cold = self.answers[COLD.name].get((prompt.config, prompt.index))
         if side.margin is not None and cold is not None and cold.tokens is not None:
             self.asker.learn_padding(cold.tokens, side, completion)
 
-    def _keep(self, side: Side, record: Record, counted_tokens: int | None) -> None:
-        """Write an answer, if it is a missing one, and score it."""
+    def _store(self, side: Side, record: Record, counted_tokens: int | None) -> None:
+        """Write and score an answer, unless the row has one already."""
         key = (record["config"], record["index"])
         if key in self.answers[side.name]:
             return
-        kept = cast(Record, {**record, "counted_tokens": counted_tokens})
-        self._records[side.name].write(kept)
-        self.answers[side.name][key] = self._scorer.score(kept, self.rows[key])
+        stored = cast(Record, {**record, "counted_tokens": counted_tokens})
+        self._records[side.name].write(stored)
+        self.answers[side.name][key] = self._scorer.score(stored, self.rows[key])
 
 
 def _with_option(name: str, value: Any) -> str:
-    """Return a setting as the command line has it: `with --tokenizer gpt2`."""
+    """Return a setting as an option of the command line: `with --tokenizer gpt2`."""
     if name == "level":
         return "without --quick and --thorough" if value == "usual" else f"with --{value}"
     if name == "conditions":

@@ -1,11 +1,11 @@
-"""Look at a finished run, without a request: patterns, and scores by circumstance.
+"""Examine a finished run without sending requests: patterns, and scores by circumstance.
 
     observation = observe(Path("runs/mine"))
     observation.patterns, observation.circumstances
 
-A pattern is named only if it has one explanation. Scores by circumstance are observations and prove
-nothing: rows that hit the cache, for example, are not the rows that did not. Scores are differences
-from the mean of the row's configuration, so tasks and lengths do not mix.
+A pattern is reported only if it has a single explanation. Scores by circumstance are observations,
+not proofs: rows that hit the cache, for example, and rows that did not are different rows. Scores
+are differences from the mean of the row's configuration, so tasks and lengths do not mix.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from ruler_eval.doctor.condition import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
 
-MOST = 0.9
-"""The share of rows that makes a pattern of a run."""
+MIN_TRUNCATED_SHARE = 0.9
+"""The share of rows that end at the token limit if the budget is too small."""
 LOW, HIGH = 0.2, 0.5
-"""Scores that are low, and that show that a model can do a task."""
-ECHO = 40
-"""Characters with which an answer begins, to be looked for in its prompt."""
+"""A score below LOW is low. HIGH is a score that shows that a model can do a task, or a share of
+rows that makes a pattern."""
+ECHO_CHARACTERS = 40
+"""Characters at the beginning of an answer that are searched for in its prompt."""
 FALL = 0.25
-"""A task's score falls if it keeps less than this share of its score at the next shorter length."""
+"""A task's score falls if it is below this share of its score at the next shorter length."""
 REASONING_MARKS = ("<think>", "</think>", "<|channel|>", "[THINK]", "<reasoning>", "◁think▷")
 Z = 1.96
 """Standard errors on either side of a mean difference."""
@@ -41,7 +42,7 @@ Z = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A pattern with one explanation, and what to change."""
+    """A pattern that has a single explanation, and what to change."""
 
     name: str
     """Also the anchor in docs/doctor.md."""
@@ -50,32 +51,35 @@ class Pattern:
 
     @property
     def docs(self) -> str:
-        """Where it is explained."""
+        """The section that explains it."""
         return f"{DOCS}#{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Rows under one circumstance: their mean difference from their configurations, in points."""
+    """The scores of rows with the same label."""
 
     label: str
     rows: int
     difference: float
+    """The mean difference from the rows' configurations, in points."""
     half_width: float
+    """Of the 95 % interval, in points."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstance:
-    """Scores by one circumstance; without groups, why there are none."""
+    """Scores by a circumstance, such as the number of requests in flight."""
 
     title: str
     groups: tuple[Group, ...]
     reason: str = ""
+    """Why there are no groups, if so."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """Everything seen in a run."""
+    """The patterns and the scores by circumstance of a run."""
 
     rows: int
     patterns: tuple[Pattern, ...]
@@ -92,14 +96,14 @@ class Observation:
 
 
 class SessionJson(TypedDict, total=False):
-    """What is read of a session in run.json."""
+    """The fields of a session in run.json that are read here."""
 
     source: str | None
     concurrency: int | None
 
 
 class RunJson(TypedDict, total=False):
-    """What is read of run.json."""
+    """The fields of run.json that are read here."""
 
     rows: dict[str, str]
     sessions: list[SessionJson]
@@ -109,7 +113,7 @@ class RunJson(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedRow:
-    """A row of the run with its answer and score."""
+    """A row of a run with its answer and score."""
 
     record: Record
     answer: Answer
@@ -118,17 +122,17 @@ class ObservedRow:
     """The configuration's length in tokens."""
     max_new_tokens: int
     place: float | None
-    """About when it was asked among the rows of its configuration, 0 … 1; None if not known."""
+    """Its approximate position among the rows of its configuration, 0 … 1; None if unknown."""
     repeats_prompt: bool = False
-    """Whether the answer begins as the prompt does somewhere."""
+    """Whether the beginning of the answer occurs in the prompt."""
     difference: float = 0.0
     """From the mean score of its configuration, −1 … 1."""
 
 
 def observe(folder: Path, dataset: str | None = None) -> Observation:
-    """Look at a finished run; `dataset` is its release, if run.json names none that exists.
+    """Examine a finished run.
 
-    Raises RulerError.
+    `dataset` is its release, if run.json does not name one that exists. Raises RulerError.
     """
     if not folder.is_dir():
         raise RulerError(f"There is no folder '{folder}': name the --out folder of a `ruler run`.")
@@ -137,12 +141,12 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     if not settings:
         hint = ""
         if (folder / "doctor.json").exists():
-            hint = f" It is one of `ruler doctor`: name the answers of one way, {folder / 'cold'}."
+            hint = f" It is a folder of `ruler doctor`: name one of its runs, {folder / 'cold'}."
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
     check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
     sessions = settings.get("sessions", [])
-    sources = [session.get("source") for session in sessions]
-    source = dataset or next((name for name in reversed(sources) if name), None)
+    sources = [dataset, *(session.get("source") for session in reversed(sessions))]
+    source = next((name for name in sources if name), None)
     if source is None:
         raise RulerError(f"'{folder}' does not name its release: add --dataset.")
     try:
@@ -158,15 +162,15 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     for config, digest in settings.get("rows", {}).items():
         if config not in release.configs or release.rows_sha256(config) != digest:
             raise RulerError(
-                f"'{folder}' was run on other rows than '{source}' has: name its release with "
-                "--dataset."
+                f"'{folder}' was run on different rows than those of '{source}': name its release "
+                "with --dataset."
             )
-        # `ruler decide` and `--until` do not ask rows in the order of their file
+        # `ruler decide` and `--until` do not send rows in the order of their file
         in_order = "decide" not in settings and "until" not in settings
         rows += read_rows(records, release, config, in_order)
     if len(rows) < MIN_ROWS:
         raise RulerError(
-            f"'{folder}' has {number_of(len(rows), 'answer')}, too few to look at: "
+            f"'{folder}' has {number_of(len(rows), 'answer')}, which is too few: at least "
             f"{MIN_ROWS} are needed."
         )
     return Observation(
@@ -177,10 +181,10 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
 
 
 def read_rows(records: Records, release: Release, config: str, in_order: bool) -> list[ObservedRow]:
-    """Return the answers of a run to one configuration, with their scores. Raises RulerError.
+    """Return the scored answers of a run to one configuration. Raises RulerError.
 
-    `in_order` says that rows were asked in the order of their file, as `ruler run` does. The
-    prompts, which are long, are read one after another and not kept.
+    `in_order` says that rows were sent in the order of their file, as `ruler run` does. Prompts are
+    long, so they are read one at a time and not kept.
     """
     scorer, parsed = Scorer(release), release.parse(config)
     by_index: dict[int, list[Record]] = {}
@@ -193,7 +197,7 @@ def read_rows(records: Records, release: Release, config: str, in_order: bool) -
     if not set(indices) <= set(release.order(config)):
         raise RulerError(
             f"'{records.folder}' answers rows of {config} that the release does not have: it is "
-            "damaged, or of another release (--dataset)."
+            "damaged, or belongs to another release (--dataset)."
         )
     places = {index: place / len(indices) for place, index in enumerate(indices)}
     columns = (*SCORE_COLUMNS, "input", "max_new_tokens")
@@ -218,16 +222,16 @@ def read_rows(records: Records, release: Release, config: str, in_order: bool) -
 
 
 def _repeats(prediction: str, prompt: str) -> bool:
-    """Whether an answer begins as the prompt does somewhere."""
-    start = " ".join(prediction.split())[:ECHO]
-    return len(start) == ECHO and start in " ".join(prompt.split())
+    """Return whether the beginning of an answer occurs in the prompt."""
+    start = " ".join(prediction.split())[:ECHO_CHARACTERS]
+    return len(start) == ECHO_CHARACTERS and start in " ".join(prompt.split())
 
 
 # ---- patterns ------------------------------------------------------------------------------------
 
 
 def find_patterns(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Iterable[Pattern]:
-    """Yield the patterns that the run shows."""
+    """Yield the patterns in a run."""
     answered = [row for row in rows if row.answer.counts]
     patterns = (
         _failures(rows),
@@ -259,25 +263,25 @@ def _failures(rows: Sequence[ObservedRow]) -> Pattern | None:
         name="failures",
         sentence=f"{len(failures):,} of {number_of(len(rows), 'request')} failed, such as: "
         f"{failures[0]}.",
-        remedy="Read the server's log, then give the command of the run again with --retry-failed",
+        remedy="Read the server's log, then run the command again with --retry-failed",
     )
 
 
 def _shortened(rows: Sequence[ObservedRow]) -> Pattern | None:
     """Return the pattern of prompts that the server shortened."""
-    short = [row for row in rows if row.answer.shortened]
-    if len(short) < 2:
+    shortened = [row for row in rows if row.answer.shortened]
+    if len(shortened) < 2:
         return None
     return Pattern(
         name="tokens",
-        sentence=f"The server shortened {number_of(len(short), 'prompt')}: "
-        f"{short[0].record['error']}.",
+        sentence=f"The server shortened {number_of(len(shortened), 'prompt')}: "
+        f"{shortened[0].record['error']}.",
         remedy="Raise the server's context length (vLLM: `--max-model-len`; Ollama: `num_ctx`)",
     )
 
 
 def _echo(rows: Sequence[ObservedRow]) -> Pattern | None:
-    """Return the pattern of low niah scores and answers that begin as the prompt does somewhere."""
+    """Return the pattern of low niah scores with answers whose beginning is in the prompt."""
     needles = [row for row in rows if row.task.startswith("niah")]
     tasks = {row.task for row in needles}
     if len(needles) < MIN_ROWS:
@@ -291,12 +295,12 @@ def _echo(rows: Sequence[ObservedRow]) -> Pattern | None:
         sentence=f"Every niah task scores below {100 * LOW:.0f} %, and {100 * share:.0f} % of the "
         "answers repeat the prompt: the model continues the text instead of answering, so the "
         "answer prefix or the chat template is missing.",
-        remedy="Use --mode prefill (chat models), or give the model's own --chat-template",
+        remedy="Use --mode prefill (chat models), or the model's template with --chat-template",
     )
 
 
 def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern | None:
-    """Return the pattern of answers that begin with reasoning although none was asked for."""
+    """Return the pattern of answers that begin with reasoning in a run without --thinking."""
     if (settings.get("thinking") or {}).get("on"):
         return None
 
@@ -309,20 +313,20 @@ def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -
         return None
     return Pattern(
         name="reasoning",
-        sentence=f"{100 * share:.0f} % of the answers begin with reasoning, but the run asked for "
-        "none: it uses up the tokens of the answer.",
+        sentence=f"{100 * share:.0f} % of the answers begin with reasoning, but the run did not "
+        "ask for it: it uses up the tokens of the answer.",
         remedy="Run with --thinking, or turn reasoning off in the server's template; the server "
         "needs its `--reasoning-parser`",
     )
 
 
 def _budget(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern | None:
-    """Return the pattern of answers that were truncated at the token limit, and score low."""
+    """Return the pattern of low-scoring answers that were truncated at the token limit."""
     share = _share(rows, lambda row: row.record["finish_reason"] == "length")
     unfinished = _share(rows, lambda row: row.record.get("thinking_ended") is False)
     if unfinished < HIGH and (settings.get("mode") == "completion" or _mean(rows) >= LOW):
-        return None  # a base model always goes on to the limit, after its answer
-    if max(share, unfinished) < MOST:
+        return None  # a base model always continues to the limit after its answer
+    if max(share, unfinished) < MIN_TRUNCATED_SHARE:
         return None
     percent = f"{100 * max(share, unfinished):.0f} % of the rows"
     if unfinished >= HIGH:
@@ -332,7 +336,7 @@ def _budget(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Pattern
     return Pattern(
         name="budget",
         sentence=sentence,
-        remedy="Give --thinking more tokens, or look at what the answers begin with (ruler show)",
+        remedy="Give --thinking more tokens, or look at how the answers begin (ruler show)",
     )
 
 
@@ -348,15 +352,15 @@ def _fall_at_length(rows: Sequence[ObservedRow]) -> Pattern | None:
     scores = {cell: _mean(rows_of_cell) for cell, rows_of_cell in cells.items()}
     for shorter, longer in itertools.pairwise(lengths):
         both = [task for task in tasks if (task, shorter) in cells and (task, longer) in cells]
-        can = [task for task in both if scores[task, shorter] >= HIGH]
-        fallen = [task for task in can if scores[task, longer] < FALL * scores[task, shorter]]
-        if len(can) >= 3 and len(fallen) == len(can):
+        solved = [task for task in both if scores[task, shorter] >= HIGH]
+        fallen = [task for task in solved if scores[task, longer] < FALL * scores[task, shorter]]
+        if len(solved) >= 3 and len(fallen) == len(solved):
             return Pattern(
                 name="window",
-                sentence=f"The scores of all {len(can)} tasks that the model can do at "
+                sentence=f"The scores of all {len(solved)} tasks that the model can do at "
                 f"{shorter:,} tokens fall to less than a quarter at {longer:,}.",
                 remedy="Check the context length, sliding window and rope scaling in the server's "
-                "log: a model seldom loses every task at one length",
+                "log: a model rarely loses every task at one length",
             )
     return None
 
@@ -386,7 +390,7 @@ def by_circumstance(
     yield _grouped("Cached share of the prompt", answered, _cached_share)
     yield _grouped("Requests in flight", answered, _in_flight, in_flight)
     yield _grouped("Tries", answered, _tries)
-    yield _grouped("Position in the run", answered, _third, "rows were asked in another order")
+    yield _grouped("Position in the run", answered, _third, "rows were sent in another order")
     yield _grouped("Tokens of the answer", answered, _answer_tokens)
 
 
@@ -403,9 +407,9 @@ def _in_flight(row: ObservedRow) -> str | None:
     count = row.record.get("in_flight")
     if count is None:
         return None
-    for most in (1, 8, 32):
-        if count <= most:
-            return f"up to {most}"
+    for limit in (1, 8, 32):
+        if count <= limit:
+            return f"up to {limit}"
     return "more than 32"
 
 
@@ -465,7 +469,7 @@ def _group(label: str, values: Sequence[float]) -> Group:
 
 
 def observation_text(observation: Observation) -> str:
-    """Return what a finished run shows, for the terminal."""
+    """Return an observation as text for the terminal."""
     parts = [
         sentences(f"{pattern.sentence} {pattern.remedy}; see {pattern.docs}.")
         for pattern in observation.patterns
@@ -492,8 +496,8 @@ def observation_text(observation: Observation) -> str:
             parts.append(sentences(f"{circumstance.title}: {circumstance.reason}."))
     parts.append(
         sentences(
-            "Points are differences from the mean of the rows' own configuration. This is an "
-            "observation, not a proof: ruler doctor --base-url URL asks the engine."
+            "Points are differences from the mean of each row's configuration. This is an "
+            "observation, not a proof: ruler doctor --base-url URL tests the engine."
         )
     )
     return "\n".join(parts)

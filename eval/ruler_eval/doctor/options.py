@@ -11,17 +11,18 @@ from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
 from ruler_eval.run.options import RunOptions
 
-WHAT, SERVER = "What to ask", "Server or engine"
+WHAT, SERVER = "What to test", "Server or engine"
 LOAD = 32
-"""Rows that are sent at once under load, unless --load says otherwise."""
+"""Default number of rows that are sent at once under load."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """How much is asked: rows, and the largest loss (points) that a sound verdict may overlook."""
+    """How thorough an examination is."""
 
     rows: int
     max_loss: float
+    """The largest loss, in points, that a sound verdict may miss."""
 
 
 LEVELS = {
@@ -64,7 +65,7 @@ class DoctorOptions:
     out: Annotated[
         Path,
         Option(
-            "The folder for all answers; a run in an existing folder continues.",
+            "The folder for all answers; an examination in an existing folder is resumed.",
             panel=WHAT,
             short="-o",
         ),
@@ -72,7 +73,9 @@ class DoctorOptions:
     rows: Annotated[
         int | None, Option("Rows, over all configurations. Default: 200.", panel=WHAT, min=1)
     ] = None
-    load: Annotated[int, Option("Requests at once, under load.", panel=WHAT, min=2)] = LOAD
+    load: Annotated[int, Option("Number of requests at once, under load.", panel=WHAT, min=2)] = (
+        LOAD
+    )
     level: str = "usual"
     backend: Annotated[
         str, Option("The backend.", panel=SERVER, short="-b", choices=("openai", "vllm"))
@@ -80,7 +83,7 @@ class DoctorOptions:
     tokenizer: Annotated[
         str | None,
         Option(
-            "The model's tokenizer, to compare tokens, text and template with the server's.",
+            "The model's tokenizer, to compare tokens, text and template with the server.",
             panel=SERVER,
         ),
     ] = None
@@ -89,13 +92,13 @@ class DoctorOptions:
         Option("The prompt mode.", panel=SERVER, choices=("prefill", "chat", "completion")),
     ] = None
     provider: Annotated[
-        str | None, Option("The provider, by its name in docs/servers.md.", panel=SERVER)
+        str | None, Option("The provider's name (docs/servers.md).", panel=SERVER)
     ] = None
     max_model_len: Annotated[
         int | None, Option("The model's context length in tokens.", panel=SERVER, min=1)
     ] = None
     timeout: Annotated[
-        float, Option("Seconds that a request may take.", panel=SERVER, min=0, above=True)
+        float, Option("Seconds to wait for an answer.", panel=SERVER, min=0, above=True)
     ] = 3600.0
     arguments: Annotated[Mapping[str, Any], options_of(RunOptions)["arguments"]] = field(
         default_factory=dict
@@ -106,17 +109,17 @@ class DoctorOptions:
         check_options(self)
         if self.backend == "openai" and self.base_url is None:
             raise RulerError(
-                "Name the server, --base-url URL, or a finished run: ruler doctor RUN."
+                "Name the server with --base-url URL, or a finished run: ruler doctor RUN."
             )
         if not self.model:
-            raise RulerError("Name the model: --model NAME, as the server knows it.")
+            raise RulerError("Name the model with --model NAME, as the server knows it.")
 
     @property
     def row_count(self) -> int:
-        """The rows that are asked, at most."""
+        """The maximum number of rows."""
         return self.rows or LEVELS[self.level].rows
 
     @property
     def max_loss(self) -> float:
-        """The largest loss, in points, that a sound verdict may overlook."""
+        """The largest loss, in points, that a sound verdict may miss."""
         return LEVELS[self.level].max_loss

@@ -1,7 +1,7 @@
-"""What an examination asks: rows, conditions, requests, and what they cost.
+"""The plan of an examination: rows, conditions, requests and their cost.
 
 plan, rows = make_plan(options, release, asker)
-plan.lines(price=None)                       # requests, tokens and price in words
+plan.lines(price=None)                       # requests, tokens and price as sentences
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 
 COLUMNS = (*SCORE_COLUMNS, "input", "answer_prefix", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
-"""Without --lengths, the release's shortest and its longest length up to this one are asked."""
+"""Tokens. Without --lengths, the shortest and the longest length up to this one are used."""
 ONE_BY_ONE = (COLD, CACHED, *REPEATS)
 """The sides that are sent row by row: a cold request, then identical ones that hit the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be asked."""
+    """The rows, conditions and requests of an examination."""
 
     configs: tuple[str, ...]
     rows_per_config: int
     rows: dict[Key, Row]
-    """The rows in the order of asking: configurations take turns, each in its frozen order."""
+    """The rows in the order they are sent: configurations take turns, each in its frozen order."""
     conditions: tuple[str, ...]
     """The conditions that are tested."""
     reasons: dict[str, str]
-    """Why the other conditions are not."""
+    """Why the other conditions are not tested."""
     sides: tuple[Side, ...]
     waves: list[list[Key]]
     salt_field: bool
@@ -48,18 +48,17 @@ class Plan:
     output_tokens: int
 
     def lines(self, price: tuple[float, float] | None) -> list[str]:
-        """Return the requests, tokens and price in words."""
+        """Return the requests, tokens and price as sentences."""
         lines = [
             f"To do, at most: {number_of(self.requests, 'request')} for "
             f"{number_of(len(self.rows), 'row')} in {number_of(len(self.sides), 'way')}, "
-            f"{self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} of them repeated), "
-            f"room for {self.output_tokens:,} tokens of answers. It stops as soon as a fault is "
-            "certain."
+            f"{self.prompt_tokens:,} prompt tokens ({self.cached_tokens:,} of them repeated), up "
+            f"to {self.output_tokens:,} tokens of answers. It stops as soon as a fault is certain."
         ]
         if not self.salt_field:
             lines.append(
-                "This server takes no cache_salt: each prompt begins with a line of its own "
-                "instead, so that only requests that are meant to hit the prefix cache do."
+                "This server does not accept cache_salt. Instead each prompt begins with a "
+                "different line, so that only requests that are meant to hit the prefix cache do."
             )
         if price is not None:
             cost = (self.prompt_tokens * price[0] + self.output_tokens * price[1]) / 1e6
@@ -70,7 +69,7 @@ class Plan:
 def make_plan(
     options: DoctorOptions, release: Release, asker: Asker
 ) -> tuple[Plan, dict[Key, PartialRow]]:
-    """Return what is to be asked, and the rows. Raises RulerError."""
+    """Return the plan and the columns of its rows. Raises RulerError."""
     configs = choose_configs(release, options, asker.backend.limit)
     rows_per_config = -(-options.row_count // len(configs))
     texts, facts = {}, {}
@@ -117,7 +116,7 @@ def make_plan(
 
 
 def choose_configs(release: Release, options: DoctorOptions, limit: int | None) -> tuple[str, ...]:
-    """Return the configurations whose rows are asked, shortest length first. Raises RulerError.
+    """Return the configurations whose rows are sent, shortest length first. Raises RulerError.
 
     `limit` is the model's context length in tokens, if it is known.
     """
@@ -133,12 +132,12 @@ def choose_configs(release: Release, options: DoctorOptions, limit: int | None) 
     if not lengths:
         raise RulerError(
             f"The release '{options.dataset}' has only rows without a context "
-            f"({EVIDENCE_ALONE}): name a release with longer ones."
+            f"({EVIDENCE_ALONE}): name a release with longer rows."
         )
     unknown = [length for length in options.lengths if length not in lengths]
     if unknown:
         raise RulerError(
-            f"The release '{options.dataset}' has no length '{unknown[0]}', but "
+            f"The release '{options.dataset}' does not have length '{unknown[0]}'; it has "
             f"{', '.join(lengths)}."
         )
     chosen = set(options.lengths)
@@ -154,7 +153,7 @@ def choose_configs(release: Release, options: DoctorOptions, limit: int | None) 
 
 
 def facts_of(config: str, length: str, row: PartialRow) -> Row:
-    """Return what the judgement needs to know about a row."""
+    """Return the facts about a row that a verdict needs."""
     gold = [piece for piece in row["evidence"] if piece["answer"]]
     return Row(
         key=(config, row["index"]),
@@ -165,6 +164,6 @@ def facts_of(config: str, length: str, row: PartialRow) -> Row:
 
 
 def split_evenly(keys: Sequence[Key], parts: int) -> list[list[Key]]:
-    """Return rows in so many parts of nearly equal size."""
+    """Split rows into `parts` parts of nearly equal size."""
     ends = [len(keys) * number // parts for number in range(parts + 1)]
     return [list(keys[start:end]) for start, end in pairwise(ends)]

@@ -1,10 +1,10 @@
-"""From what each condition shows to a verdict: whether it is the model or the engine.
+"""Combine the findings of all conditions into a verdict on the engine.
 
-    verdict = judge(evidence, ("cache", "load", "repeat"), {"text": "not asked"}, max_loss=10)
+    verdict = judge(evidence, ("cache", "load", "repeat"), {"text": "not tested"}, max_loss=10)
     verdict.outcome, verdict.exit_code                    # "sound", 0
 
-Holm's method over all tested conditions keeps the chance that a sound engine is called broken at
-ALPHA, over all conditions and both directions.
+Holm's method over all tested conditions keeps the probability that a sound engine is called broken
+below ALPHA, over all conditions and both directions.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from ruler_eval.doctor.paired_test import ALPHA, exact_p
 from ruler_eval.score.intervals import holm
 
 LIKELY = 0.2
-"""The p below which a condition that is not decided yet is waited for."""
+"""An undecided condition whose p is below this may still turn out to be the cause."""
 SMALL_LOSS = 10.0
-"""Points; if no larger change could be overlooked, what a score has lost is the model's."""
+"""Points. If no larger change could be missed, a lower score is due to the model."""
 OUTCOMES = {"engine": "Engine.", "sound": "Sound.", "unknown": "Cannot tell."}
 STATES = {"engine": "CHANGES ANSWERS", "same": "no change", "unchecked": "not checked"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """All findings, and what follows from them."""
+    """All findings and the conclusion."""
 
     outcome: Literal["sound", "engine", "unknown"]
     exit_code: int
     headline: str
     rows: int
-    """Rows that were asked."""
+    """Rows that were sent."""
     score: float
-    """Of the cold answers, 0 … 100."""
+    """The mean score of the cold answers, 0 … 100."""
     findings: tuple[Finding, ...]
-    """The cause first."""
+    """All findings, the cause first."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as doctor.json and --json have it, and as the page shows it."""
+        """Return the verdict for doctor.json, --json and the page."""
         conditions = [{**asdict(finding), "docs": finding.docs} for finding in self.findings]
         for condition in conditions:
             condition["sentence"] += condition.pop("note")
@@ -64,10 +64,10 @@ def judge(
     """Judge all answers so far.
 
     Args:
-        evidence: The rows that were asked, and their answers.
-        planned: The conditions that are asked, tokens not among them.
-        reasons: Why other conditions are not asked, by their names.
-        max_loss: The largest loss, in points, that a sound verdict may overlook.
+        evidence: The rows that were sent, and their answers.
+        planned: The conditions that are tested, without `tokens`.
+        reasons: Why other conditions are not tested, by their names.
+        max_loss: The largest loss, in points, that a sound verdict may miss.
     """
     findings = [CONDITIONS[name].judge(evidence) for name in planned]
     adjusted = holm([finding.p for finding in findings])
@@ -83,7 +83,7 @@ def judge(
 
 
 def _decide(finding: Finding, holm_p: float) -> Finding:
-    """Return the finding with its p over all conditions, and what that means."""
+    """Return the finding with its p over all conditions, as a fault if the p is small enough."""
     if holm_p > ALPHA:
         return replace(finding, holm_p=holm_p)
     sentence = f"{finding.fault} (p = {holm_p:.2g})."
@@ -101,7 +101,7 @@ def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield what is wrong with the engine, the most telling first."""
+    """Yield the findings that show a fault, the most likely cause first."""
     broken = {finding.name: finding for finding in findings if finding.state == "engine"}
     for name in list(broken):
         if CONDITIONS[name].explained_by in broken:
@@ -122,13 +122,18 @@ def _verdict(
     evidence: Evidence,
     max_loss: float,
 ) -> Verdict:
-    """Sum the findings up in one sentence and an exit code; the first one is the cause, if any.
+    """Summarise the findings in a sentence and an exit code.
 
-    `unchecked` are the names of what was asked and could not be checked.
+    Args:
+        findings: All findings; if there is a cause, it is the first.
+        is_engine: Whether there is a cause.
+        unchecked: The names of conditions that were planned but could not be checked.
+        evidence: The answers.
+        max_loss: The largest loss, in points, that a sound verdict may miss.
     """
-    asked = [answer for _, answer in evidence.answered(COLD.name)]
-    failures = [answer.failure for answer in asked if answer.failure]
-    scores = [answer.score for answer in asked if answer.counts]
+    cold = [answer for _, answer in evidence.answered(COLD.name)]
+    failures = [answer.failure for answer in cold if answer.failure]
+    scores = [answer.score for answer in cold if answer.counts]
     score = 100 * sum(scores) / len(scores) if scores else 0.0
     losses = [f.smallest_loss for f in findings if f.smallest_loss is not None]
     outcome: Literal["sound", "engine", "unknown"] = "unknown"
@@ -137,28 +142,27 @@ def _verdict(
         cause = findings[0]
         headline = f"{cause.sentence} {cause.remedy}; see {cause.docs}."
     elif not evidence.complete:
-        headline = "Stopped before the last row: give the same command to go on."
+        headline = "Stopped before the last row: run the same command to continue."
     elif failures and not scores:
         headline = (
-            f"Every request failed ({failures[0]}). Correct the cause, then give the same command "
-            "again."
+            f"Every request failed ({failures[0]}). Fix the cause, then run the same command again."
         )
     elif not losses:
         headline = "No condition could be checked."
     elif max(losses) > max_loss and any(finding.note for finding in findings):
         headline = (
-            "Requests failed, so that a loss could be hidden among them; the sentences below count "
-            "them. Give the same command again: it asks the failed rows again."
+            "Some requests failed, and a loss could be hidden among them; the sentences below "
+            "count them. Run the same command again: it sends the failed rows again."
         )
     elif max(losses) > max_loss:
         headline = (
-            f"No condition was seen to change answers, but a loss of less than {max(losses):.0f} "
-            "points would have been overlooked: ask more rows (--thorough, or --rows N)."
+            f"No condition was found to change answers, but a loss of less than {max(losses):.0f} "
+            "points would have been missed: test more rows (--thorough, or --rows N)."
         )
     elif score < max(losses):
         headline = (
-            f"The model answers {score:.0f} % of these rows, too few to see a loss: ask shorter "
-            "lengths or easier tasks (--lengths, --configs)."
+            f"The model answers {score:.0f} % of these rows correctly, too few to detect a loss: "
+            "choose shorter lengths or easier tasks (--lengths, --configs)."
         )
     else:
         outcome = "sound"
@@ -166,24 +170,25 @@ def _verdict(
         if max(losses) <= SMALL_LOSS:
             headline += ": the losses in your scores are the model's."
         else:
-            headline += ". Smaller changes would be overlooked: ask more rows to see them."
+            headline += ". Smaller changes would be missed: test more rows to detect them."
         if unchecked:
             headline += f" Not checked: {', '.join(unchecked)}."
     return Verdict(
         outcome=outcome,
         exit_code={"sound": 0, "engine": 1, "unknown": 3}[outcome],
         headline=headline,
-        rows=len(asked),
+        rows=len(cold),
         score=score,
         findings=tuple(findings),
     )
 
 
 def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
-    """Whether an engine's fault is named as well as it can be before the last row.
+    """Return whether the examination may stop before the last row, because the cause is clear.
 
-    A condition that another one may explain better, and repeats, which any other one may, wait for
-    as many rows again as it took to decide on them, and longer while the other one looks likely.
+    Another condition may explain some causes more precisely (`explained_by`); depth and repeat may
+    be explained by any other. For those the examination continues until it has twice the rows of
+    the first decision, and longer while the more precise condition is likely.
     """
     if verdict.outcome != "engine":
         return False
@@ -203,7 +208,7 @@ def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
 def verdict_text(verdict: Verdict) -> str:
     """Return the verdict, a table of the conditions, and a sentence for each."""
     parts = [sentences(f"{OUTCOMES[verdict.outcome]} {verdict.headline}"), ""]
-    header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "loss seen"]
+    header = ["Condition", "", "rows", "A better", "B better", "p (Holm)", "detects"]
     parts.append(table(header, [_cells(f) for f in verdict.findings], left=(0, 1)))
     parts += ["", *(sentences(f"{f.name}: {f.sentence}{f.note}") for f in verdict.findings)]
     return "\n".join(parts)
@@ -228,10 +233,10 @@ def _cells(finding: Finding) -> list[str]:
 
 
 def look_line(verdict: Verdict, rows: int, planned: int) -> str:
-    """Return a line for a look between two waves."""
+    """Return a line of progress after a wave."""
+    line = f"{rows} of {planned} rows, cold answers score {verdict.score:.1f} %"
     tested = [finding for finding in verdict.findings if finding.p < 1]
-    nearest = ""
     if tested:
-        least = min(tested, key=lambda finding: finding.holm_p)
-        nearest = f"; nearest: {least.title}, p = {least.holm_p:.2g}"
-    return f"{rows} of {planned} rows, {verdict.score:.1f} % right cold{nearest}."
+        suspect = min(tested, key=lambda finding: finding.holm_p)
+        line += f"; smallest p: {suspect.title}, p = {suspect.holm_p:.2g}"
+    return f"{line}."

@@ -1,1 +1,1 @@
-"""A release in the forms of other tools."""
+"""Export a release in the formats of other tools."""

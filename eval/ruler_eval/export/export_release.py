@@ -1,15 +1,15 @@
-"""A frozen release in the forms that other tools read: `ruler export`.
+"""Export a frozen release in the formats of other tools: `ruler export`.
 
     export("ruler", "lm-eval", Path("tasks"), ["niah_mk_4k"])
 
-    upstream   the reference code's JSON lines, for its own scripts (row_files.py)
-    kvpress    context and question apart, for kvpress's evaluate.py (row_files.py)
+    upstream   the reference code's JSON lines, for its scripts (row_files.py)
+    kvpress    separate context and question, for kvpress's evaluate.py (row_files.py)
     lm-eval    a task folder for lm-evaluation-harness (harness_tasks.py)
     lighteval  a file of custom tasks for lighteval (harness_tasks.py)
     nemo       a benchmark file (BYOB) for NeMo Evaluator (harness_tasks.py)
 
-The rows are the frozen ones, character for character, and their files' digests are checked first.
-A folder appears under its name only when it is complete.
+The rows are not changed, and the digests of their files are checked first. A folder appears under
+its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ FORMATS: Mapping[str, Callable[[ExportJob], str]] = {
     "lighteval": write_lighteval,
     "nemo": write_nemo,
 }
-"""The formats, and what fills a job's folder and returns the command that uses it."""
+"""For each format, the function that fills the folder of a job and returns a command to use it."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: single-task configurations, rows, and the command that uses them."""
+    """The result of an export."""
 
     configs: int
+    """Single-task configurations that were written."""
     rows: int
     next: str
+    """A command that uses the export."""
 
 
 def export(
@@ -56,8 +58,8 @@ def export(
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    A terminal shows a progress bar. Raises RulerError for an unknown format or
-    configuration, a wrong digest, a folder that is not empty.
+    Shows a progress bar on a terminal. Raises RulerError for an unknown format or configuration, a
+    wrong digest, or a folder that is not empty.
     """
     check_name("format", form, FORMATS, "ruler export --help")
     release = Release.open(source, revision)
@@ -71,33 +73,35 @@ def export(
 
 
 def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> list[Config]:
-    """Return the single-task configurations that are chosen, each once, all of one tokenizer.
+    """Return the chosen single-task configurations, each once and all of the same tokenizer.
 
-    Other tools' folders have no place for a second tokenizer: its files would hide the first's.
+    An export cannot have two tokenizers, because their files would have the same names.
     """
     files = release.manifest["files"]
     tokenizers = list(dict.fromkeys(file["tokenizer"] for file in files.values()))
     if not tokenizers:
-        raise RulerError(f"'{release.source}' holds no files: there is nothing to export.")
+        raise RulerError(f"'{release.source}' has no files: build or fetch some rows first.")
     if tokenizer is not None:
         check_name("tokenizer", tokenizer, tokenizers, f"ruler list {release.source}")
     paths = chosen_files(configs, release.manifest, tokenizer)
     if not configs:
         if tokenizer is None and DEFAULT_TOKENIZER not in tokenizers and len(tokenizers) > 1:
             raise RulerError(f"The release has {', '.join(tokenizers)}: name one with --tokenizer.")
-        usual = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in tokenizers else tokenizers[0]
-        wanted = tokenizer or usual
-        paths = [path for path, file in files.items() if file["tokenizer"] == wanted]
+        if tokenizer is None:
+            tokenizer = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in tokenizers else tokenizers[0]
+        paths = [path for path, file in files.items() if file["tokenizer"] == tokenizer]
     chosen = [release.parse(files[path]["config"]) for path in dict.fromkeys(paths)]
     if len({config.tokenizer for config in chosen}) > 1:
-        raise RulerError("These are of several tokenizers: export each into a separate folder.")
+        raise RulerError(
+            "These configurations have several tokenizers: export each into a separate folder."
+        )
     tasks = list(release.names.tasks)
     return sorted(chosen, key=lambda c: (c.max_length, c.languages, tasks.index(c.task)))
 
 
 @contextmanager
 def new_folder(to: Path) -> Iterator[Path]:
-    """Yield a folder beside `to` that takes its name if nothing is raised, else is deleted."""
+    """Yield a temporary folder that is renamed to `to` at the end, or deleted after an error."""
     to = to.resolve()
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RulerError(f"'{to}' is not empty: name a new folder with --to.")

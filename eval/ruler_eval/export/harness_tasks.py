@@ -1,26 +1,27 @@
-"""Tasks for evaluation harnesses that evaluate the frozen rows, scored by the metric beside them.
+"""Write tasks for other evaluation harnesses: the frozen rows, scored by this project's metric.
 
 lm-evaluation-harness:
 
     lm_eval --include_path TO --tasks ruler_frozen_niah_mk_4k --model hf --model_args pretrained=…
 
-    TO/ruler_frozen_vt_4k.yaml       a task a configuration: its file, its max_gen_toks
+    TO/ruler_frozen_vt_4k.yaml       a task for each configuration: its file, its max_gen_toks
     TO/ruler_frozen_all_4k.yaml      a group: the plain mean of its tasks, as in RULER's tables
-    TO/_frozen                       what all tasks share
+    TO/_frozen                       the settings that all tasks share
 
-The prompt is the row's: `input` (with its one-shot example), then `answer_prefix`, raw or, with
-`--apply_chat_template`, at the head of the assistant's turn. The harness joins the two with
-`target_delimiter`, so the space that begins a prefix is the delimiter, and a template gets none.
-A release's folder is found from this one (utils.py), a Hub repository by its commit.
+The prompt is the row's `input` (with its one-shot example), then `answer_prefix`, as raw text or,
+with `--apply_chat_template`, at the beginning of the assistant's turn. The harness joins the two
+with `target_delimiter`, so the space at the beginning of a prefix is the delimiter, and a template
+gets no space. A local release is found by its path relative to this folder (utils.py), a Hub
+repository by its commit.
 
 lighteval:
 
     lighteval accelerate "model_name=MODEL" ruler_direct_4k --custom-tasks TO/ruler_frozen.py
 
 A task is `ruler_frozen_4k:vt` for base models, `ruler_direct_4k:vt` for chat models; without the
-part after the colon, all tasks of that length, and their plain mean. Run with lighteval 0.13.0.
-It calls HfApi.list_models as huggingface_hub 1 has it when it starts, and hands text to xxhash,
-which accepts only values of 4 or more, when it ends.
+part after the colon, all tasks of that length and their plain mean. Tested with lighteval 0.13.0,
+which needs huggingface_hub 1 (it calls HfApi.list_models) and xxhash below 4 (it passes text to
+it).
 
 NeMo Evaluator (a benchmark file, BYOB):
 
@@ -31,10 +32,11 @@ NeMo Evaluator (a benchmark file, BYOB):
     TO/chat.yaml  TO/completions.yaml                each benchmark with its budget of answer tokens
     TO/data/vt_4k.jsonl                              the rows
 
-`ruler_direct_vt_4k` asks the chat endpoint, which cannot begin the assistant's turn: Table 6's line
-of RULER's paper and the answer prefix end the user's. `ruler_frozen_vt_4k` asks the completions
-endpoint the raw text. Run with nemo-evaluator 0.3.0 and 0.2.8: the scores are those of
-`ruler score`. The folder holds all it needs; its settings name its files as seen from within it.
+`ruler_direct_vt_4k` is for the chat endpoint, which cannot begin the assistant's turn: the user's
+turn ends with the line from Table 6 of RULER's paper and the answer prefix. `ruler_frozen_vt_4k`
+sends the raw text to the completions endpoint. Tested with nemo-evaluator 0.3.0 and 0.2.8: the
+scores are those of `ruler score`. The folder contains all files it needs; paths in its settings are
+relative to it.
 """
 
 from __future__ import annotations
@@ -60,10 +62,18 @@ def write_tasks(
     columns: Sequence[str] = (),
     **more: Any,
 ) -> list[dict[str, Any]]:
-    """Copy a `module` of copied/ as FILE, and write its scorer, with what FILE reads of each task.
+    """Copy a module of copied/ as FILE, and write the scorer and the table of tasks for it.
 
-    A task has two names: `frozen` (the raw text) and `direct` (a chat's turn). The rows'
-    `columns` are written too, for a harness that reads no release.
+    Args:
+        job: The export.
+        module: The name of the module.
+        name: Returns the name of a task from its kind, `frozen` (raw text) or `direct` (chat), and
+            its configuration.
+        columns: Columns of the rows to write, for a harness that does not read the release.
+        more: Further fields of scoring.json.
+
+    Returns:
+        The configuration, names and `max_new_tokens` of each task.
     """
     tasks = []
     for config in job.each():
@@ -110,12 +120,12 @@ def write_lm_eval(job: ExportJob) -> str:
 
 
 def task_name(release: Release, config: str) -> str:
-    """Return a task's name: the harness's own `ruler` tasks are other data, these are frozen."""
+    """Return a task's name, which differs from those of the harness's `ruler` tasks."""
     return f"{release.dataset}_frozen_{config}"
 
 
 def shared(release: Release) -> dict[str, Any]:
-    """Return what all tasks share, without their functions."""
+    """Return the settings that all tasks share, without their functions."""
     metrics = [{"metric": m, "aggregation": "mean", "higher_is_better": True} for m in METRICS]
     return {
         "test_split": SPLIT,
@@ -130,25 +140,30 @@ def shared(release: Release) -> dict[str, Any]:
 
 
 def task(job: ExportJob, config: Config) -> dict[str, Any]:
-    """Return one configuration's task; RulerError if rows differ in what the harness has once."""
+    """Return the task of a configuration.
+
+    Raises RulerError if rows differ in settings that a harness has once per task.
+    """
     release = job.release
     tokens, space = job.budget(config)
-    data, where = {}, {"file": release.configs[config.name]}
-    if release.revision is not None:
+    if release.revision is None:
+        data = {}
+        arguments = {"file": release.configs[config.name]}
+    else:
         data = {"dataset_path": release.source, "dataset_name": config.name}
-        where = {"revision": release.revision}
+        arguments = {"revision": release.revision}
     return {
         "include": "_frozen",
         "task": task_name(release, config.name),
         **data,
-        "dataset_kwargs": where,
+        "dataset_kwargs": arguments,
         "target_delimiter": " " if space else "",
         "generation_kwargs": {"max_gen_toks": tokens, "until": [], **GREEDY},
     }
 
 
 def groups(release: Release, configs: Sequence[Config]) -> list[tuple[str, list[str]]]:
-    """Return the groups whose tasks are all chosen: their names, and their tasks'."""
+    """Return the groups whose tasks are all exported: their names, and those of their tasks."""
     whole = release.names.whole_groups(configs)
     return [(group.name, [member.name for member in members]) for group, members in whole]
 
@@ -170,27 +185,27 @@ def group(release: Release, name: str, members: Sequence[str]) -> dict[str, Any]
 def write_lighteval(job: ExportJob) -> str:
     """Write the tasks and their metric; return the command that evaluates them."""
     release = job.release
-    rows_are: dict[str, Any] = {
+    data: dict[str, Any] = {
         "release": job.relative_release,
         "source": release.source if release.revision else None,
         "revision": release.revision,
         "data_version": release.manifest["data_version"],
     }
-    write_tasks(job, "lighteval_tasks.py", lighteval_name, **rows_are)
+    write_tasks(job, "lighteval_tasks.py", lighteval_name, **data)
     example, base = (_example(kind, job.configs) for kind in ("direct", "frozen"))
     job.write_readme("lighteval.md", needs_release=True, example=example, base=base, file=FILE)
     return f'lighteval accelerate "model_name=MODEL" {example} --custom-tasks {job.to / FILE}'
 
 
 def _example(kind: str, configs: Sequence[Config]) -> str:
-    """Return the last task, or its length if it has several: lighteval has no group of one."""
+    """Return the name of the last group, or of its task if it has only one."""
     names = [lighteval_name(kind, config) for config in configs]
     group = names[-1].partition(":")[0]
     return group if sum(name.startswith(f"{group}:") for name in names) > 1 else names[-1]
 
 
 def lighteval_name(kind: str, config: Config) -> str:
-    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share the part before `:`."""
+    """Return `ruler_frozen_4k:vt`; lighteval averages all tasks with the same part before `:`."""
     group = config.name.removeprefix(f"{config.task}_")
     return f"{config.dataset}_{kind}_{group}:{config.task}"
 
@@ -237,7 +252,7 @@ def normalized(name: str) -> str:
 
 
 def run_settings(tasks: Sequence[dict[str, Any]], kind: str, endpoint: str) -> dict[str, Any]:
-    """Return NeMo Evaluator's settings (0.3): a server, each benchmark with its budget."""
+    """Return the settings for NeMo Evaluator 0.3: a server, and each benchmark with its budget."""
     path = "chat/completions" if endpoint == "chat" else "completions"
     service = {
         "type": "api",

@@ -1,4 +1,4 @@
-"""What every format of an export works on, and what several of them write.
+"""An export: its configurations and folder, and the files that several formats write.
 
     for config in job.each():
         job.write_rows(config, COLUMNS, folder / f"{config.name}.jsonl")
@@ -6,8 +6,8 @@
 The folders for lm-evaluation-harness, lighteval and NeMo Evaluator share the scorer:
 
     TO/utils.py                                the scoring of one row
-    TO/ruler_score.py, and what it imports     its rule: this project's metric, copied
-    TO/scoring.json                            the data set, whose rule each task follows, and the
+    TO/ruler_score.py, and what it imports     a copy of this project's metric
+    TO/scoring.json                            the data set, the scoring rule of each task, and the
                                                languages that the metric does not have
 """
 
@@ -30,23 +30,22 @@ from ruler_eval.tasks import scoring_task
 from ruler_score import metric_files
 
 RELEASE_PLACE = """
-The release is looked for in `{place}`, seen from this folder: move the two together, or name it
+The release is expected in `{place}`, relative to this folder: move both together, or set its folder
 with `export RULER_RELEASE=FOLDER`.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob:
-    """Configurations of a release, and the folder to fill with them.
-
-    `configs` are single tasks of one tokenizer, those of a length together. Files are written into
-    `folder`, which takes the name `to` once all of them are written.
-    """
+    """Configurations of a release, and the folder to write them to."""
 
     release: Release
     configs: Sequence[Config]
+    """Single tasks with the same tokenizer, ordered by length."""
     folder: Path
+    """The temporary folder that is written."""
     to: Path
+    """The final name of the folder."""
 
     def each(self) -> Iterator[Config]:
         """Yield the configurations one by one, with a progress bar on a terminal."""
@@ -60,9 +59,9 @@ class ExportJob:
                 file.write(json.dumps(row) + "\n")
 
     def write_readme(self, template: str, needs_release: bool = False, **facts: Any) -> None:
-        """Write README.md: a template of `readme/` with its {title}, {provenance} and `facts`.
+        """Write README.md from a template of `readme/`, its {title}, {provenance} and `facts`.
 
-        With `needs_release` it says where a local release is looked for.
+        With `needs_release` it says where a local release is expected.
         """
         text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
         title = self.release.dataset.upper()
@@ -72,7 +71,7 @@ class ExportJob:
         (self.folder / "README.md").write_text(text, encoding="utf-8")
 
     def write_scorer(self, **more: Any) -> None:
-        """Write the scorer's files; scoring.json holds `more` too."""
+        """Write the scorer's files; `more` are further fields of scoring.json."""
         release = self.release
         scoring = {
             "dataset": release.dataset,
@@ -96,20 +95,22 @@ class ExportJob:
     def budget(self, config: Config) -> tuple[int, bool]:
         """Return the rows' `max_new_tokens`, and whether their answer prefix begins with a space.
 
-        Harnesses have one budget for a task. Raises RulerError if rows of a configuration differ.
+        Raises RulerError if rows of a configuration differ, because harnesses have one setting for
+        a task.
         """
         rows = list(self.release.rows(config.name, ("max_new_tokens", "answer_prefix")))
         settings = {(row["max_new_tokens"], row["answer_prefix"].startswith(" ")) for row in rows}
         if len(settings) != 1:
             raise RulerError(
                 f"The rows of '{config.name}' differ in max_new_tokens or in how their answer "
-                "prefix begins: the harness has one setting per task."
+                "prefix begins, but the harness has one setting per task: leave "
+                "it out of --configs."
             )
         return settings.pop()
 
     @property
     def relative_release(self) -> str | None:
-        """A local release's folder as seen from the exported one; None for a Hub repository."""
+        """The path of a local release relative to the exported folder; None for the Hub."""
         if self.release.revision is not None:
             return None
         root, to = self.release.root.resolve(), self.to.resolve()
@@ -119,7 +120,7 @@ class ExportJob:
 
     @property
     def provenance(self) -> str:
-        """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
+        """The source of the rows, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
         release = self.release
         revision = f" at {release.revision}" if release.revision else ""
         return f"{release.source}{revision} ({release.dataset} {release.manifest['data_version']})"

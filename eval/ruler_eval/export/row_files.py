@@ -1,6 +1,6 @@
 r"""Export frozen rows to the file formats of kvpress and of the reference code.
 
-kvpress compresses a row's context and then asks the question:
+kvpress compresses a row's context and then sends the question:
 
     rows = ruler_dataset.load("ruler", "vt_4k")
     rows = rows.map(kvpress_view, remove_columns=rows.column_names)
@@ -9,10 +9,9 @@ kvpress compresses a row's context and then asks the question:
      "answer_prefix": "Answer: According to …: ", "answer": ["ABCDE", …], "task": "vt",
      "max_new_tokens": 30}
 
-`context + question + answer_prefix` equals `input + answer_prefix`, character by character. As in
-simonjegou/ruler, the data set that kvpress evaluates, the space before the answer prefix is moved
-to the end of the question, so that the assistant's turn begins with a letter if a chat template
-separates the two.
+`context + question + answer_prefix` equals `input + answer_prefix` exactly. As in simonjegou/ruler,
+the data set that kvpress evaluates, the space before the answer prefix is moved to the end of the
+question, so that the assistant's turn begins with a letter if a chat template separates the two.
 
 The layout of the reference code (NVIDIA/RULER), so that its scripts run on the frozen rows:
 
@@ -20,9 +19,9 @@ The layout of the reference code (NVIDIA/RULER), so that its scripts run on the 
                                           "length": 4066, "answer_prefix": " Answer: …"}
 
 `TO/4096` is its results folder: pred/call_api.py reads `data` and writes `pred`; eval/evaluate.py
-and `ruler score` read `pred`. The answer prefix is a separate column, which call_api.py appends to
-the input since July 2026. Its versions from January 2025 until then drop the prefix, also that of
-its own data. Prompts have no chat template (its template type `base`).
+and `ruler score` read `pred`. The answer prefix is a separate column, which call_api.py has
+appended to the input since July 2026. Its versions from January 2025 until then drop the prefix,
+even that of their own data. Prompts have no chat template (template type `base`).
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def _write_card(job: ExportJob) -> None:
     ]
     oneruler = ""
     if job.release.dataset == "oneruler":
-        oneruler = " ONERULER's own rule is exactness: `ruler score` has it."
+        oneruler = " ONERULER's rule is an exact match: use `ruler score` for it."
     job.write_readme(
         "kvpress.md",
         metadata=yaml_dump({"configs": configurations}, sort_keys=False),
@@ -128,7 +127,7 @@ def write_reference(job: ExportJob) -> str:
     """
     if job.release.dataset != "ruler":
         raise RulerError(
-            f"The reference code has no {job.release.dataset} tasks: use --format lm-eval."
+            f"The reference code does not have {job.release.dataset}'s tasks: use --format lm-eval."
         )
     for config in job.each():
         data = job.folder / str(config.max_length) / "data"

@@ -1,1 +1,1 @@
-"""The gate: verdicts and estimates from as few rows as they take."""
+"""Sequential tests and estimates that use as few rows as possible."""

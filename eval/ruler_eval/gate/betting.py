@@ -1,4 +1,4 @@
-"""Evidence that a mean drop is smaller or larger than a limit, valid however often you look.
+"""Test whether a mean drop is smaller or larger than a limit, however often the data are looked at.
 
     smaller, larger = evidence(drops, 0.02, of=6500)  # a limit of 2 points, 6,500 rows in all
     smaller[-1] >= THRESHOLD                          # over all 6,500 rows the drop is smaller
@@ -7,16 +7,16 @@
 every stratum (a task at a length).
 
 The rule. Let D be the difference A − B of a row, d the limit, N = `of` the number of rows in all
-strata together. Two bets run side by side, each with a fraction λ of what cannot lose everything:
+strata together. There are two bets, each a fraction λ of the largest bet that cannot lose all:
 
     against "all N rows drop by d or more":  the mean over λ of  Π (1 + λ/(1 − m) · (m − D))
     against "all N rows drop by d or less":  the mean over λ of  Π (1 + λ/(1 + m) · (D − m))
 
-m is what the remaining rows must drop by on average if all N rows drop by exactly d:
+m is the mean drop of the remaining rows if all N rows drop by exactly d:
 (N·d − the sum of D before this step) / (N − the rows before this step), clipped to −1 … 1. The
-verdict is given as soon as one of the two reaches THRESHOLD = 1/ALPHA. Without `of`, m is d, the
-rows are a sample, and the verdict is about the distribution they come from. λ takes the values
-BET_FRACTIONS with WEIGHTS.
+verdict is reached as soon as one of the two products reaches THRESHOLD = 1/ALPHA. Without `of`, m
+is d, the rows are a sample, and the verdict is about the distribution they come from. λ takes the
+values BET_FRACTIONS with WEIGHTS.
 
 The proof. No factor is below 1 − λ > 0, because −1 <= D <= 1. The rows of each stratum come in a
 random order that is independent of the other strata's orders. Given everything seen so far, the
@@ -27,24 +27,24 @@ geometric means, where μ is the mean of the T values μ_t. If all N rows drop b
 μ >= m and the expectation is at most 1. So the product, and the weighted mean over λ of such
 products, is a nonnegative supermartingale that begins at 1. By Ville's inequality the chance that
 it ever reaches 1/ALPHA is at most ALPHA, however often one looks. The other side is the same with
-signs changed. After the last row the drop over all N rows is known, and the verdict is exact.
+signs reversed. After the last row the drop over all N rows is known, and the verdict is exact.
 
-The row scores themselves are fixed numbers in this argument; only the order is random. So rows may
-depend on each other in any way: the same question at several lengths, several questions about one
+In this argument the row scores are fixed numbers and only the order is random. So rows may depend
+on each other in any way: the same question at several lengths, several questions about one
 document, several languages averaged into one row.
 
-What it assumes:
+Assumptions:
 
 - The order is random and has nothing to do with how hard the rows are (plan.py: a hash).
 - Every stratum has the same number of rows, and a look sees complete steps.
 - Answers do not depend on when they are asked. If the server gets worse during the run, early
-  rows say nothing about later ones: with a drift the verdict can always be wrong.
+  rows say nothing about later ones, and the verdict can be wrong more often than ALPHA.
 - The candidate was not chosen by its scores on the rows that come first. The order differs from
-  that of `--limit`, so picking the best of several candidates with `--limit` does not break it.
+  that of `--limit`, so picking the best of several candidates with `--limit` does no harm.
 
-It says nothing about single tasks or lengths. About other rows like these (another sample of the
-benchmark), use `anytime_bounds` without `of`: proved if rows are independent, as they are at one
-length, and approximate over several lengths, whose rows share their questions
+The verdict is not about single tasks or lengths. For other rows like these (another sample of the
+benchmark), use `anytime_bounds` without `of`. Its coverage is proved if rows are independent, as
+they are at one length, and approximate over several lengths, whose rows share their questions
 (bench/decide.py measures both).
 
 Sources: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (JRSS B
@@ -57,12 +57,12 @@ from __future__ import annotations
 import numpy as np
 
 ALPHA = 0.025
-"""The chance of a wrong verdict, at most, on each side."""
+"""The maximum probability of a wrong verdict, on each side."""
 THRESHOLD = 1 / ALPHA
-"""The evidence that is enough for a verdict."""
+"""The evidence at which a verdict is reached."""
 BET_FRACTIONS = np.array([0.05, 0.2, 0.5, 0.95])
-"""The bets, as fractions of the largest bet that cannot lose everything. Smaller fractions gain too
-little within the rows of a release, and each additional one dilutes the others."""
+"""The bets, as fractions of the largest bet that cannot lose all. Smaller fractions gain too little
+within the rows of a release, and each additional one dilutes the others."""
 WEIGHTS = np.array([0.1, 0.3, 0.3, 0.3])
 _END = 1 - 1e-9
 _MAX_LOG = 690.0  # e^690 is a finite number
@@ -71,7 +71,7 @@ _MAX_LOG = 690.0  # e^690 is a finite number
 def evidence(
     drops: np.ndarray, limit: float, of: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the highest evidence so far, after each step, that the drop is smaller, and larger.
+    """Return, after each step, the highest evidence so far for a smaller and for a larger drop.
 
     Args:
         drops: Row differences A − B in −1 … 1, of shape (steps, strata), or
@@ -109,10 +109,10 @@ def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
 
 
 def anytime_bounds(drops: np.ndarray, of: int | None = None) -> tuple[float, float]:
-    """Return the limits between which no verdict has been reached: a 95 % confidence interval.
+    """Return the limits between which there is no verdict: a 95 % confidence interval.
 
-    Each end is missed with a chance of at most ALPHA, however often one looks. Evidence grows with
-    the distance of the limit, so the ends are found by root search.
+    The probability that an end misses is at most ALPHA, however often it is computed. Evidence
+    grows with the distance of the limit, so the ends are found by root search.
     """
     from scipy.optimize import brentq
 

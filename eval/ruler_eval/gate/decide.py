@@ -1,17 +1,17 @@
-"""Decide with as few rows as possible whether a model lost less than a limit against another.
+"""Decide with as few rows as possible whether a model loses less than a limit against another.
 
     decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
     decide_run(DecideOptions("runs/base", backend=…, …), on_look=print).decision["verdict"]
 
 There are two questions. The verdict is about *these rows*: would all rows of the plan show a drop
-below the limit? Before the last row it is wrong with a chance of at most ALPHA on each side,
-however often one looks (betting.py has the rule and its proof); after the last row it is exact.
-*Other rows like these* are another question, which `other_rows_interval` answers: the 95 % interval
-of the drop on another sample of the benchmark.
+below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
+however often the rows are looked at (betting.py has the rule and its proof); after the last row it
+is exact. The other question is about *other rows like these*: `other_rows_interval` is the 95 %
+interval of the drop on another sample of the benchmark.
 
 Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
-as wrong for its model. The limit and the rule are in run.json before the first row of a run, the
-verdict and every look after the last one. Killed in the middle, the same call looks at the same
+as wrong for its model. The limit and the rule are written to run.json before the first row, the
+verdict and all looks after the last one. If the process is killed, the same call looks at the same
 rows in the same order and reaches the same verdict.
 """
 
@@ -42,11 +42,14 @@ from ruler_eval.score.intervals import (
 from ruler_eval.score.results import Results, documents_of, open_results, row_values
 
 RULE = "bets 4"
-"""The name of the rule together with the order of rows; another rule gets another number."""
+"""The version of the rule and of the order of rows; a change of either needs a new number."""
 
 
 class Look(TypedDict):
-    """What was seen: rows of each stratum, the drop in points, the highest evidence so far."""
+    """A look at the rows so far.
+
+    It has the number of rows of each stratum, the drop in points, and the highest evidence so far.
+    """
 
     rows: int
     drop: float
@@ -55,10 +58,7 @@ class Look(TypedDict):
 
 
 class LookedAtModel(TypedDict):
-    """A model, and how many of the rows looked at have no answer or are truncated.
-
-    A row is unanswered if it failed or is missing.
-    """
+    """A model and its rows up to a look: how many are unanswered (failed, missing) or truncated."""
 
     model: str | None
     unanswered: int
@@ -66,7 +66,7 @@ class LookedAtModel(TypedDict):
 
 
 class AnsweredDrop(TypedDict):
-    """The drop over the rows that both models answered, and what the verdict would be by those."""
+    """The drop over the rows that both models answered, and the verdict from only those rows."""
 
     unanswered: int
     drop: float | None
@@ -74,34 +74,34 @@ class AnsweredDrop(TypedDict):
 
 
 class SequentialDecision(TypedDict):
-    """Whether B lost less than `max_drop` points against A over all tasks, and every look at it."""
+    """Whether B loses less than `max_drop` points against A over all tasks, and all looks."""
 
     rule: str
     alpha: float
-    """The chance of a wrong verdict about these rows, at most, on each side."""
+    """The maximum probability of a wrong verdict about these rows, on each side."""
     max_drop: float
     verdict: Verdict
-    """`unknown` before there is one; never after the last row."""
+    """`unknown` until it is reached; never after the last row."""
     drop: float
-    """Points that B lost over the rows looked at."""
+    """Points that B lost on the rows of the last look."""
     interval: list[float]
     """95 % interval of the drop over all rows of the plan, valid at every look."""
     other_rows_interval: list[float]
     """95 % interval of the drop over other rows like these."""
     rows: int
     of: int
-    """How many rows of each task at each length were looked at, and how many there are."""
+    """How many rows of each task at each length were looked at, and how many exist."""
     tasks: dict[str, float]
-    """Points that B lost by task over the rows looked at, the largest loss first; not tested."""
+    """Points that B lost in each task, the largest loss first; these are not tested."""
     looks: list[Look]
     a: LookedAtModel
     b: LookedAtModel
     answered: NotRequired[AnsweredDrop]
-    """Present if rows are unanswered."""
+    """Only if some rows are unanswered."""
 
 
 class Candidate(Protocol):
-    """Model B: rows that exist (StoredRows) or are run when they are looked at (RunInWaves)."""
+    """Model B: its rows exist (StoredRows) or are run before each look (RunInWaves)."""
 
     plan: LookPlan
     rows: ScoredRows
@@ -111,14 +111,14 @@ class Candidate(Protocol):
         """The model's name, if it is known."""
 
     def answer(self, rows: int) -> None:
-        """Make sure that `rows` has the first rows of each task and length."""
+        """Make sure that the first `rows` rows of each task and length have scores."""
 
 
 class StoredRows:
-    """Model B was run before: its rows are in its results."""
+    """Model B, whose rows are in the results of a finished run."""
 
     def __init__(self, base: Results, other: Results, max_drop: float) -> None:
-        """Raise RulerError if the two cannot be paired, or if another limit was fixed for B."""
+        """Raise RulerError if the models cannot be paired, or if a different limit was fixed."""
         paired_cells(base, other)
         check_same_limit(other, max_drop)
         self.plan = plan_of_results(base, other)
@@ -126,7 +126,7 @@ class StoredRows:
         self.model: str | None = other["model"]
 
     def answer(self, rows: int) -> None:
-        """Raise RulerError if a row is missing that a look needs."""
+        """Raise RulerError if a row of the next look is missing."""
         if missing := self.plan.missing_row(self.rows.scores, rows):
             raise RulerError(
                 f"B has no {missing}, which the test needs: name --model and --backend to run "
@@ -140,7 +140,7 @@ def decide(
     max_drop: float,
     on_look: Callable[[SequentialDecision], None],
 ) -> SequentialDecision:
-    """Look at the rows of two models until the verdict, and return the last look."""
+    """Look at the rows of two models until there is a verdict, and return the last look."""
     check_same_limit(base, max_drop)
     test = SequentialTest(candidate.plan, base, candidate.model, max_drop)
     for rows in candidate.plan.looks():
@@ -158,7 +158,7 @@ def decide(
 
 
 class DecidedRun(NamedTuple):
-    """The last look, how the rows of model B ended, and the prompt tokens that were not run."""
+    """The last look, the states of model B's rows, and the prompt tokens of rows not run."""
 
     decision: SequentialDecision
     summary: RunSummary
@@ -166,7 +166,7 @@ class DecidedRun(NamedTuple):
 
 
 def decide_stored(options: DecideOptions) -> SequentialDecision:
-    """Decide with the rows that both models have. Raises RulerError."""
+    """Decide from rows that both models have answered. Raises RulerError."""
     if options_of_run(options):
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     base = open_results(Path(options.base))
@@ -175,12 +175,14 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
 
 
 def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], None]) -> DecidedRun:
-    """Run model B until the verdict, and write its run.json and results.json.
+    """Run model B until there is a verdict, and write its run.json and results.json.
 
-    Raises RulerError if the rows of the two are not the same, or if another limit was fixed.
+    Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
     if options.backend is None or (options.out is None and options.other is None):
-        raise RulerError("Model B is to be run: name --model, --backend and --out, or its RUN.")
+        raise RulerError(
+            "To run model B, add --model, --backend and --out, or name its RUN folder."
+        )
     base = open_results(Path(options.base))
     run_options = options_of_model_b(options, base)
     fixed = fixed_settings(base, options.max_drop)
@@ -191,7 +193,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
-    """Return what is fixed before the first row: the limit, the rule, and the scores of model A."""
+    """Return the settings fixed before the first row: limit, rule, and the scores of model A."""
     scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
@@ -199,7 +201,7 @@ def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
 
 
 def check_same_limit(results: Results, max_drop: float) -> None:
-    """Refuse another limit than the one that was fixed before the run's first row."""
+    """Raise RulerError if the limit differs from the one fixed before the run's first row."""
     fixed = results["run"].get("decide", {}).get("max_drop", max_drop)
     if fixed != max_drop:
         raise RulerError(
@@ -210,7 +212,7 @@ def check_same_limit(results: Results, max_drop: float) -> None:
 
 
 class SequentialTest:
-    """The looks at two models so far."""
+    """Holds the looks at two models so far."""
 
     def __init__(
         self, plan: LookPlan, base: Results, candidate: str | None, max_drop: float
@@ -258,26 +260,28 @@ class SequentialTest:
         return decision
 
     def _add_rows(self, rows: int, other: ScoredRows) -> None:
-        """Add the new rows: A − B of each, and whether both models answered."""
+        """Add the rows since the last look: A − B of each, and whether both models answered."""
         drops, answered = [], []
         for stratum, names in self.plan.configs.items():
             new = self.plan.order[stratum][len(self._drops) : rows]
             drops.append([np.mean([self._drop(name, i, other) for name in names]) for i in new])
-            answered.append([not any(self._lacks(name, i, other) for name in names) for i in new])
+            answered.append(
+                [not any(self._is_unanswered(name, i, other) for name in names) for i in new]
+            )
         self._drops = np.concatenate([self._drops, np.array(drops).T])
         self._answered = np.concatenate([self._answered, np.array(answered).T])
 
     def _drop(self, name: str, index: int, other: ScoredRows) -> float:
-        """Return A − B of one row; a missing row is wrong."""
+        """Return A − B of a row; a missing row counts as wrong."""
         scores_a, scores_b = self.base.scores.get(name, {}), other.scores.get(name, {})
         return scores_a.get(index, 0.0) - scores_b.get(index, 0.0)
 
-    def _lacks(self, name: str, index: int, other: ScoredRows) -> bool:
+    def _is_unanswered(self, name: str, index: int, other: ScoredRows) -> bool:
         """Whether a row failed or is missing in either model."""
         return any(index in side.unanswered.get(name, ()) for side in (self.base, other))
 
     def _looked_at(self, model: str | None, side: ScoredRows, rows: int) -> LookedAtModel:
-        """Count the rows of one model up to a look."""
+        """Count the unanswered and truncated rows of a model up to a look."""
         unanswered = truncated = 0
         for stratum, names in self.plan.configs.items():
             indices = {*self.plan.order[stratum][:rows]}
@@ -287,7 +291,7 @@ class SequentialTest:
         return LookedAtModel(model=model, unanswered=unanswered, truncated=truncated)
 
     def _drops_by_task(self) -> dict[str, float]:
-        """Return the points lost by task, over its lengths, the largest loss first."""
+        """Return the points lost in each task, over its lengths, the largest loss first."""
         columns: dict[str, list[int]] = {}
         for column, (task, _) in enumerate(self.plan.configs):
             columns.setdefault(task, []).append(column)
@@ -297,10 +301,10 @@ class SequentialTest:
         return {task: drops[task] for task in sorted(drops, key=lambda task: -drops[task])}
 
     def _over_answered(self, is_last: bool) -> AnsweredDrop:
-        """Decide by the rows that both models answered.
+        """Decide from only the rows that both models answered.
 
-        Before the last row these are complete steps again, with fewer rows of each stratum, taken
-        as a sample: which rows will fail is not known in advance.
+        Before the last row they form complete steps with fewer rows of each stratum. They are
+        treated as a sample, because it is not known in advance which rows will fail.
         """
         columns = [
             drops[answered] for drops, answered in zip(self._drops.T, self._answered.T, strict=True)

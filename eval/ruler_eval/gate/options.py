@@ -1,4 +1,4 @@
-"""What `ruler decide` is asked to do: the options of the command and of the Python call.
+"""The options of `ruler decide`, for the command and for the Python call.
 
 DecideOptions("runs/base", max_drop=2, backend="vllm", model="org/quantised", out="runs/quantised")
 """
@@ -16,22 +16,22 @@ from ruler_eval.run.options import SAMPLERS, RunOptions
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results
 
-MODEL_B = "Model B, if its rows are to be run"
+MODEL_B = "Model B, to run its rows"
 NOT_IN_DECIDE = ("until", "shard", "repeats", "answers", "max_lines", "max_megabytes")
-"""Options of `ruler run` that a decision does not have.
+"""Options of `ruler run` that `ruler decide` does not have.
 
-It stops by its own rule, needs every task at each look, and scores rows as they are answered."""
+It decides when to stop, needs every task at each look, and scores rows as they are answered."""
 
 
 def _as_in_run(name: str, help: str = "") -> Option:
-    """Return the option of `ruler run`, in the panel of model B."""
+    """Return the option of `ruler run`, moved to the panel of model B."""
     option = options_of(RunOptions)[name]
     return replace(option, panel=MODEL_B, help=help or option.help)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecideOptions:
-    """The options of a decision. B runs with A's settings, except for those given here."""
+    """The options of a decision. B runs with A's settings, except for those set here."""
 
     base: Annotated[
         Place, Option("Model A: a RUN folder, or a results.json.", argument=True, metavar="A")
@@ -45,13 +45,14 @@ class DecideOptions:
         ),
     ] = field(default=None, kw_only=False)
     max_drop: Annotated[
-        float, Option("Points that B may lose over all, fixed before the first row.")
+        float,
+        Option("Points that B may lose on average over the tasks, fixed before the first row."),
     ]
     model: Annotated[str | None, _as_in_run("model")] = None
     backend: Annotated[str | None, _as_in_run("backend")] = None
     out: Annotated[
         Place | None,
-        _as_in_run("out", "Folder of B's run, if it is not named already; resumed if it exists."),
+        _as_in_run("out", "Folder of B's run, if [B] does not name it; resumed if it exists."),
     ] = None
     dataset: Annotated[
         Place | None, _as_in_run("dataset", "The release. Default: the one that A was run on.")
@@ -98,7 +99,7 @@ class DecideOptions:
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
-    """Return what model B is asked to do: as the base was, unless the options say otherwise."""
+    """Return the options of model B's run: those of the base, unless they are set here."""
     run: dict[str, Any] = {
         **_options_of_base(base),
         "out": options.other,
@@ -106,7 +107,7 @@ def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
         "progress": options.progress,
     }
     if options.dataset is not None and options.data_revision is None:
-        run["data_revision"] = None  # the base's is of another repository
+        run["data_revision"] = None  # the base's revision belongs to another repository
     template = base["run"].get("chat_template")
     if template and options.chat_template is None:
         raise RulerError(
@@ -120,7 +121,7 @@ def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
 
 
 def options_of_run(options: DecideOptions) -> dict[str, Any]:
-    """Return the options of model B's run that are not the default."""
+    """Return the options of model B's run that are set."""
     run = {}
     for name, option in options_of(DecideOptions).items():
         value = getattr(options, name)
@@ -131,7 +132,7 @@ def options_of_run(options: DecideOptions) -> dict[str, Any]:
 
 
 def _options_of_base(results: Results) -> dict[str, Any]:
-    """Return how a scored run was made, as fields of RunOptions."""
+    """Return the settings of a scored run, as fields of RunOptions."""
     settings: Mapping[str, Any] = results["run"]
     configs = [name for name, cell in results["configurations"].items() if cell["max_length"]]
     run: dict[str, Any] = {
@@ -142,7 +143,7 @@ def _options_of_base(results: Results) -> dict[str, Any]:
         "direct": settings.get("direct", False),
     }
     for name, value in settings.get("sampling", {}).items():
-        if name in SAMPLERS and not isinstance(value, str):  # a text: the server's default
+        if name in SAMPLERS and not isinstance(value, str):  # a string is the server's default
             run[name] = value
     thinking = settings.get("thinking") or {}
     if thinking.get("on"):

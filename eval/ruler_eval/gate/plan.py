@@ -3,10 +3,10 @@
     plan = plan_of_results(base)          # of a run that has all its rows
     plan.looks()                          # [5, 10, …, 495, 500]: rows of each task
 
-Every task at every length is a stratum with its own random order of rows, drawn by a hash and
-independent of the others, as the proof in betting.py needs. Languages and tokenizers of a task are
-one row: their mean by index. The order is not that of `--limit`: a candidate that was chosen by its
-first `--limit` rows is not tested on those same rows first.
+Every task at every length is a stratum. Its rows are in a random order, which is drawn by a hash
+and independent of the other strata, as the proof in betting.py requires. The languages and
+tokenizers of a task count as one row: their mean by index. The order differs from that of
+`--limit`, so that a candidate chosen by its first `--limit` rows is not tested on those rows first.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
 
 WAVE, WAVE_OVER_LENGTHS = 10, 2
-"""New rows of each task and length that are answered together: at one length, over several."""
+"""New rows of each task and length that are answered together: with one length, with several."""
 LOOK_EVERY = 5
-"""New rows of each task between two looks, at one length."""
+"""New rows of each task between two looks, with one length."""
 
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -34,10 +34,10 @@ Stratum = tuple[str, str]
 
 @dataclass(frozen=True)
 class LookPlan:
-    """The rows that are looked at.
+    """The rows of a gate and their order.
 
-    Raises RulerError if strata differ in rows or languages: the proof in betting.py holds for equal
-    weights.
+    Raises RulerError if strata differ in rows or languages, because the proof in betting.py needs
+    equal weights.
     """
 
     order: Mapping[Stratum, Sequence[int]]
@@ -65,7 +65,7 @@ class LookPlan:
 
     @property
     def is_at_one_length(self) -> bool:
-        """Whether there is one length only."""
+        """Whether there is only one length."""
         return len({length for _, length in self.order}) == 1
 
     @property
@@ -74,12 +74,12 @@ class LookPlan:
         return WAVE if self.is_at_one_length else WAVE_OVER_LENGTHS
 
     def looks(self) -> list[int]:
-        """Return after how many rows of each stratum there is a look; the last is after all."""
+        """Return after how many rows of each stratum to look; the last look is after all rows."""
         step = min(self.wave, LOOK_EVERY)
         return [*range(step, self.rows, step), self.rows]
 
     def missing_row(self, scores: Scores, rows: int) -> str | None:
-        """Name the first of the rows up to a look that has no score: `row 7 of 'vt_4k'`."""
+        """Return the first row up to a look that has no score, such as `row 7 of 'vt_4k'`."""
         for stratum, names in self.configs.items():
             for name in names:
                 if missing := {*self.order[stratum][:rows]} - {*scores.get(name, {})}:
@@ -90,22 +90,23 @@ class LookPlan:
 def gate_order(data_version: str, task: str, length: str, indices: Iterable[int]) -> list[int]:
     """Return row indices in the random order of the gate, drawn for each task and length."""
 
-    def drawn(index: int) -> bytes:
+    def random_key(index: int) -> bytes:
         text = json.dumps(["gate", data_version, task, length, index])
         return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
-    return sorted(indices, key=drawn)
+    return sorted(indices, key=random_key)
 
 
 def gate_order_of_file(manifest: Manifest, entry: FileEntry, indices: list[int]) -> list[int]:
-    """Return some row indices of a release's file in the order of the gate."""
+    """Return row indices of a release's file in the order of the gate."""
     return gate_order(manifest["data_version"], entry["task"], entry["length"], indices)
 
 
 def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
-    """Return the gate's plan for a scored run, without the rows that `--limit` left out of another.
+    """Return the plan for a scored run.
 
-    Raises RulerError if the rows of the run are not those that `--limit` would choose.
+    If the other model was run with a smaller `--limit`, the plan has only its rows. Raises
+    RulerError if the rows of the run are not those that a `--limit` chooses.
     """
     data = base["dataset"]
     version = data["data_version"] or ""
@@ -126,7 +127,10 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
                 "whole run without --partial, or run it with --limit."
             )
         if chosen.setdefault(stratum, indices) != indices:
-            raise RulerError(f"'{name}' has another number of rows than its other languages.")
+            raise RulerError(
+                f"'{name}' has a different number of rows than the task's other languages: score "
+                "runs with the same --limit."
+            )
         configs.setdefault(stratum, []).append(name)
     limit = _rows_of(other, configs) if other else None
     order = {s: gate_order(version, *s, indices[:limit]) for s, indices in chosen.items()}
@@ -134,7 +138,7 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
 
 
 def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | None:
-    """Return how many rows of each configuration a run was to answer; None for all of them."""
+    """Return how many rows of each configuration a run was asked for; None for all of them."""
     if other["partial"] and (stopped := stopped_at(other["run"])):
         return stopped["of"]
     cells = other["configurations"]
@@ -143,7 +147,7 @@ def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | 
 
 
 def plan_of_run(run: RunPlan) -> LookPlan:
-    """Return the plan of a run that is made, in the order of its rows."""
+    """Return the plan of a run in progress, in the order of its rows."""
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
     for config, indices in run.rows.items():

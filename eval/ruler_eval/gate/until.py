@@ -1,19 +1,20 @@
-"""`ruler run --until 1.0`: waves until the mean over all tasks is known within ± 1 point.
+"""`ruler run --until 1.0`: run waves until the mean over all tasks is known within ± 1 point.
 
     estimate = mean_estimate(plan, scores, rows=120)
     estimate["score"], estimate["interval"]                  # 78.3, [77.3, 79.3]
 
-The mean over all rows of the release, from the first rows of the frozen order: stratified by task
-and length, with the finite-population factor 1 − n/N and 1.96 standard errors. Every task and
-length counts one more squared deviation of 1/4 (half a point of a 0/1 score), because if all of few
-rows are right nothing is observed of those that are not. A row's lengths stay together if an index
-has come at several.
+The estimate is the mean over all rows of the release, from the first rows of the frozen order. It
+is stratified by task and length, with the finite-population factor 1 − n/N and 1.96 standard
+errors. Every task and length gets one extra squared deviation of 1/4 (half a point of a 0/1 score),
+because if all of a few rows are right, their observed spread is 0. If an index was run at several
+lengths, its deviations are added up before they are squared.
 
 The run stops when the interval is narrow enough, after at least 20 rows per task at one length, or
 6 of each task and length over several. Stopping by the observed spread costs some coverage, which
-bench/until.py measures. Tried and rejected on 41 published runs: more rows for tasks that vary more
-(17 % of the rows instead of 25 %, but 89 to 91 % coverage), rows of medium difficulty (1.7 to 15
-points too low), and anchor points, which do not carry over from one family of models to another.
+bench/until.py measures. These were tried and rejected on 41 published runs: more rows for tasks
+that vary more (17 % of the rows instead of 25 %, but 89 to 91 % coverage), rows of medium
+difficulty (1.7 to 15 points too low), and anchor points, which do not carry over from one family of
+models to another.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.results import Scores
 
 MIN_ROWS, MIN_ROWS_OVER_LENGTHS = 20, 6
-"""Rows of each task and length before a run may stop: at one length, over several."""
+"""Rows of each task and length before a run may stop: with one length, and with several."""
 _Z = 1.96
-_DOUBT = 0.25
+_EXTRA_DEVIATION = 0.25
 """The squared deviation that is added to those of each task and length."""
 
 
@@ -59,7 +60,7 @@ def mean_estimate(plan: LookPlan, scores: Scores, rows: int) -> MeanEstimate:
         for index, value in zip(order[:rows], values - values.mean(), strict=True):
             by_index[index] = by_index.get(index, 0.0) + float(value)
     squares = sum(value**2 for by_index in deviations.values() for value in by_index.values())
-    squares = squares * rows / max(rows - 1, 1) + _DOUBT * len(means)
+    squares = squares * rows / max(rows - 1, 1) + _EXTRA_DEVIATION * len(means)
     error = math.sqrt(squares * (1 - rows / plan.rows)) / rows / len(means)
     score, half = 100 * float(np.mean(means)), 100 * _Z * error
     return MeanEstimate(
@@ -72,8 +73,11 @@ def mean_estimate(plan: LookPlan, scores: Scores, rows: int) -> MeanEstimate:
 
 
 def _by_index(scores: Scores, names: Sequence[str], indices: Sequence[int]) -> np.ndarray:
-    """Return the mean over languages and tokenizers of rows; a missing one is wrong."""
-    return np.array([np.mean([scores.get(n, {}).get(i, 0.0) for n in names]) for i in indices])
+    """Return the score of each row, its mean over configurations; a missing row counts as wrong."""
+    means = []
+    for index in indices:
+        means.append(np.mean([scores.get(name, {}).get(index, 0.0) for name in names]))
+    return np.array(means)
 
 
 def run_until(
@@ -81,10 +85,10 @@ def run_until(
     half_width: float,
     on_look: Callable[[MeanEstimate], None] = lambda _: None,
 ) -> RunSummary:
-    """Run waves until the mean is within ± `half_width` points; `ruler run --until`.
+    """Run waves until the mean is known within ± `half_width` points (`ruler run --until`).
 
-    The width is in run.json before the first row, the estimate after the last; results.json is
-    written. Raises RulerError as `run` does.
+    The width is written to run.json before the first row, the estimate after the last one, together
+    with results.json. Raises RulerError as `run` does.
     """
     if not 0 < half_width < 50:
         raise RulerError("--until takes points above 0 and below 50, such as 1.0.")

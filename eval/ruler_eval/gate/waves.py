@@ -1,7 +1,7 @@
-"""A run that goes on wave by wave, each row scored when it is answered.
+"""A run in waves, whose rows are scored as soon as they are answered.
 
 with open_waves(options, {"until": …}) as run:
-    run.answer(20)                     # 20 rows of each task and length have their score
+    run.answer(20)                     # now 20 rows of each task and length have scores
     run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
     run.finish({"estimate": …})        # run.json and results.json
 """
@@ -31,23 +31,22 @@ from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 COLUMNS = ("index", "outputs", "none_word")
-"""What a row's score depends on."""
+"""The columns that a row's score depends on."""
 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Scores (0 … 1) by configuration and index; the rows without an answer, and the truncated.
-
-    A row is unanswered if it failed or is missing.
-    """
+    """The scores and states of rows, by configuration and index."""
 
     scores: dict[str, dict[int, float]] = field(default_factory=dict)
+    """0 … 1."""
     unanswered: dict[str, set[int]] = field(default_factory=dict)
+    """Rows that failed or are missing."""
     truncated: dict[str, set[int]] = field(default_factory=dict)
 
     @classmethod
     def from_results(cls, results: Results) -> ScoredRows:
-        """Take the rows of results."""
+        """Return the rows of results."""
         unanswered: dict[str, set[int]] = {}
         truncated: dict[str, set[int]] = {}
         for name, states in row_values(results, "state").items():
@@ -64,16 +63,20 @@ def open_waves(
     base: Results | None = None,
     order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
-    """Open a run whose caller chooses how many rows are answered.
+    """Open a run that answers as many rows as its caller asks for.
 
-    The `fixed` settings are written to run.json before the first row. Rows are scored by the rules
-    of the base, if there is one, and come in the order of `order_rows`; by default the frozen
-    order. Raises RulerError as OpenRun does, and if the base has other rows or some are missing.
+    Args:
+        options: The options of the run.
+        fixed: Settings that are written to run.json before the first row.
+        base: The results of model A, whose scoring rules apply; None for the default rules.
+        order_rows: Returns the rows of a file in the order of the run; None for the frozen order.
+
+    Raises RulerError as OpenRun does, and if the base has different rows or some are missing.
     """
     if options.backend == "batch":
         raise RulerError(
-            "--backend batch only writes requests, and this run needs answers after every few "
-            "rows: run all rows, or name another backend."
+            "--backend batch only writes requests, and this run needs the answers of each wave: "
+            "run all rows, or name another backend."
         )
     if options.shard is not None:
         raise RulerError("--until looks at rows of every task as it goes: leave --shard out.")
@@ -84,7 +87,7 @@ def open_waves(
 
 
 class RunInWaves:
-    """An open run with its plan, and the scores of the rows that were answered so far."""
+    """An open run with its plan and the scores of the rows answered so far."""
 
     def __init__(self, work: OpenRun, base: Results | None) -> None:
         self.work, self.options = work, work.options
@@ -116,7 +119,7 @@ class RunInWaves:
         work.on_record = self._score
 
     def _score(self, record: Record) -> None:
-        """Score a row that is answered."""
+        """Score an answered row."""
         name, index = record["config"], record["index"]
         row = self._rows[name][index]
         prediction = Prediction(
@@ -141,11 +144,11 @@ class RunInWaves:
     def _check_base(self, base: Results) -> None:
         """Raise RulerError before a row is run if the base cannot be compared with this run.
 
-        It may have been scored by another version, on other rows, or without some that are needed.
+        It may have been scored by a different version, on different rows, or without some rows.
         """
         if base["score_version"] != SCORE_VERSION:
             raise RulerError(
-                f"The base was scored by the rules {base['score_version']}, these are "
+                f"The base was scored with score version {base['score_version']}, not "
                 f"{SCORE_VERSION}: score it again."
             )
         digests = base["dataset"].get("rows", {})
@@ -167,10 +170,10 @@ class RunInWaves:
             )
 
     def answer(self, rows: int) -> None:
-        """Answer the first `rows` rows of each task and length, as far as they have no answer yet.
+        """Answer those of the first `rows` rows of each task and length that have no answer yet.
 
-        Raises RulerError if all rows of a wave failed, or one stays missing: failed rows count as
-        wrong, but a server that is gone says nothing about a model.
+        Raises RulerError if all rows of a wave failed, or one is still missing: failed rows count
+        as wrong, but a server that is down says nothing about the model.
         """
         self.work.answer(self._part(0, rows))
         errors = []
@@ -178,15 +181,15 @@ class RunInWaves:
             errors += [self._errors[name].get(index) for index in indices]
         if errors and all(errors):
             raise RulerError(
-                f"Every row of a wave failed, the first with: {errors[0]}. Repair the server, "
-                "then give the same command with --retry-failed."
+                f"Every row of a wave failed, the first with: {errors[0]}. Fix the server, then "
+                "run the same command with --retry-failed."
             )
         if missing := self.plan.missing_row(self.rows.scores, rows):
             raise RulerError(f"The {missing} has no answer: run the same command again.")
         self._rows_answered = rows
 
     def _part(self, start: int, end: int | None) -> dict[str, Sequence[int]]:
-        """Return a part of the rows of each configuration, in the order of the plan."""
+        """Return the rows from `start` to `end` of each configuration, in the order of the plan."""
         part = {}
         for stratum, names in self.plan.configs.items():
             for name in names:
@@ -194,7 +197,7 @@ class RunInWaves:
         return part
 
     def finish(self, results: Mapping[str, Any]) -> RunSummary:
-        """Add results to run.json, write results.json, and return how the rows ended."""
+        """Add results to run.json, write results.json, and return the states of the rows."""
         self.work.record(results)
         summary = self.work.finish(self._part(0, self._rows_answered))
         run = PredictionOptions(

@@ -1,1 +1,1 @@
-"""Running a model over a release: prompts, reasoning, records, progress, backends."""
+"""Run a model on a release: prompts, reasoning, records, progress, backends."""

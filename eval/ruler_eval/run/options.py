@@ -1,4 +1,4 @@
-"""What `ruler run` is asked to do: the options of the command and of the Python call, once.
+"""The options of `ruler run`, for the command and for the Python call.
 
 RunOptions("ruler", configs="all_4k", backend="vllm", model="org/model", out="RUN")
 """
@@ -62,7 +62,7 @@ def parse_arguments(pairs: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of a run. Raises RulerError for a value that no run can have."""
+    """The options of a run. Raises RulerError for an invalid value."""
 
     dataset: Annotated[
         Place,
@@ -175,8 +175,8 @@ class RunOptions:
     price: Annotated[
         tuple[float, float] | None,
         Option(
-            "Prices of a million prompt tokens and a million answer tokens, for the estimate of "
-            "the cost.",
+            "Prices of a million prompt tokens and of a million answer tokens, to estimate the "
+            "cost.",
             panel=WHAT,
             parse=parse_price,
             metavar="IN,OUT",
@@ -202,13 +202,13 @@ class RunOptions:
     ] = None
     max_model_len: Annotated[
         int | None,
-        Option("The model's context length, if the run cannot find it.", panel=MODEL, min=1),
+        Option("The model's context length, if the run cannot find it out.", panel=MODEL, min=1),
     ] = None
     arguments: Annotated[
         Mapping[str, Any],
         Option(
-            "An argument of the vLLM engine, of from_pretrained (hf), or a field of the request "
-            "(openai); repeatable.",
+            "An argument of the vLLM engine (vllm) or of from_pretrained (hf), or a field of the "
+            "request (openai); repeatable.",
             panel=MODEL,
             flag="--engine-arg",
             parse=parse_arguments,
@@ -226,7 +226,7 @@ class RunOptions:
     timeout: Annotated[
         float,
         Option(
-            "openai: seconds for a request; a row without an answer by then has failed.",
+            "openai: seconds to wait for an answer, after which the row has failed.",
             panel=SERVER,
             min=0,
             above=True,
@@ -236,19 +236,19 @@ class RunOptions:
         float,
         Option(
             "openai: seconds to wait for a server that is not available (HTTP 429 or 503, no "
-            "connection) until the run stops.",
+            "connection) before the run stops.",
             panel=SERVER,
             min=0,
         ),
     ] = 600.0
     stream: Annotated[
         bool,
-        Option("openai: stream the answers; --timeout is then for each piece.", panel=SERVER),
+        Option("openai: stream the answers; --timeout then applies to each piece.", panel=SERVER),
     ] = False
     omit: Annotated[
         Names,
         Option(
-            "openai: sampling fields not to send, such as temperature,top_p,seed.",
+            "openai: sampling fields that are not sent, such as temperature,top_p,seed.",
             panel=SERVER,
             parse=names_in,
             metavar="NAMES",
@@ -266,7 +266,7 @@ class RunOptions:
     top_p: Annotated[
         float | None,
         Option(
-            "Sample from the likeliest tokens of this total probability.",
+            "Sample from the most likely tokens with this total probability.",
             panel=SAMPLING,
             min=0,
             above=True,
@@ -275,12 +275,12 @@ class RunOptions:
     ] = None
     top_k: Annotated[
         int | None,
-        Option("Sample from the N likeliest tokens; 0: from all.", panel=SAMPLING, min=0),
+        Option("Sample from the N most likely tokens; 0: from all.", panel=SAMPLING, min=0),
     ] = None
     min_p: Annotated[
         float | None,
         Option(
-            "Leave out tokens below this share of the likeliest token's probability.",
+            "Leave out tokens below this share of the most likely token's probability.",
             panel=SAMPLING,
             min=0,
             max=1,
@@ -288,7 +288,7 @@ class RunOptions:
     ] = None
     presence_penalty: Annotated[
         float | None,
-        Option("Penalty for tokens that the answer already has.", panel=SAMPLING, min=-2, max=2),
+        Option("Penalty for tokens that are already in the answer.", panel=SAMPLING, min=-2, max=2),
     ] = None
     seed: Annotated[int, Option("Seed of the sampling.", panel=SAMPLING)] = 0
 
@@ -303,29 +303,29 @@ class RunOptions:
         ),
     ] = ()
     max_lines: Annotated[
-        int, Option("batch: the most requests in a file.", panel=BATCH, min=1, max=50_000)
+        int, Option("batch: maximum number of requests in a file.", panel=BATCH, min=1, max=50_000)
     ] = 50_000
     max_megabytes: Annotated[
-        int, Option("batch: the most megabytes in a file.", panel=BATCH, min=1, max=200)
+        int, Option("batch: maximum size of a file in megabytes.", panel=BATCH, min=1, max=200)
     ] = 200
 
     progress: bool = False
     """Show the estimate and a bar; the command always does."""
 
     def __post_init__(self) -> None:
-        for name in ("configs", "omit"):  # one name may be given without a list
+        for name in ("configs", "omit"):  # a single name needs no list
             object.__setattr__(self, name, several(getattr(self, name)))
         object.__setattr__(self, "dataset", str(self.dataset))
         object.__setattr__(self, "out", Path(self.out))
         check_options(self)
-        _ = self.reasoning  # it is checked
+        _ = self.reasoning  # raises RulerError for a wrong --thinking
         for name, value in self.arguments.items():
             _check_argument(name, value)
 
     @property
     def reasoning(self) -> Reasoning:
-        """Whether the model is asked to reason, and the tokens of room it gets for that."""
-        from ruler_eval.run.reasoning import Reasoning  # slower than all options
+        """Whether the model is asked to reason, and how many tokens it may use for that."""
+        from ruler_eval.run.reasoning import Reasoning  # slow to import
 
         return Reasoning.parse(str(self.thinking))
 
@@ -335,7 +335,7 @@ class RunOptions:
         return Path(self.out)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults, as run.json keeps them."""
+        """Return the options that differ from their defaults, as stored in run.json."""
         options: dict[str, Any] = {}
         for option in fields(RunOptions):  # a command may add further flags
             value = getattr(self, option.name)
@@ -346,10 +346,10 @@ class RunOptions:
         return options
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any], out: Path) -> RunOptions:
-        """Return the options that `to_json` kept of the run in a folder. Raises RulerError."""
+    def from_json(cls, stored: Mapping[str, Any], out: Path) -> RunOptions:
+        """Return the options that `to_json` stored for the run in a folder. Raises RulerError."""
         try:
-            return cls(**{**kept, "out": out})
+            return cls(**{**stored, "out": out})
         except TypeError as error:
             raise RulerError(
                 f"'{out}' does not say how it was run: give the options of `ruler run`."
@@ -357,12 +357,12 @@ class RunOptions:
 
 
 def _check_argument(name: str, value: Any) -> None:
-    """Raise RulerError for a secret, and for what run.json cannot hold, such as NaN."""
+    """Raise RulerError for a secret, and for a value that JSON cannot hold, such as NaN."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, TypeError):
         raise RulerError(
-            f"--engine-arg '{name}' is not a finite number, or has half a character: "
+            f"The value of --engine-arg '{name}' is not a finite number or not valid Unicode: "
             "give another value."
         ) from None
     check_argument(name, value)

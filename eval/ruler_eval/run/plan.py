@@ -6,11 +6,11 @@ r"""The work of a run, checked before a model is loaded: release, folder, settin
     for config, row in read_rows(plan.release, plan.rows):
         …
 
-Token counts are those that the manifest gives each file, by the release's own tokenizer: nothing is
-read for them. Rows are read in the order of their files, a row group of every configuration in
-turn, so that a run that stops early has about as many rows of each. An engine with a prefix cache
-reads the common beginning of two prompts once if they come one after another: the rows of a group
-are sorted by their text.
+Token counts come from the manifest, so no rows are read for them; they are counts of the release's
+tokenizer. Rows are read in the order of their files, a row group of every configuration in turn, so
+that a run that stops early has about the same number of rows of each. The rows of a group are
+sorted by their text: an engine with a prefix cache then reads the common beginning of two prompts
+once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ruler_eval.run.records import (
 from ruler_eval.run.sampling import choose_sampling
 
 RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
-"""Puts row indices of a file into another order than the frozen one."""
+"""Returns the row indices of a file in a different order than the frozen one."""
 Rows = Mapping[str, Sequence[int]]
 """Row indices by configuration."""
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
@@ -54,12 +54,12 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """The columns that make a prompt; references and evidence never reach a model."""
 MIN_ROWS_IN_TURN = 20
-"""Rows of a configuration that are sent one after another, if so many are to be sent."""
+"""Rows of a configuration that are sent one after another, if it has that many to send."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """The options of a run, its release and folder, its rows, and the settings known so far."""
+    """The options, release, folder and rows of a run, and the settings known before it starts."""
 
     options: RunOptions
     release: Release
@@ -84,12 +84,16 @@ class Estimate:
     output_tokens: int = 0
 
     def lines(self, price: tuple[float, float] | None = None) -> list[str]:
-        """Return the estimate in words; `price` of a million tokens of prompts and of answers."""
+        """Return the estimate as sentences.
+
+        Args:
+            price: The prices of a million prompt tokens and of a million answer tokens.
+        """
         samples = f"{self.samples} samples of " if self.samples > 1 else ""
         lines = [
             f"To do: {samples}{number_of(self.rows, 'row')} of "
             f"{number_of(self.configs, 'configuration')}, {self.prompt_tokens:,} "
-            f"prompt tokens as the release counts them, room for {self.output_tokens:,} tokens of "
+            f"prompt tokens as the release counts them, up to {self.output_tokens:,} tokens of "
             "answers."
         ]
         if price is not None:
@@ -97,7 +101,7 @@ class Estimate:
             answers = self.output_tokens * price[1] / 1e6
             lines.append(
                 f"Cost: {prompts:,.2f} for the prompts and up to {answers:,.2f} for the answers, "
-                f"{prompts + answers:,.2f} at the most; cached tokens may cost less."
+                f"{prompts + answers:,.2f} at most; cached tokens may cost less."
             )
         return lines
 
@@ -107,10 +111,14 @@ def plan_run(
     fixed: Mapping[str, Any] | None = None,
     order_rows: RowOrder | None = None,
 ) -> RunPlan:
-    """Check that a run is possible and fits the records in its folder. Nothing is written.
+    """Check that a run is possible and consistent with the records in its folder. Writes nothing.
 
-    `fixed` are further settings that the whole run has to have. `limit` takes the first rows of the
-    frozen order, and `order_rows` puts those into another order. Raises RulerError.
+    Args:
+        options: The options; `limit` takes the first rows of the frozen order.
+        fixed: More settings that must be the same in all sessions of the run.
+        order_rows: Puts the rows of a file into a different order.
+
+    Raises RulerError.
     """
     if not options.model:
         if options.backend != "oracle":
@@ -154,7 +162,7 @@ def plan_run(
 
 
 def _check_combinations(options: RunOptions) -> None:
-    """Raise RulerError for options that do not go together, before anything is started."""
+    """Raise RulerError for options that exclude each other, before anything is started."""
     backend = options.backend
     if options.chat_template is not None:
         if options.mode == "completion":
@@ -198,7 +206,7 @@ def chosen_configs(
         for path in paths:
             entries[manifest["files"][path]["config"]] = manifest["files"][path]
     if not entries:
-        raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
+        raise RulerError("No configuration is named: add --configs, such as all_4k,niah_mk_128k.")
     return entries
 
 
@@ -207,7 +215,7 @@ def known_settings(
 ) -> RunSettings:
     """Return the settings that are known before a model is loaded.
 
-    A mode and sampling that the backend chooses are not among them.
+    They do not include a mode or sampling that the backend chooses.
     """
     template = ChatTemplate.read(options.chat_template) if options.chat_template else None
     settings = {
@@ -229,7 +237,7 @@ def known_settings(
     if options.mode is not None:
         settings["mode"] = options.mode
     sampling = choose_sampling(options, lambda: None)
-    if sampling.source == "greedy":  # else the model's generation_config.json has a say
+    if sampling.source == "greedy":  # else it may come from the model's generation_config.json
         settings["sampling"] = sampling.settings()
     return settings
 
@@ -238,7 +246,7 @@ def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOpti
     """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
     if before and not set(fixed) <= set(before):
         raise RulerError(
-            f"'{options.folder}' was begun before {', '.join(fixed)} was fixed: name a new --out."
+            f"'{options.folder}' was started before {', '.join(fixed)} was fixed: name a new --out."
         )
     check_settings(before, fixed, options.folder)
     for first in before.get("sessions", [])[:1]:
@@ -246,13 +254,13 @@ def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOpti
         if limit != options.limit:
             how = f"with --limit {limit}" if limit else "without --limit"
             raise RulerError(
-                f"'{options.folder}' was begun {how}, which is part of what was fixed: give the "
+                f"'{options.folder}' was started {how}, which cannot change later: give the "
                 "same --limit, or name a new --out."
             )
 
 
 def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
-    """Return what belongs only to this start of the program: times, versions, part of the work."""
+    """Return the facts of this session: time, versions, and its part of the work."""
     source = place_of(str(options.dataset))
     versions = {"python": platform.python_version()}
     for package in VERSIONS:
@@ -278,7 +286,7 @@ def utc_now() -> str:
 
 
 def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
-    """Return the rows of this process that have a record and are not to be run again."""
+    """Return the rows of this process that have a record and will not be run again."""
     answered = {}
     for config in plan.in_shard:
         answered[config] = set(plan.records.read(config, plan.options.retry_failed))
@@ -297,7 +305,7 @@ def missing_rows(plan: RunPlan, rows: Rows, answered: Mapping[str, set[RowKey]])
 
 
 def estimate(plan: RunPlan, rows: Rows) -> Estimate:
-    """Return the work of answering these rows, by the manifest's figures for their files."""
+    """Return the work of answering these rows, from the manifest's token counts."""
     tasks = plan.release.manifest["tasks"]
     samples = plan.options.repeats
     prompt_tokens = output_tokens = 0.0
@@ -316,7 +324,7 @@ def estimate(plan: RunPlan, rows: Rows) -> Estimate:
 
 
 def read_rows(release: Release, rows: Rows) -> Iterator[tuple[str, PartialRow]]:
-    """Yield a configuration and the columns of one row that make its prompt, for all these rows.
+    """Yield the configuration of each row, and the row's columns that make its prompt.
 
     Each row group is read once; the configurations take turns. Raises RulerError for a row that
     is missing from its file.
@@ -334,14 +342,14 @@ def read_rows(release: Release, rows: Rows) -> Iterator[tuple[str, PartialRow]]:
                 (row,) = table.slice(place, 1).to_pylist()
                 yield config, row
             del table, row
-            release_memory()  # what unpacking took
+            release_memory()  # the memory that unpacking used
 
 
 def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[Any]:
     """Yield Arrow tables of rows, in the order of the file.
 
-    A table is of one row group, or of several if only some of their rows are asked for. The file is
-    opened for each, since there may be thousands of files.
+    A table has the rows of one row group, or of several if few of their rows are needed. The file
+    is opened for each table, because a run may have thousands of files.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -354,15 +362,15 @@ def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[
                 if group == file.num_row_groups:
                     raise RulerError(f"'{config}' has no row {min(missing)}. Run: ruler verify DIR")
                 try:
-                    held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
-                    places = [place for place, index in enumerate(held) if index in missing]
+                    in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                    places = [place for place, index in enumerate(in_group) if index in missing]
                     if places:
                         table = file.read_row_group(group, columns=list(COLUMNS))
                         refuse_nulls(table, path)
-                        if len(places) < len(held):
+                        if len(places) < len(in_group):
                             table = table.take(places)
                         tables.append(table)
-                        missing.difference_update(held)
+                        missing.difference_update(in_group)
                 except UNREADABLE as error:
                     raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
                 group += 1

@@ -1,4 +1,4 @@
-"""The progress bar of a run, and the summary at its end, which begins with the failures."""
+"""The progress bar of a run, and the summary at its end, which lists failures first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ruler_eval.run.records import Record, Session
 
 
 class Progress:
-    """The estimate, then a bar over prompt tokens with rows, speed and failures; both can be quiet.
+    """Shows the estimate, then a bar over prompt tokens with rows, speed and failures.
 
-    Rows differ in length by a factor of 32 and more: time left is estimated from tokens.
+    Rows differ in length by a factor of 32 or more, so the remaining time is estimated from tokens.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Progress:
             self.bar.write(plain(hide_keys(text)), file=sys.stderr)
 
     def add(self, record: Record, row_tokens: int) -> None:
-        """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
+        """Count a row that reached its state; `row_tokens` is the estimate for its prompt."""
         states = self._states
         states[record["finish_reason"]] += 1
         usage = record["usage"]
@@ -64,7 +64,7 @@ class RunSummary:
 
     shard: str | None = None
     max_thinking: int | None = None
-    """The budget of reasoning tokens, if an engine was to keep the model to one."""
+    """The budget of reasoning tokens, if the engine was asked to enforce it."""
     states: dict[str, Counter[str]] = field(default_factory=dict)
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
@@ -72,7 +72,7 @@ class RunSummary:
     over_budget: int = 0
     """Rows whose reasoning was longer than its budget."""
     first: dict[str, str] = field(default_factory=dict)
-    """The first row that failed, and the first that did not fit, by these states."""
+    """The first row in the state `error` and the first in `does_not_fit`, with the reason."""
     missing: int = 0
     """Rows that have no record yet."""
     tokens: Counter[str] = field(default_factory=Counter)
@@ -138,7 +138,7 @@ class RunSummary:
         session["prompt_token_differences"] = self.differences
 
     def lines(self) -> list[str]:
-        """Return the summary in words, failures first."""
+        """Return the summary as sentences, failures first."""
         total = self.total
         rows = total.total()
         lines = []
@@ -153,15 +153,13 @@ class RunSummary:
                 f"{total['does_not_fit']:,} of {number_of(rows, 'row')} did not fit the model's "
                 f"window; the first: {self.first['does_not_fit']}."
             )
-            lines.append(
-                "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL"
-            )
+            lines.append("To find rows made for a model's tokenizer: ruler tokenizers --for MODEL")
         if rows and not lines:
             lines.append(f"No failures: {number_of(rows, 'row')} answered.")
         if self.differences:
             lines.append(
-                f"{number_of(self.differences, 'prompt')} had another length on the server than "
-                "with this tokenizer: template, BOS or prefix differ. Check --tokenizer."
+                f"{number_of(self.differences, 'prompt')} had a different length on the server "
+                "than with this tokenizer: template, BOS or prefix differ. Check --tokenizer."
             )
         if unfinished := self.unfinished.total():
             lines.append(

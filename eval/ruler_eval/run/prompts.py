@@ -3,14 +3,13 @@ r"""The three prompt modes: what a model sees of a row, and how many tokens that
     completion   input + answer_prefix, raw: base models ("Yi/Base" in RULER's Table 6)
     prefill      the chat template, with answer_prefix beginning the assistant's turn: chat models
     chat         the chat template without a prefix: servers that cannot continue a turn, thinking
-                 models. `direct` is GPT-4's line of Table 6: the instruction to answer directly and
-                 the prefix stand inside the user's turn.
+                 models. `direct` is GPT-4's line of Table 6: the user's turn ends with the
+                 instruction to answer directly and the prefix.
 
-Where prefix and turn meet: a prefix begins with one space, because it continues `input`
-(completion, direct). At the head of a turn that space would be stray, and some templates trim it
-and some do not; so in prefill it is dropped, for every template. The end of a prefix is kept to the
-character (vt's ends with a space), also where a template trims it. A template writes its own BOS
-and only a raw text gets the tokenizer's: never two.
+A prefix begins with a space, because it continues `input` (completion, direct). At the beginning of
+a turn that space does not belong, and only some templates trim it, so prefill drops it for every
+template. The end of a prefix is kept exactly (vt's ends with a space), even if a template trims it.
+A template writes the BOS itself, and only a raw text gets the tokenizer's: never two.
 
     Qwen2.5   …<|im_start|>assistant\nThe special magic number for …  text is
 
@@ -38,43 +37,43 @@ from ruler_eval.run.reasoning import Reasoning
 DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
 TEMPLATE_DATE = "26 Jul 2024"
-"""Llama 3.1's template writes the day of the run into the prompt; this is its own default day."""
+"""Llama 3.1's template writes the date of the run into the prompt; this is its default date."""
 OPENING = 200
-"""Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
+"""Characters of a prompt's end that are kept: a template may open a block of reasoning there."""
 _SEAM = "@@answer-prefix@@"
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n 1. VAR ABCDE = 12345 don't ",
     "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी 🙂👩‍👧 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
 )
-"""Texts for which the fast library has to give the tokenizer's own ids."""
+"""Texts for which the fast library must return the same ids as the tokenizer."""
 _NO_TEMPLATE = "The tokenizer's chat template cannot be used"
 _OTHER_TEMPLATE = "Use --mode completion, or give another tokenizer with --tokenizer."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """One row as a model sees it.
-
-    `messages` are for chat endpoints (empty in completion mode; the last one is the assistant's in
-    prefill mode). `text` and `token_ids` are the same prompt rendered; None without a tokenizer,
-    except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
-    the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer,
-    `counted_tokens` the tokens of the templated prompt as they were counted before it was sent.
-    `sample` numbers the samples of a row (`--repeats`).
-    `cache_salt` keeps a prompt out of the cached prefixes of prompts with another salt (vLLM).
-    """
+    """A row as a model sees it."""
 
     config: str
     index: int
     messages: tuple[dict[str, str], ...]
+    """For chat endpoints. Empty in completion mode; in prefill mode the last is the assistant's."""
     text: str | None
+    """The rendered prompt. None in a chat mode without a tokenizer."""
     token_ids: Sequence[int] | None
+    """The tokens of `text`; None without a tokenizer."""
     max_new_tokens: int
+    """The maximum number of tokens of the answer, without reasoning."""
     reasoning_tokens: int = 0
+    """The tokens allowed for reasoning."""
     row_tokens: int = 0
+    """The tokens of the row's prompt, as counted by the tokenizer of its file."""
     counted_tokens: int | None = None
+    """The tokens of the templated prompt, as counted before it is sent."""
     sample: int = 0
+    """The number of the sample of this row (`--repeats`)."""
     cache_salt: str | None = None
+    """Keeps vLLM from using cached prefixes of prompts with a different salt."""
 
     @property
     def tokens(self) -> int | None:
@@ -83,12 +82,12 @@ class Prompt:
 
     @property
     def max_tokens(self) -> int:
-        """The tokens to ask for: reasoning and answer."""
+        """The maximum number of tokens to generate: reasoning and answer."""
         return self.max_new_tokens + self.reasoning_tokens
 
 
 def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Return a model's tokenizer from a folder or the Hub; a RulerError says what is missing."""
+    """Return a model's tokenizer from a folder or the Hub. Raises RulerError."""
     if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
         raise RulerError(f"There is no tokenizer folder '{name}'.")
     try:
@@ -98,7 +97,7 @@ def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bo
 
 
 def template_arguments(thinks: bool) -> dict[str, Any]:
-    """Return what is passed into a chat template beside the messages."""
+    """Return the arguments of a chat template besides the messages."""
     return {"enable_thinking": thinks, "thinking": thinks, "date_string": TEMPLATE_DATE}
 
 
@@ -130,9 +129,9 @@ class ChatTemplate:
         return {"name": self.name, "sha256": hashlib.sha256(self.text.encode()).hexdigest()}
 
     def put_into(self, tokenizer: Any) -> None:
-        """Make it the chat template of a transformers tokenizer, and try it with a user's turn.
+        """Set the template of a transformers tokenizer, and render a user's turn to test it.
 
-        Raises RulerError if it cannot be rendered, or leaves out what the user asks.
+        Raises RulerError if it cannot be rendered, or leaves out the user's message.
         """
         tokenizer.chat_template = self.text
         probe = "@@probe@@"
@@ -143,23 +142,23 @@ class ChatTemplate:
                     turns, tokenize=False, add_generation_prompt=True, **template_arguments(False)
                 )
             )
-        except Exception as error:  # a template is a program, written by somebody else
+        except Exception as error:  # a template is a program
             raise RulerError(
                 f"The chat template '{self.name}' cannot be used: {one_line(error)}. Correct the "
                 "file of --chat-template."
             ) from error
         if probe not in rendered:
             raise RulerError(
-                f"The chat template '{self.name}' leaves out what the user asks: it has to render "
+                f"The chat template '{self.name}' leaves out the user's message: it must render "
                 "each message's `content`. Correct the file of --chat-template."
             )
 
 
 def load_model_tokenizer(options: RunOptions) -> Any:
-    """Return the tokenizer that is named, or the model's own, with the chat template that is given.
+    """Return the tokenizer of `--tokenizer` or of the model, with the template of --chat-template.
 
-    The code of a repository runs only if `trust_remote_code` asks for it, and only the model's own.
-    Raises RulerError.
+    The code in a model's repository runs only with `trust_remote_code`; the code of another
+    tokenizer never runs. Raises RulerError.
     """
     if options.tokenizer is not None:
         tokenizer = load_tokenizer(options.tokenizer, options.revision)
@@ -175,14 +174,14 @@ class TokenIds:
     """Turns texts into token ids, from any number of threads."""
 
     def __init__(self, tokenizer: Any) -> None:
-        # one text a call: the library's own threads cost a tenth more and have nothing to do
+        # each call has one text: the library's threads would only cost a tenth more time
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._tokenizer = tokenizer
         self._lock = threading.Lock()
         self._library = _fast_library(tokenizer)
 
     def __call__(self, text: str, special_tokens: bool) -> list[int]:
-        """Return the ids of a text; with `special_tokens`, the tokenizer's BOS and the like too."""
+        """Return the ids of a text, with the tokenizer's BOS and the like if `special_tokens`."""
         if self._library is not None:  # the same ids without offsets, which take time
             (encoded,) = self._library.encode_batch_fast([text], add_special_tokens=special_tokens)
             return list(encoded.ids)
@@ -192,7 +191,7 @@ class TokenIds:
 
 
 def _fast_library(tokenizer: Any) -> Any:
-    """Return the `tokenizers` object below a tokenizer if it gives the same ids, else None."""
+    """Return the `tokenizers` object inside a tokenizer if it gives the same ids, else None."""
     library: Any = getattr(tokenizer, "backend_tokenizer", None)
     if not hasattr(library, "encode_batch_fast"):
         return None
@@ -220,21 +219,23 @@ class Prompter:
     def __post_init__(self) -> None:
         if self.mode == "prefill" and self.reasoning.on:
             raise RulerError(
-                "A prefix leaves no place for reasoning: with --thinking use --mode chat."
+                "A model cannot reason before an answer prefix: with --thinking use --mode chat."
             )
         if self.mode == "completion" and self.reasoning.on:
-            raise RulerError("A raw prompt asks for no reasoning: with --thinking use --mode chat.")
+            raise RulerError(
+                "A raw prompt cannot turn on reasoning: with --thinking use --mode chat."
+            )
         if self.direct and self.mode != "chat":
             raise RulerError("--direct puts the prefix into the user's turn: use --mode chat.")
         if self.mode != "completion" and self.tokenizer is not None and not self.template:
             raise RulerError(
                 "The tokenizer has no chat template: use --mode completion for a base model, "
-                "or give the chat model's with --tokenizer."
+                "or name the chat model's tokenizer with --tokenizer."
             )
 
     @property
     def template(self) -> str | None:
-        """The chat template's source; None where the tokenizer is the server's."""
+        """The chat template's source; None without a tokenizer or a template."""
         if self.tokenizer is None or not self.tokenizer.chat_template:
             return None
         try:
@@ -244,16 +245,16 @@ class Prompter:
 
     @cached_property
     def token_ids(self) -> TokenIds:
-        """What makes a rendered prompt token ids."""
+        """The tokenizer of rendered prompts."""
         return TokenIds(self.tokenizer)
 
     @property
     def template_arguments(self) -> dict[str, Any]:
-        """What is passed into the template beside the messages."""
+        """The arguments of the template besides the messages."""
         return template_arguments(self.reasoning.on)
 
     def settings(self) -> dict[str, Any]:
-        """Return what can move a score, for run.json."""
+        """Return the settings that can change a score, for run.json."""
         used = self.template if self.mode != "completion" else None
         digest = hashlib.sha256(used.encode()).hexdigest() if used else None
         return {
@@ -283,7 +284,7 @@ class Prompter:
         )
 
     def messages(self, row: Mapping[str, Any]) -> list[dict[str, str]]:
-        """Return the turns, for a chat endpoint or template; none in completion mode."""
+        """Return the turns for a chat endpoint or template; empty in completion mode."""
         if self.mode == "completion":
             return []
         prefix = row["answer_prefix"]

@@ -1,12 +1,12 @@
-"""Room for a model's reasoning beside the answer's tokens, and the tokens of both.
+"""The tokens that a model may use for reasoning, in addition to those of the answer.
 
-    Reasoning.parse("off")     no reasoning is asked for and no room is kept for it
-    Reasoning.parse("on")      8,192 tokens of room beyond max_new_tokens
-    Reasoning.parse("4096")    4,096 tokens, which an engine is asked to keep the model to
+    Reasoning.parse("off")     no reasoning
+    Reasoning.parse("on")      8,192 tokens in addition to max_new_tokens
+    Reasoning.parse("4096")    4,096 tokens, a limit that the engine is asked to enforce
 
-Reasoning never counts against a task's max_new_tokens, and never reaches the scorer; the metric's
-`split_reasoning` takes it out of a text. Room: the authors of ONERULER gave o3-mini 10k output
-tokens and DeepSeek-R1 8k (arXiv:2503.01996, B.1).
+Reasoning never counts against a task's max_new_tokens and is not scored; the metric's
+`split_reasoning` removes it from a text. For comparison: the authors of ONERULER gave o3-mini 10k
+output tokens and DeepSeek-R1 8k (arXiv:2503.01996, B.1).
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from ruler_common.errors import RulerError
 from ruler_score.split_reasoning import CHANNEL_TAGS, REASONING_TAGS
 
 ON_BUDGET = 8192
-"""Tokens of room for reasoning with `--thinking on`."""
+"""Tokens for reasoning with `--thinking on`."""
 CHANNEL = "<|channel|>"
-"""A token that only gpt-oss has; its other marks are end tokens of other models."""
+"""A token that only gpt-oss has. Its other marks are end tokens of different models."""
 
 
 @dataclass(frozen=True)
 class Reasoning:
-    """Whether a model is asked to reason, and the tokens of room it gets for that."""
+    """Whether a model is asked to reason, and how many tokens it may use for that."""
 
     on: bool = False
     budget: int = 0
+    """Tokens."""
     limited: bool = False
-    """Whether an engine that can is asked to end the reasoning at the budget."""
+    """Whether the engine is asked to end the reasoning at the budget, if it can."""
 
     def settings(self) -> dict[str, Any]:
         """Return what run.json records."""
@@ -54,7 +55,7 @@ class Reasoning:
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
     """Return the text of generated tokens without special tokens, except the marks of reasoning.
 
-    A character of which truncation left only a part is dropped, as servers do.
+    A character that truncation left incomplete is dropped, as servers do.
     """
     special = _special_ids(tokenizer)
     kept = [token for token in token_ids if token not in special]
@@ -75,7 +76,7 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
 def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
     """Return how many generated tokens come before the one that ends the reasoning.
 
-    None if there is no such token. It is exact, unlike the tokens of the decoded text.
+    None if there is no such token. This is exact; tokenizing the decoded text again is not.
     """
     ends = _end_ids(tokenizer)
     for place, token in enumerate(token_ids):
@@ -95,14 +96,14 @@ def _end_ids(tokenizer: Any) -> frozenset[int]:
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:
-    """Tokens of a text, no special tokens."""
+    """Return the number of tokens of a text, without special tokens."""
     return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def truncate(tokenizer: Any, answer: str, max_new_tokens: int) -> tuple[str, bool]:
-    """Return the first `max_new_tokens` tokens of an answer, and whether anything was left out.
+    """Return the first `max_new_tokens` tokens of an answer, and whether it was longer.
 
-    After a short reasoning the rest of its room must not lengthen the answer.
+    Tokens that the reasoning did not use must not make the answer longer.
     """
     ids = tokenizer(answer, add_special_tokens=False, verbose=False)["input_ids"]
     if len(ids) <= max_new_tokens:

@@ -1,18 +1,18 @@
-"""A run on disk: one JSON-lines file a configuration, and run.json with what can move a score.
+"""A run on disk: a JSON-lines file for each configuration, and run.json with the settings.
 
     RUN/run.json                    model, backend, mode, template, sampling, data digests, …
-    RUN/niah_single_1_4k.jsonl      a line a row, sorted once the configuration is complete
-    RUN/vt_4k.1of4.jsonl            the rows that a shard makes, RUN/vt_4k.jsonl once complete
+    RUN/niah_single_1_4k.jsonl      one line for each row, sorted once the configuration is complete
+    RUN/vt_4k.1of4.jsonl            the rows of a shard, RUN/vt_4k.jsonl once complete
 
-A line, written and flushed the moment its row is answered:
+A line is written and flushed as soon as its row is answered:
 
     {"config": "vt_4k", "index": 0, "prediction": "…", "thinking": null, "finish_reason": "stop",
      "usage": {"prompt_tokens": 3902, "completion_tokens": 21, "thinking_tokens": 0,
                "cached_tokens": 3328}, "error": null, "thinking_ended": null}
 
 A server's lines have `in_flight`, `tries` and `seconds` too (see Record).
-`finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that a crash left
-half-written is dropped when the run resumes. A file that holds anything else is not touched.
+`finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that is half-written
+after a crash is dropped when the run resumes. A file with any other content is not touched.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of, parse_json, read_bytes, write_whole
+from ruler_common.files import parse_json, write_whole
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
-"""How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
+"""How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
 STATES: tuple[FinishReason, ...] = get_args(FinishReason)
 RUN_FILE = "run.json"
 LOCK_TIMEOUT = 1.0
-"""Seconds to wait for a lock that another process only tests; a run keeps its own."""
+"""Seconds to wait for a lock. Another process may hold it briefly to test it; a run keeps it."""
 
 
 class Usage(TypedDict):
-    """Tokens of a row, by the backend's count; the reasoning's are among the completion's.
+    """The tokens of a row, as the backend counts them.
 
-    The cached ones are None if the backend does not report them.
+    `completion_tokens` include `thinking_tokens`. `cached_tokens` is None if the backend does not
+    report them.
     """
 
     prompt_tokens: int
@@ -53,7 +54,7 @@ RowKey = tuple[int, int]
 
 
 class Record(TypedDict):
-    """A line of a run: what became of one row, or of one of its samples (`--repeats`)."""
+    """A line of a run: the result of a row, or of a sample of a row (`--repeats`)."""
 
     config: str
     index: int
@@ -65,15 +66,15 @@ class Record(TypedDict):
     error: str | None
     thinking_ended: bool | None
     in_flight: NotRequired[int]
-    """Requests in flight with it, itself included; from a server."""
+    """Requests in flight at the same time, including this one; only from a server."""
     tries: NotRequired[int]
-    """How often it was sent; from a server."""
+    """How often the row was sent; only from a server."""
     seconds: NotRequired[float]
-    """From sending it last to the end of its reply; of an answered row, from a server."""
+    """From the last time it was sent to the end of the reply; only from a server."""
 
 
 class Session(TypedDict):
-    """One start of the program: its part of the work, its versions, what it did."""
+    """A session is one start of the program: its part of the work, its versions, its results."""
 
     started: str
     shard: str | None
@@ -94,7 +95,7 @@ class Session(TypedDict):
 
 
 class RunFile(TypedDict, total=False):
-    """What every run.json has, besides the settings that can move a score."""
+    """The fields of every run.json, besides the settings that can change a score."""
 
     format: Required[int]
     rows: dict[str, str]
@@ -102,37 +103,38 @@ class RunFile(TypedDict, total=False):
 
 
 RunSettings = dict[str, Any]
-"""The content of run.json: what can move a score, and the sessions."""
+"""The content of run.json: the settings that can change a score, and the sessions."""
 
 
 def read_lines(path: Path) -> Iterator[Record]:
     """Yield the records of a file, if it exists; a half-written last line is skipped.
 
-    Raises RulerError for a line that no run wrote into a file of this name.
+    Raises RulerError for a line that is not a record of the configuration in the file's name.
     """
     if not path.exists():
         return
     config = re.sub(r"(\.\d+of\d+)?\.jsonl$", "", path.name)
-    for number, line in lines_of(path):
-        try:
-            record = json_value(line)
-        except ValueError:
-            record = None
-        if (
-            isinstance(record, dict)
-            and type(record.get("index")) is int
-            and record.get("finish_reason") in STATES
-            and record.get("config", config) == config
-        ):
-            if line.endswith(b"\n"):
-                yield cast(Record, record)
-            continue
-        start = f'{{"config": "{config}"'.encode()[: len(line)]
-        if line.endswith(b"\n") or not line.startswith(start):
-            raise RulerError(
-                f"'{path}', line {number}, is not a record of a run of {config}: move the file "
-                "away, or name a new --out."
-            )
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if (
+                isinstance(record, dict)
+                and type(record.get("index")) is int
+                and record.get("finish_reason") in STATES
+                and record.get("config", config) == config
+            ):
+                if line.endswith(b"\n"):
+                    yield cast(Record, record)
+                continue
+            start = f'{{"config": "{config}"'.encode()[: len(line)]
+            if line.endswith(b"\n") or not line.startswith(start):
+                raise RulerError(
+                    f"'{path}', line {number}, is not a record of a run of {config}: move the file "
+                    "away, or name a new --out."
+                )
 
 
 class Shard(NamedTuple):
@@ -169,7 +171,7 @@ class Shard(NamedTuple):
 
 
 class Records:
-    """The files of a run folder, written as one shard or as the whole."""
+    """The files of a run folder, as written by one shard or by a run without shards."""
 
     def __init__(self, folder: Path, shard: Shard | None = None) -> None:
         self.folder = Path(folder)
@@ -178,9 +180,9 @@ class Records:
         self._locks: list[Any] = []
 
     def lock(self) -> bool:
-        """Make sure that no other run writes the same rows; False if the folder is read-only.
+        """Lock the rows of this shard; return False if the folder is read-only.
 
-        Released when the process ends. Raises RulerError while another run writes.
+        The lock is released when the process ends. Raises RulerError while another run writes.
         """
         from filelock import FileLock, Timeout
 
@@ -193,7 +195,7 @@ class Records:
         lock = self.folder / f"{self._suffix or '.whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
-            for path in others:  # shards that begin at once ask for the same one
+            for path in others:  # shards that start at the same time test the same lock
                 FileLock(path).acquire(timeout=LOCK_TIMEOUT).lock.release()
             self._locks.append(FileLock(lock).acquire(timeout=LOCK_TIMEOUT))
         except Timeout as error:
@@ -215,14 +217,14 @@ class Records:
         return self.folder / f"{config}{self._suffix}.jsonl"
 
     def files(self, config: str) -> list[Path]:
-        """Return every file that holds rows of a configuration, those of all shards too."""
+        """Return every file with rows of a configuration, including those of all shards."""
         pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
         return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
 
     def read(self, config: str, without_failed: bool = False) -> dict[RowKey, Record]:
         """Return the records of a configuration by row and sample; an answer replaces a failure.
 
-        Raises RulerError for a line that no run wrote.
+        Raises RulerError for a line that is not a record.
         """
         records: dict[RowKey, Record] = {}
         for path in self.files(config):
@@ -234,7 +236,7 @@ class Records:
         return records
 
     def repair(self, config: str, drop_failed: bool) -> None:
-        """Drop a half-written line from this writer's file and, if asked, the failed rows."""
+        """Remove a half-written line from this writer's file, and the failed rows if asked to."""
         path = self.path(config)
         if not path.is_file():
             return
@@ -246,7 +248,7 @@ class Records:
             write_whole(path, text)
 
     def write(self, record: Record) -> None:
-        """Append one row and hand it to the operating system at once; no file stays open."""
+        """Append one row and flush it; no file stays open."""
         with self.path(record["config"]).open("a", encoding="utf-8", newline="\n") as file:
             file.write(_line(record))
 
@@ -269,12 +271,12 @@ class Records:
         return records
 
     def settings(self) -> RunSettings:
-        """Return what run.json holds; empty in a new folder. Raises RulerError for another file."""
+        """Return the content of run.json; empty in a new folder. Raises RulerError if damaged."""
         path = self.folder / RUN_FILE
         if not path.exists():
             return {}
         wrong = "not a run.json of `ruler run`"
-        settings = parse_json(read_bytes(path), RunFile, path, "Name a new --out.", 1, wrong)
+        settings = parse_json(path.read_bytes(), RunFile, path, "Name a new --out.", 1, wrong)
         return cast(RunSettings, settings)
 
     def record_settings(
@@ -283,10 +285,10 @@ class Records:
         session: Session,
         results: Mapping[str, Any] | None = None,
     ) -> None:
-        """Check the settings against run.json and write them with this session's facts.
+        """Check the settings against run.json and write them with this session.
 
-        A session is known by its `started`; writing it again replaces it. So do `results` of the
-        whole run, which rows that failed and are run again may change.
+        A session with the same `started` and shard is replaced. `results` of the whole run are
+        replaced too, since rows that failed may be run again.
         """
         from filelock import FileLock
 
@@ -320,20 +322,20 @@ def _line(record: Record) -> str:
 def rows_asked_for(sessions: Iterable[Mapping[str, Any]]) -> int | None:
     """Return how many rows of each configuration a run was asked for: `limit` in run.json.
 
-    They are the first ones of the frozen order; None means all rows. A run that was resumed with
-    another --limit was asked for the rows of the largest one.
+    They are the first rows of the frozen order; None means all rows. If the run was resumed with a
+    different --limit, the largest one counts.
     """
-    most = 0
+    max_limit = 0
     for session in sessions:
         limit = session.get("limit")
         if limit is None:
             return None
-        most = max(most, limit)
-    return most or None
+        max_limit = max(max_limit, limit)
+    return max_limit or None
 
 
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
+    """Raise RulerError that names the first setting that differs from run.json."""
     for name, value in new.items():
         before = old.get(name, value)
         if before == value:
@@ -341,22 +343,22 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             for key in sorted({*value, *before}):
                 if name == "rows" and not (key in before and key in value):
-                    continue  # more configurations may join a run
+                    continue  # configurations may be added to a run
                 _check_setting(f"{name}.{key}", before.get(key), value.get(key), folder)
         else:
             _check_setting(name, before, value, folder)
 
 
 def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:
-    """Raise RulerError if a setting differs from run.json; "unknown" equals any value."""
+    """Raise RulerError if a setting differs from run.json; "unknown" matches any value."""
     if before == value or "unknown" in (before, value):
         return
-    if name in ("decide.alpha", "decide.rule"):  # of the version, not of the command
-        instead = "go on with the version that began it"
+    if name in ("decide.alpha", "decide.rule"):  # set by the version, not by an option
+        remedy = "continue with the version that started it"
     else:
-        instead = "use the old value"
+        remedy = "use the old value"
     old = "none" if before is None else json.dumps(before, ensure_ascii=False)
     new = "none" if value is None else json.dumps(value, ensure_ascii=False)
     raise RulerError(
-        f"'{folder}' was run with {name} = {old}, not {new}: name a new --out, or {instead}."
+        f"'{folder}' was run with {name} = {old}, not {new}: name a new --out, or {remedy}."
     )

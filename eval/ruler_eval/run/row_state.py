@@ -1,8 +1,8 @@
 """The state in which a row ends: stop, length, does_not_fit or error, and why.
 
-A backend's finish_reason is not enough. vLLM's completion endpoint, for example, answers a
-prompt whose max_tokens pass the window with fewer tokens and `length`; other servers drop the
-beginning of a long prompt. The token counts show it, and such a row `does_not_fit`.
+A backend's finish_reason is not enough. If prompt and max_tokens exceed the context window, vLLM's
+completion endpoint, for example, returns fewer tokens and `length`, and other servers drop the
+beginning of the prompt. The token counts show this, and the row is recorded as `does_not_fit`.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from ruler_eval.run.records import FinishReason, Record, Usage
 from ruler_score.split_reasoning import opened_reasoning, split_reasoning
 
 TOLERANCE = 64
-"""Tokens by which a server's template may differ from ours: more, and it shortened the prompt."""
-MOST_OF_AN_ERROR = 1000
-"""Characters of an error that a record keeps."""
+"""Tokens that a server's template may add or lack before the prompt counts as shortened."""
+MAX_ERROR_CHARACTERS = 1000
+"""Characters of an error that are stored in a record."""
 
 
 def over_limit(prompt: Prompt, limit: int | None) -> Record | None:
-    """Return the record of a row that is not sent, since with its answer it is over the limit.
+    """Return the record of a row that is not sent because it is over the limit with its answer.
 
-    None for a row that fits; a row that was not counted, or an unknown limit, counts as fitting.
+    None for a row that fits. If the limit or the number of tokens is unknown, the row is sent.
     """
     prompt_tokens = prompt.counted_tokens
     if prompt_tokens is None or limit is None or prompt_tokens + prompt.max_tokens <= limit:
         return None
-    room = f"{prompt.max_new_tokens:,} for the answer"
+    generated = f"{prompt.max_new_tokens:,} for the answer"
     if prompt.reasoning_tokens:
-        room += f" + {prompt.reasoning_tokens:,} for the reasoning"
-    why = f"{prompt_tokens:,} prompt tokens + {room} are over the limit of {limit:,}"
+        generated += f" + {prompt.reasoning_tokens:,} for the reasoning"
+    why = f"{prompt_tokens:,} prompt tokens + {generated} are over the limit of {limit:,}"
     return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
 
 
 def record_of(completion: Completion, limit: int | None = None, tokenizer: Any = None) -> Record:
     """Return the record of a completion: its reasoning, its answer, and the row's state.
 
-    `limit` is the model's window in tokens, if it is known.
+    `limit` is the model's context window in tokens, if it is known.
     """
     prompt = completion.prompt
     usage = None
@@ -76,9 +76,9 @@ def record_of(completion: Completion, limit: int | None = None, tokenizer: Any =
 
 
 def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:
-    """Return the reasoning, the answer, and whether the reasoning ended (None: there was none).
+    """Return the reasoning, the answer, and whether the reasoning ended (None: no reasoning).
 
-    A server's parser may have separated the reasoning already; the text is searched all the same.
+    The text is searched for reasoning even if a server's parser has already separated some.
     """
     prompt = completion.prompt
     opened = ""
@@ -94,21 +94,19 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
 
 def shortened(completion: Completion, limit: int | None) -> str | None:
     """Return how the token counts show that a server shortened the prompt or answer, or None."""
-    prompt, seen, generated = (
-        completion.prompt,
-        completion.prompt_tokens,
-        completion.completion_tokens,
-    )
-    if seen is not None:
+    prompt = completion.prompt
+    read = completion.prompt_tokens
+    generated = completion.completion_tokens
+    if read is not None:
         if prompt.counted_tokens is not None:
-            least = prompt.counted_tokens - max(TOLERANCE, prompt.counted_tokens // 50)
-        else:  # no tokenizer packs these texts in less than two fifths of another's tokens
-            least = prompt.row_tokens * 2 // 5 - TOLERANCE
-        if seen < least:
+            min_read = prompt.counted_tokens - max(TOLERANCE, prompt.counted_tokens // 50)
+        else:  # two tokenizers never differ by more than a factor of 2.5 on these texts
+            min_read = prompt.row_tokens * 2 // 5 - TOLERANCE
+        if read < min_read:
             whole = prompt.counted_tokens or f"about {prompt.row_tokens}"
-            return f"the server shortened the prompt: it read {seen} of {whole} tokens"
+            return f"the server shortened the prompt: it read {read} of {whole} tokens"
     if generated is not None and generated < prompt.max_tokens:
-        full = seen is not None and limit is not None and seen + generated >= limit
+        full = read is not None and limit is not None and read + generated >= limit
         if completion.finish_reason == "length" or full:
             return (
                 f"the server ended the answer at {generated} of the {prompt.max_tokens} tokens "
@@ -145,7 +143,7 @@ def _record(
     error: str | None = None,
     thinking_ended: bool | None = None,
 ) -> Record:
-    """Build the record; the prediction is the model's own text, only an error hides keys."""
+    """Return a record. The prediction is stored exactly; only in an error keys are hidden."""
     return {
         "config": prompt.config,
         "index": prompt.index,
@@ -153,6 +151,6 @@ def _record(
         "thinking": thinking,
         "finish_reason": state,
         "usage": usage,
-        "error": None if error is None else hide_keys(error, MOST_OF_AN_ERROR),
+        "error": None if error is None else hide_keys(error, MAX_ERROR_CHARACTERS),
         "thinking_ended": thinking_ended,
     }

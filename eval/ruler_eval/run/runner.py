@@ -2,10 +2,10 @@
 
     summary = run(RunOptions("ruler", configs="all_4k", backend="oracle", out="RUN"))
 
-RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
+RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt per row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
-that does not fit the model's window is recorded as such and never shortened. A caller who may stop
-after some of the rows uses `OpenRun`.
+that does not fit the model's context window is recorded as such and never shortened. To stop after
+some of the rows, use `OpenRun`.
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ from ruler_eval.run.row_state import over_limit, record_of
 
 MAX_THREADS = 16
 MAX_TOKENS_AHEAD = 1 << 22
-"""Tokens of the rows that are rendered ahead, at most (a longer row is rendered alone)."""
+"""Maximum tokens of the rows that are rendered ahead (a longer row is rendered by itself)."""
 
 
 def estimate_run(options: RunOptions) -> Estimate:
-    """Return what a run would do: `ruler run --dry-run`. No model is loaded, nothing is written."""
+    """Return the work of a run (`ruler run --dry-run`) without loading a model or writing files."""
     plan = plan_run(options)
     return estimate(plan, missing_rows(plan, plan.rows, answered_rows(plan)))
 
 
 def run(options: RunOptions) -> RunSummary:
-    """Answer what is missing and return the state of every row of the run.
+    """Answer the missing rows and return the states of all rows of the run.
 
-    Raises RulerError before the first row if the run cannot be as asked or the folder holds other
-    settings. Killed at any moment it loses the rows in flight; the same options resume.
+    Raises RulerError before the first row if the options are not possible or the folder has
+    different settings. If the process is killed, only the rows in flight are lost; the same options
+    resume the run.
     """
     with OpenRun(options) as work:
         work.answer(work.plan.rows)
@@ -65,18 +66,18 @@ def run(options: RunOptions) -> RunSummary:
     if not summary.missing and set(summary.total) == {"does_not_fit"}:
         raise RulerError(
             f"No row fits the model's context length; the first: {summary.first['does_not_fit']}. "
-            "Run shorter rows, or see docs/servers.md for a longer context; if that length is "
+            "Run shorter rows, or see docs/servers.md for a longer context. If that length is "
             "wrong, give --max-model-len."
         )
     return summary
 
 
 class OpenRun:
-    """A run that is being worked on; its backend starts with the first missing row.
+    """A run in progress; its backend is started for the first missing row.
 
     with OpenRun(options) as work:
-        work.answer({"vt_4k": [0, 1, 2]})        # these rows have their records now
-        work.finish({"vt_4k": [0, 1, 2]})        # the states in which they ended
+        work.answer({"vt_4k": [0, 1, 2]})        # now these rows have records
+        work.finish({"vt_4k": [0, 1, 2]})        # returns the states in which they ended
     """
 
     def __init__(
@@ -85,10 +86,17 @@ class OpenRun:
         fixed: Mapping[str, Any] | None = None,
         order_rows: RowOrder | None = None,
     ) -> None:
-        """Check the options and lock the folder; `fixed` settings are recorded in run.json, too.
+        """Check the options and lock the folder.
 
-        Half-written lines, and failed rows that are to be tried again, are removed from the files
-        of the run. Raises RulerError as `run` does.
+        Half-written lines, and failed rows that will be tried again, are removed from the files of
+        the run.
+
+        Args:
+            options: The options.
+            fixed: More settings, recorded in run.json, that cannot change later.
+            order_rows: Puts the rows of a file into a different order.
+
+        Raises RulerError as `run` does.
         """
         self.plan = plan_run(options, fixed, order_rows)
         self.options, self.records = self.plan.options, self.plan.records
@@ -129,9 +137,9 @@ class OpenRun:
             self.records.close()
 
     def answer(self, rows: Rows) -> None:
-        """Answer the rows that have no record yet; afterwards each has one.
+        """Answer the rows that have no record yet.
 
-        An engine that ends while it runs is started again, once.
+        If the engine dies, it is started again once.
         """
         missing = missing_rows(self.plan, rows, self._answered)
         if not missing:
@@ -153,7 +161,7 @@ class OpenRun:
     def _start(self, missing: Rows) -> Backend:
         """Start the backend and record the settings it adds.
 
-        What is wrong with the model, its window or the mode shows here, before the first row.
+        Errors in the model, its context length or the mode are raised here, before the first row.
         """
         options = self.options
         if not self.writable:
@@ -176,7 +184,7 @@ class OpenRun:
         return backend
 
     def _start_backend(self, missing: Rows) -> Backend:
-        """Start the backend, and the prompts in the mode that is asked for or the backend's own."""
+        """Start the backend, and make a prompter for the mode of the options or the default one."""
         options, plan = self.options, self.plan
         files = {config: plan.files[config] for config in missing}
         self._backend = backend = start_backend(options, plan.release, files)
@@ -192,7 +200,7 @@ class OpenRun:
         return backend
 
     def _start_progress(self, backend: Backend) -> Progress:
-        """Show the estimate, what the backend found, and the bar."""
+        """Show the estimate, the backend's description, and the bar."""
         to_do = estimate(self.plan, missing_rows(self.plan, self.plan.rows, self._answered))
         options = self.options
         self._progress = progress = Progress(to_do, options.price, quiet=not options.progress)
@@ -215,7 +223,7 @@ class OpenRun:
     def _samples(
         self, prompts: Iterator[Prompt], backend: Backend, progress: Progress
     ) -> Iterator[Prompt]:
-        """Yield each sample that has no record yet; those that do not fit are recorded as such."""
+        """Yield each sample that has no record yet; record those that do not fit."""
         for prompt in prompts:
             for number in range(self.options.repeats):
                 if (prompt.index, number) in self._answered[prompt.config]:
@@ -229,7 +237,7 @@ class OpenRun:
                     raise RulerError(
                         f"{prompt.config} row {prompt.index} needs more than the "
                         f"{backend.limit:,} tokens that were estimated for its configuration: "
-                        f"give --max-model-len {backend.own_limit}."
+                        f"add --max-model-len {backend.own_limit}."
                     )
                 self._record(record, sample, progress)
 
@@ -244,7 +252,7 @@ class OpenRun:
         progress.add(record, prompt.row_tokens)
 
     def finish(self, rows: Rows) -> RunSummary:
-        """Sort the files of these rows, and count the state of every row of them."""
+        """Sort the files of these rows, and count the states of the rows."""
         for config, indices in rows.items():
             keys = list(product(indices, range(self.options.repeats)))
             if self.writable:
@@ -257,7 +265,7 @@ class OpenRun:
         return self.summary
 
     def record(self, results: Mapping[str, Any]) -> None:
-        """Write results of the whole run into run.json; rows tried again may change them."""
+        """Write results of the whole run into run.json."""
         settings = self.records.settings()
         if self.writable and settings.get("sessions"):
             self.records.record_settings({}, settings["sessions"][-1], results)
@@ -266,12 +274,12 @@ class OpenRun:
 def render_ahead(
     rows: Iterator[tuple[str, PartialRow]], prompter: Prompter, backend: Backend
 ) -> Generator[Prompt, None, None]:
-    """Yield the prompts of rows in their order, rendered by threads a few rows ahead.
+    """Yield the prompts of rows in order, rendered a few rows ahead by threads.
 
-    Tokenizers work outside Python's lock: as many run at a time as there are cores.
+    Tokenizers release Python's lock, so there is a thread for each core.
     """
     if prompter.tokenizer is not None and prompter.counts_tokens:
-        prompter.token_ids  # noqa: B018  (made before there are threads)
+        prompter.token_ids  # noqa: B018  (cached before the threads start)
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     threads = min(cores, MAX_THREADS)
@@ -294,11 +302,11 @@ def render_ahead(
 
 
 def _render(prompter: Prompter, backend: Backend, config: str, row: Mapping[str, Any]) -> Prompt:
-    """Return a row's prompt with its tokens counted; threads call this."""
+    """Return a row's prompt with its tokens counted; called by threads."""
     prompt = prompter(config, row)
     count = backend.count(prompt)
     if prompt.token_ids is None or prompt.text is None:
         return replace(prompt, counted_tokens=count)
-    # the text is not read any more but for its end, and a list takes ten times the memory
+    # only the end of the text is read later, and a list would take ten times the memory
     ids, end = array("I", prompt.token_ids), prompt.text[-OPENING:]
     return replace(prompt, counted_tokens=count, token_ids=ids, text=end)

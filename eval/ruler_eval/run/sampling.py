@@ -1,10 +1,10 @@
-"""How tokens are drawn: greedily, unless a model reasons or a flag says otherwise.
+"""How tokens are sampled: greedily, unless the model reasons or a flag says otherwise.
 
     choose_sampling(options, lambda: {"temperature": 0.6, "top_p": 0.95, "top_k": 20})
 
-RULER decodes greedily. A model that reasons is sampled as its makers say in its
-generation_config.json, because greedy reasoning tends to repeat itself without end; a flag, such as
-`--temperature 0`, wins over that file.
+RULER decodes greedily. A model that reasons uses the settings in its generation_config.json,
+because greedy reasoning tends to repeat itself without end; a flag, such as `--temperature 0`,
+overrides that file.
 """
 
 from __future__ import annotations
@@ -16,39 +16,37 @@ from typing import Any
 from ruler_eval.run.options import SAMPLERS, RunOptions
 
 MODEL_SAMPLERS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-"""The fields of a generation_config.json that say how tokens are drawn."""
-UNTOLD = "the server's default"
-"""What run.json holds for a sampler that was not sent, so that a server used its own."""
+"""The fields of a generation_config.json that say how tokens are sampled."""
+SERVER_DEFAULT = "the server's default"
+"""The value in run.json of a sampler that was not sent, so that the server's default applied."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The samplers that are set, and where they come from.
-
-    `neutral` says whether every sampler that is not among the values is off; if not, a server uses
-    its own default for it.
-    """
+    """The samplers that are set, and where their values come from."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     source: str = "greedy"
     neutral: bool = True
+    """Whether all other samplers are off. If not, the server's defaults apply to them."""
 
     def for_sample(self, number: int) -> dict[str, Any]:
-        """Return the values for a sample of a row: each has its own seed."""
+        """Return the values for a sample of a row: each sample has a different seed."""
         return {**self.values, "seed": self.values["seed"] + number}
 
     @property
     def is_greedy(self) -> bool:
-        """Whether the likeliest token is always taken."""
+        """Whether the most likely token is always taken."""
         return self.values.get("temperature") == 0
 
     def settings(self) -> dict[str, Any]:
         """Return the samplers for run.json."""
-        unset = {} if self.neutral else {"temperature": UNTOLD, "top_p": UNTOLD}
-        return {**unset, **self.values}
+        if self.neutral:
+            return dict(self.values)
+        return {"temperature": SERVER_DEFAULT, "top_p": SERVER_DEFAULT, **self.values}
 
     def note(self, reasoning: bool, repeats: int = 1) -> str | None:
-        """Return a sentence on how a reasoning model, or several samples of a row, are drawn.
+        """Return a sentence on sampling, for a run with reasoning or with several samples of a row.
 
         None for other runs.
         """
@@ -66,8 +64,8 @@ class Sampling:
             )
         if not self.neutral:
             return (
-                "Sampling: the server's defaults, which are not known here: --temperature and "
-                "--top-p set them."
+                "Sampling: the server's defaults, which are unknown: --temperature and --top-p "
+                "set them."
             )
         named = ", ".join(f"{name} {value:g}" for name, value in self.values.items())
         return f"Sampling: {named} ({self.source})."
@@ -76,10 +74,12 @@ class Sampling:
 def choose_sampling(
     options: RunOptions, generation_config: Callable[[], Mapping[str, Any] | None]
 ) -> Sampling:
-    """Return how the tokens of a run are drawn.
+    """Return how the tokens of a run are sampled.
 
-    `generation_config` returns the model's own defaults, or None if they cannot be read; it is
-    called only for a model that reasons.
+    Args:
+        options: The options of the run.
+        generation_config: Returns the model's defaults, or None if they cannot be read; called only
+            for a model that reasons.
     """
     flags = {}
     for name in SAMPLERS:
@@ -91,15 +91,15 @@ def choose_sampling(
     if defaults is None:
         if "temperature" in flags:
             return Sampling({"top_p": 1.0, **flags}, "flags")
-        return Sampling(flags, UNTOLD, neutral=False)
+        return Sampling(flags, SERVER_DEFAULT, neutral=False)
     model = {name: defaults[name] for name in MODEL_SAMPLERS if defaults.get(name) is not None}
-    if "temperature" not in model:  # as transformers reads the file: sampling has 1.0 by default
+    if "temperature" not in model:  # transformers' default for sampling
         model["temperature"] = 1.0 if defaults.get("do_sample") else 0.0
     return Sampling({"top_p": 1.0, **model, **flags}, "the model's generation_config.json")
 
 
 def read_generation_config(model: str, revision: str | None = None) -> dict[str, Any] | None:
-    """Return the generation_config.json of a folder or a Hub repository; None without one.
+    """Return the generation_config.json of a folder or a Hub repository; None if it has none.
 
     Empty if it says that the model does not sample (`do_sample` is false).
     """

@@ -12,8 +12,8 @@ import pytest
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import MANIFEST
 from tests.conftest import Once
 from tests.hub.client import Client

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import read_manifest
 from tests.builder.hub.test_fetch import contents
 from tests.hub.client import Client

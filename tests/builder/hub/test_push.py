@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import collect_facts
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from tests.builder.hub.conftest import rewrite

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from ruler_builder.release.card import collect_facts, files_of_config, render
-from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
+from ruler_builder.release.card import files_of_config, render
+from ruler_builder.release.metadata import EVAL_YAML, collect_facts, croissant, eval_yaml
 from ruler_builder.text.sources import registry
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
@@ -77,12 +77,12 @@ def test_every_configuration_is_listed_and_loads(root, manifest):
 
     configs = collect_facts(manifest).configs
     listed = get_dataset_config_names(str(root))
-    assert listed == [config.name for config in configs]
+    assert listed == list(configs)
     assert {entry["config"] for entry in manifest["files"].values()} < set(listed)
-    for config in (configs[0], configs[-1]):
-        rows = load_dataset(str(root), config.name, split="test", streaming=True)
+    for name in (listed[0], listed[-1]):
+        rows = load_dataset(str(root), name, split="test", streaming=True)
         assert list(next(iter(rows))) == list(COLUMNS)
-        assert next(iter(rows))["task"] == Path(config.paths[0]).stem
+        assert next(iter(rows))["task"] == Path(configs[name][0]).stem
 
 
 def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_metadata_name_every_file_whatever_their_form(root, manifest):
-    known = {config.name: config.paths for config in collect_facts(manifest).configs}
+    known = collect_facts(manifest).configs
     mine = metadata_load(root / "README.md") or {}
     assert any("data_dir" in config for config in mine["configs"])
     assert "data_dir" not in mine["configs"][0]  # `datasets` reads the file format from it
@@ -142,7 +142,7 @@ def test_the_table_of_groups_shows_those_that_are_whole(root, manifest):
     for there, shown in ((manifest, True), (left, False)):
         text = render(collect_facts(there))
         assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is shown
-        names = {config.name for config in collect_facts(there).configs}
+        names = collect_facts(there).configs.keys()
         table = text.split("| group | its tasks | for example |")[1].split("\n\n")[0]
         examples = {line.split("`")[3] for line in table.splitlines()[2:]}
         assert examples <= names
@@ -178,7 +178,7 @@ def test_without_the_files_the_card_shows_no_row(root, tmp_path):
     facts = collect_facts(manifest, tmp_path)
     assert facts.row is None
     assert blocks(render(facts), "json") == []
-    (path,) = collect_facts(manifest).configs[0].paths
+    (path,) = next(iter(collect_facts(manifest).configs.values()))
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_bytes(b"no Parquet")
     part = {**manifest, "files": {path: manifest["files"][path]}}

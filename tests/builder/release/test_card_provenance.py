@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from ruler_builder.release import card
-from ruler_builder.release.card import collect_facts, render
+from ruler_builder.release.card import render
+from ruler_builder.release.metadata import collect_facts
 from ruler_builder.text.errata import errata, wording
 from ruler_builder.text.sources import restricted
 from ruler_common import frozen as frozen_rows

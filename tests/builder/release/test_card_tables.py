@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from ruler_builder.release import card_tables
-from ruler_builder.release.card import collect_facts, render
+from ruler_builder.release import card
+from ruler_builder.release.card import render
+from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import read_manifest
 from ruler_common.names import languages_of
 from tests.builder.release.card_reading import tables
@@ -99,15 +98,16 @@ def test_figures_are_added_up_over_tokenizers_and_lengths():
         "reserve": 24,
         "files": {str(place): entry for place, entry in enumerate(entries)},
     }
-    sums = card_tables.length_sums(manifest)
-    assert list(sums) == [("a", "4k"), ("b", "4k"), ("b", "8k")]
-    both = sums["b", "4k"].all
-    assert (both.files, both.rows, both.bytes, both.exhausted) == (2, 4, 10, 2)
-    assert both.fill / both.rows == pytest.approx((0.2 + 3 * 0.9) / 4)
-    assert both.min_fill == 0.25
-    full = sums["b", "4k"].full
-    assert full.fill / full.rows == pytest.approx(0.9)
-    assert card_tables.figures(manifest)["repeat_tables"].splitlines()[-3:] == [
+    groups = card.files_by_length(manifest)
+    assert list(groups) == [("a", "4k"), ("b", "4k"), ("b", "8k")]
+    both = groups["b", "4k"]
+    assert both == entries[1:3]
+    assert card.mean_fill(both) == "72.50 %"  # (0.2 + 3 * 0.9) / 4
+    assert card.least_fill(both, reserve=24) == "25.00 %"
+    figures = card.figures(manifest)
+    assert (figures["rows"], figures["bytes"]) == (8, 20)
+    assert "| b | 4k | 4,096 | 2 | 4 | 2,036.0 | 25.00 % | 90.00 % | 2 |" in figures["length_table"]
+    assert figures["repeat_tables"].splitlines()[-3:] == [
         "| b: repeats | 4k | 8k |",
         "|---|---|---|",
         "| qa_1 | 0 | 1 … 3 |",

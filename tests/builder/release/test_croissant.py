@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import CROISSANT, card_files, croissant, described_repository
+from ruler_builder.release.card import card_files
+from ruler_builder.release.metadata import CROISSANT, collect_facts, croissant, described_repository
 from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_builder.release.card import collect_facts, render
-from ruler_builder.release.card_files import FRAMEWORK, eval_yaml
+from ruler_builder.release.card import render
+from ruler_builder.release.metadata import FRAMEWORK, collect_facts, eval_yaml
 from ruler_builder.tasks.registry import read_suite
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
@@ -70,8 +70,7 @@ def test_onerulers_headline_is_all_languages_at_each_length_and_each_language_at
     whole = of_lengths(manifest, ("8k", "32k", "128k"), pairs=every)
     assert ids(whole) == ["all_128k", "all_32k", "all_8k", *(f"all_8k_{c}" for c in LANGUAGES)]
     assert len(files_of("all_8k", whole)) == 26 * 7
-    (config,) = (config for config in collect_facts(whole).configs if config.name == "all_8k")
-    assert config.paths == files_of("all_8k", whole)
+    assert collect_facts(whole).configs["all_8k"] == files_of("all_8k", whole)
     assert ids(manifest) == ["all_8k_en", "all_8k_zh"]
 
 

@@ -3,105 +3,41 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
-from ruler_release.api import verify
 from tests.builder.tasks.row_reading import own_task, task_of
 
-OWN = """
-[tasks.needles]
-family = "niah"
-keys = 3
-values = 2
-queries = 2
-
-[tasks.noisy]
-family = "niah"
-haystack = "noise"
-key_type = "uuids"
-value_type = "uuids"
-keys = 5
-
-[tasks.lines]
-family = "niah"
-haystack = "needles"
-key_type = "numbers"
-value_type = "words"
-keys = 2
-values = 3
-
-[tasks.numbers]
-family = "niah"
-key_type = "numbers"
-value_type = "numbers"
-keys = 20
-values = 2
-
-[tasks.chains]
-family = "variable_tracking"
-chains = 3
-hops = 2
-
-[tasks.common]
-family = "common_words"
-num_cw = 5
-
-[tasks.frequent]
-family = "frequent_words"
-alpha = 1.5
-words = 4
-
-[tasks.steep]
-family = "frequent_words"
-alpha = 3
-words = 1
-
-[tasks.ties]
-family = "frequent_words"
-words = 8
-
-[tasks.documents]
-family = "question_answering"
-documents = 5
-
-[tasks.brief]
-family = "question_answering"
-dataset = "hotpotqa"
-max_new_tokens = 8
-
-[groups]
-counted = ["common", "frequent"]
-"""
+ENOUGH = re.compile(r"give the task max_new_tokens = (\d+) in a custom suite")
 
 
-@pytest.fixture(scope="session")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Suite:
-    path = tmp_path_factory.mktemp("suite") / "own.toml"
-    path.write_text(OWN)
-    return read_suite(path)
+def suite_of(folder: Path, toml: str) -> Suite:
+    (folder / "own.toml").write_text(toml, encoding="utf-8")
+    return read_suite(folder / "own.toml")
 
 
-def test_the_rows_of_a_custom_suite_pass_their_audit(tmp_path):
-    suite = tmp_path / "own.toml"
-    suite.write_text(OWN)
-    root, lengths = tmp_path / "ruler", ("2k", "8k")
-    build(BuildOptions(root, suite=suite, lengths=lengths, samples=3, sources=("embedded",)))
-    report = verify(tmp_path / "ruler", audit=True)
-    assert {path: file.problems for path, file in report.files.items() if file.count} == {}
-    assert report.proved
+def refusal_of(folder: Path, toml: str) -> str:
+    with pytest.raises(RulerError) as refusal:
+        suite_of(folder, toml)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
 
 
-def test_a_suite_of_ones_own_has_its_names_and_groups(own):
-    assert own.names.expand("counted") == ("common", "frequent")
-    assert own.names.expand("all") == own.names.tasks
-    assert own.names.parse("needles_4k").max_length == 4096
-    assert own.params["brief"].max_new_tokens == 8
-    assert own.described()["chains"] == {
+def test_a_custom_suite_has_its_names_and_groups(tmp_path):
+    suite = suite_of(
+        tmp_path,
+        '[tasks.chains]\nfamily = "variable_tracking"\nchains = 3\nhops = 2\n'
+        '[tasks.brief]\nfamily = "question_answering"\nmax_new_tokens = 8\n'
+        '[groups]\nmine = ["brief", "chains"]\n',
+    )
+    assert suite.names.expand("mine") == ("brief", "chains")
+    assert suite.names.expand("all") == suite.names.tasks == ("chains", "brief")
+    assert suite.names.parse("chains_4k").max_length == 4096
+    assert suite.params["brief"].max_new_tokens == 8
+    assert suite.described()["chains"] == {
         "family": "variable_tracking",
         "max_new_tokens": 30,
         "chains": 3,
@@ -109,13 +45,13 @@ def test_a_suite_of_ones_own_has_its_names_and_groups(own):
     }
 
 
-def test_a_suite_of_ones_own_can_word_a_family(embedded, tmp_path):
-    path = tmp_path / "own.toml"
-    path.write_text(
+def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
+    suite = suite_of(
+        tmp_path,
         '[families.question_answering]\nprefix = " A:"\n'
-        '[tasks.short]\nfamily = "question_answering"\nmax_new_tokens = 5\n'
+        '[tasks.short]\nfamily = "question_answering"\nmax_new_tokens = 5\n',
     )
-    row = task_of(embedded, "short", "2k", read_suite(path)).row(0).columns
+    row = task_of(embedded, "short", "2k", suite).row(0).columns
     assert (row["answer_prefix"], row["max_new_tokens"]) == (" A:", 5)
     assert row["input"].startswith("Answer the question based on the given documents.")
 
@@ -163,12 +99,7 @@ def test_a_suite_of_ones_own_can_word_a_family(embedded, tmp_path):
     ],
 )
 def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, said):
-    path = tmp_path / "own.toml"
-    path.write_text(toml)
-    with pytest.raises(RulerError) as refusal:
-        read_suite(path)
-    assert said in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert said in refusal_of(tmp_path, toml)
 
 
 def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeypatch):
@@ -194,24 +125,19 @@ def test_a_suite_that_is_not_there_is_refused(tmp_path):
 def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
     embedded, tmp_path, toml, needed
 ):
-    def refusal_of(text: str) -> str:
-        path = tmp_path / "own.toml"
-        path.write_text(text)
+    def said_of(text: str) -> str:
         try:
-            task_of(embedded, "mine", "4k", read_suite(path)).check_answers(40)
+            task_of(embedded, "mine", "4k", suite_of(tmp_path, text)).check_answers(40)
         except RulerError as error:
             return str(error)
         return ""
 
-    said = refusal_of(toml)
-    number = int(re.search(r"give the task max_new_tokens = (\d+) in a custom suite", said)[1])  # type: ignore[index]
+    number = int(ENOUGH.search(said_of(toml))[1])
     assert number in needed
     bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
-    assert refusal_of(f"{bare}\nmax_new_tokens = {number - 1}") == said.replace(
-        re.search(r"max_new_tokens is (\d+)", said)[0],
-        f"max_new_tokens is {number - 1}",  # type: ignore[index]
-    )
-    assert refusal_of(f"{bare}\nmax_new_tokens = {number}") == ""
+    too_few = f"{bare}\nmax_new_tokens = {number - 1}"
+    assert int(ENOUGH.search(said_of(too_few))[1]) == number
+    assert said_of(f"{bare}\nmax_new_tokens = {number}") == ""
 
 
 @pytest.mark.parametrize(
@@ -236,8 +162,4 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
     ],
 )
 def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, said):
-    path = tmp_path / "my.toml"
-    path.write_text(f'[tasks.mine]\nfamily = "niah"\n{wording}\n', encoding="utf-8")
-    with pytest.raises(RulerError) as error:
-        read_suite(path)
-    assert said in str(error.value)
+    assert said in refusal_of(tmp_path, f'[tasks.mine]\nfamily = "niah"\n{wording}\n')

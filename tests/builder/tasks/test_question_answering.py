@@ -39,5 +39,5 @@ def test_the_rest_of_an_article_comes_before_other_documents(embedded):
     corpus, _ = task.counted_sources.documents("squad")
     for index in range(10):
         found = set(documents(parts(task.row(index).columns)[1]))
-        own = {corpus.documents[i] for i in corpus.questions[index].own}
+        own = {corpus.documents[i] for i in corpus.questions[index].related}
         assert own <= found

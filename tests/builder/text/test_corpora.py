@@ -86,7 +86,7 @@ def test_squad_is_read_as_distinct_paragraphs_and_answerable_questions_in_file_o
         Question("Again?", ("Ilvane",), (0,), (1,)),
         Question("High?", ("high",), (2,), (1,)),
     ]
-    assert not corpus.own_required
+    assert not corpus.related_required
 
 
 def test_hotpotqa_is_read_as_titled_documents_and_questions_with_their_supporting_facts():
@@ -101,7 +101,7 @@ def test_hotpotqa_is_read_as_titled_documents_and_questions_with_their_supportin
         Question("Which came first?", ("Ada",), (2, 0), (1,)),
         Question("Same?", ("yes",), (1, 3), ()),
     ]
-    assert corpus.own_required
+    assert corpus.related_required
 
 
 def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept():

@@ -58,6 +58,6 @@ LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 
 
 @given(LISTS, LISTS)
-def test_holding_says_which_words_have_a_part_in_them(listed, parts):
+def test_words_with_a_part_in_them_are_found(listed, parts):
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]
-    assert np.array_equal(corpora.WordParts(listed).holding(parts), np.array(expected, dtype=bool))
+    assert np.array_equal(corpora.words_with(listed, parts), np.array(expected, dtype=bool))

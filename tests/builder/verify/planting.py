@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ruler_builder.release.card import collect_facts
-from ruler_builder.release.card_files import card_files
+from ruler_builder.release.card import card_files
 from ruler_builder.release.folder import rows_in_group, write_rows
+from ruler_builder.release.metadata import collect_facts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest

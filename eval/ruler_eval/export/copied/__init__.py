@@ -1,1 +1,1 @@
-"""Files that an export copies into its folder: the scorer of a row, and tasks that call it."""
+"""Files that an export copies into its folder: the scorer, and the tasks that call it."""

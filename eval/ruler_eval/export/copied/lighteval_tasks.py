@@ -2,9 +2,10 @@
 
     lighteval accelerate "model_name=MODEL" ruler_direct_4k --custom-tasks TO/ruler_frozen.py
 
-`ruler_frozen_4k:vt` asks the raw text, `input` then `answer_prefix`, of a base model
-(`override_chat_template=false`); `ruler_direct_4k:vt` is for chat models: lighteval cannot begin
-an assistant's turn, so Table 6's line of RULER's paper and the prefix end the user's.
+`ruler_frozen_4k:vt` is for base models (`override_chat_template=false`) and sends the raw text,
+`input` then `answer_prefix`. `ruler_direct_4k:vt` is for chat models: lighteval cannot begin an
+assistant's turn, so the user's turn ends with the line from Table 6 of RULER's paper and the
+prefix.
 """
 
 from __future__ import annotations
@@ -22,22 +23,19 @@ from lighteval.tasks.lighteval_task import LightevalTaskConfig
 from lighteval.tasks.requests import Doc, SamplingMethod
 
 _HERE = Path(__file__).resolve().parent
-_KNOWN = json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
+_SCORING = json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
 _UTILS = runpy.run_path(str(_HERE / "utils.py"))
-_SCORED_BY = ("task", "outputs", "instruction_language", "none_word")
+_SCORE_COLUMNS = ("task", "outputs", "instruction_language", "none_word")
 
 
 def prompt(line: dict[str, Any], task_name: str | None = None, direct: str = "") -> Doc:
-    """Return a row as lighteval asks it.
-
-    `direct` is put between the input and the answer prefix.
-    """
+    """Return a row in lighteval's form, with `direct` between the input and the answer prefix."""
     return Doc(
         query=line["input"] + direct + line["answer_prefix"],
         choices=list(line["outputs"]),
         gold_index=list(range(len(line["outputs"]))),
         task_name=task_name or "",
-        specific={name: line[name] for name in _SCORED_BY},
+        specific={name: line[name] for name in _SCORE_COLUMNS},
     )
 
 
@@ -46,8 +44,8 @@ class RulerScore(SampleLevelComputation):  # type: ignore[misc]  # lighteval is 
 
     def compute(self, doc: Doc, model_response: Any, **_: Any) -> dict[str, float]:
         """Score the first answer to a row."""
-        found: dict[str, float] = _UTILS["process_results"](doc.specific, [model_response.text[0]])
-        return found
+        scores: dict[str, float] = _UTILS["process_results"](doc.specific, [model_response.text[0]])
+        return scores
 
 
 ruler_metric = SampleLevelMetricGrouping(
@@ -60,16 +58,16 @@ ruler_metric = SampleLevelMetricGrouping(
 TASKS_TABLE = [
     LightevalTaskConfig(
         name=task[kind],
-        prompt_function=partial(prompt, direct=_KNOWN["direct"] if kind == "direct" else ""),
-        hf_repo=_KNOWN["source"] or _UTILS["release_folder"](),
+        prompt_function=partial(prompt, direct=_SCORING["direct"] if kind == "direct" else ""),
+        hf_repo=_SCORING["source"] or _UTILS["release_folder"](),
         hf_subset=task["config"],
-        hf_revision=_KNOWN["revision"],
+        hf_revision=_SCORING["revision"],
         hf_avail_splits=["test"],
         evaluation_splits=["test"],
         generation_size=task["max_new_tokens"],
         metrics=[ruler_metric],
-        version=_KNOWN["data_version"],
+        version=_SCORING["data_version"],
     )
-    for task in _KNOWN["tasks"]
+    for task in _SCORING["tasks"]
     for kind in ("frozen", "direct")
 ]

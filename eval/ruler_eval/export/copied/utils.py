@@ -1,8 +1,9 @@
-"""Copied into an exported folder as utils.py: scores a row with the metric beside it.
+"""Copied into an exported folder as utils.py: score a row with the metric in the same folder.
 
-`process_results({"task": "vt", "outputs": ["ABCDE"], …}, ["ABCDE"])` is
-`{"score": 1.0, "strict": 1.0}`; a row of ONERULER is scored by the language of its instruction.
-The rows of a release on this machine are found from this folder, wherever the two were moved to.
+`process_results({"task": "vt", "outputs": ["ABCDE"], …}, ["ABCDE"])` returns
+`{"score": 1.0, "strict": 1.0}`; a row of ONERULER is scored by the rules of its instruction's
+language. A local release is found by its path relative to this folder, so both can be moved
+together.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _HERE = Path(__file__).resolve().parent
 
 @functools.cache
 def _scoring() -> tuple[Any, dict[str, Any]]:
-    """Return the metric of this folder, by its path, and scoring.json."""
+    """Return the module of the metric in this folder, and the content of scoring.json."""
     name, path = "frozen_ruler_score", _HERE / "ruler_score.py"
     spec = importlib.util.spec_from_file_location(
         name, path, submodule_search_locations=[str(_HERE)]
@@ -33,34 +34,31 @@ def _scoring() -> tuple[Any, dict[str, Any]]:
 
 
 def release_folder() -> str:
-    """Return the release's folder.
-
-    RULER_RELEASE, or where scoring.json says, seen from this folder.
-    """
-    known = os.environ.get("RULER_RELEASE") or _HERE / _scoring()[1]["release"]
-    folder = Path(known).resolve()
+    """Return the release's folder: RULER_RELEASE, else the relative path in scoring.json."""
+    path = os.environ.get("RULER_RELEASE") or _HERE / _scoring()[1]["release"]
+    folder = Path(path).resolve()
     if not (folder / "manifest.json").is_file():
         raise FileNotFoundError(
-            f"No release in '{folder}': name its folder with export RULER_RELEASE=FOLDER"
+            f"No release in '{folder}': set its folder with export RULER_RELEASE=FOLDER"
         )
     return str(folder)
 
 
 def rows(file: str, **_: Any) -> Any:
-    """Return the rows of one of the release's files, as lm-evaluation-harness takes them."""
+    """Return the rows of a file of the release, in the form that lm-evaluation-harness takes."""
     import datasets
 
-    # not by the folder: its card would be read and parsed again for every task
+    # load the file, not the folder, whose card would be parsed again for every task
     path = os.path.join(release_folder(), file)
     return datasets.load_dataset("parquet", data_files={"test": [path]})
 
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
-    """Return the score and the strict score, 0 … 1, of the one answer to a row."""
+    """Return the score and the strict score, 0 … 1, of the answer to a row."""
     rules, scoring = _scoring()
     language = doc["instruction_language"] if scoring["dataset"] == "oneruler" else None
-    if table := scoring["languages"].get(language):  # it is none of the metric's 26
-        language = rules.read_rules(table)
+    if language in scoring["languages"]:  # a custom language, not one of the metric's 26
+        language = rules.read_rules(scoring["languages"][language])
     row = rules.score_row(
         results[0],
         doc["outputs"],

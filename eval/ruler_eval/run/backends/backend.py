@@ -1,12 +1,12 @@
-"""The contract of a backend: where prompts go and answers come from; and how one is started.
+"""The interface of a backend, which answers prompts, and the function that starts one.
 
     backend = start_backend(options, release)
     for completion in backend.generate(prompts):     # in any order, as they finish
         print(completion.prompt.config, completion.prompt.index, completion.text)
 
-A backend pulls prompts only when it has room for them, so a release of any size runs in the same
-memory. Each prompt gets at most one completion: that of a failed request has `error` set, and a row
-without one stays missing.
+A backend takes the next prompt only when it can work on it, so a release of any size runs in the
+same memory. Each prompt gets at most one completion. The completion of a failed request has `error`
+set; a row without a completion stays missing.
 """
 
 from __future__ import annotations
@@ -29,37 +29,35 @@ UNKNOWN = "unknown"
 
 
 class EngineDied(RulerError):
-    """An engine in this process ended while it answered; another may be started."""
+    """An engine in this process died while it answered; another may be started."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What came back for a prompt.
-
-    `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
-    an error. Token counts are None if the backend does not know them. `reasoning` is set only if a
-    server's parser took the reasoning out of the text. `in_flight` are the requests in flight when
-    this one was sent or answered, whichever are more, itself included; `tries` how often it was
-    sent; `seconds` the time from sending it last to the end of its reply: all only from a server.
-    """
+    """The answer to a prompt. Token counts are None if the backend does not know them."""
 
     prompt: Prompt
     text: str = ""
     finish_reason: str | None = "stop"
+    """As the backend reports it; anything except `stop` and `length` counts as an error."""
     _: KW_ONLY
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning: str | None = None
+    """Set only if a server's parser separated the reasoning from the text."""
     reasoning_tokens: int | None = None
     error: str | None = None
     in_flight: int | None = None
+    """Requests in flight when it was sent or answered (the larger number); only from a server."""
     tries: int | None = None
+    """How often it was sent; only from a server."""
     seconds: float | None = None
+    """From the last time it was sent to the end of the reply; only from a server."""
 
 
 class Backend(ABC):
-    """The contract of vllm, openai, hf, oracle and the batch files."""
+    """The interface of vllm, openai, hf, oracle and the batch files."""
 
     name: str
     options: RunOptions
@@ -68,7 +66,7 @@ class Backend(ABC):
     limit: int | None = None
     """The context length in tokens; None if it is unknown."""
     own_limit: int | None = None
-    """The model's context length, if `limit` is less: the estimated need of the rows."""
+    """The model's context length, if `limit` is smaller: what the rows are estimated to need."""
     window: int | None = None
     """The tokens that the rows are estimated to need, if that was computed."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
@@ -78,22 +76,22 @@ class Backend(ABC):
 
     @abstractmethod
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Answer every prompt at most once, as they finish; pull the next when there is room."""
+        """Yield at most one completion for each prompt, as they finish."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return the settings that can move a score, for run.json: version, dtype and caches."""
+        """Return the settings that can change a score, for run.json: version, dtype and caches."""
 
     def default_mode(self) -> str:
         """Return `prefill` for a model with a chat template, `completion` for one without."""
         return "prefill" if getattr(self.tokenizer, "chat_template", None) else "completion"
 
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
-        """Raise RulerError before the first row if this backend cannot serve a mode."""
+        """Raise RulerError before the first row if this backend does not support a mode."""
         return
 
     def describe(self) -> list[str]:
-        """Return sentences that say what was found, to be shown before the first row."""
+        """Return sentences about the server or engine, shown before the first row."""
         return []
 
     def count(self, prompt: Prompt) -> int | None:
@@ -101,30 +99,30 @@ class Backend(ABC):
         return prompt.tokens
 
     def generation_config(self) -> Mapping[str, Any] | None:
-        """Return the model's own defaults of sampling; None if they cannot be read."""
+        """Return the model's default sampling settings; None if they cannot be read."""
         return None
 
     @cached_property
     def sampling(self) -> Sampling:
-        """How tokens are drawn."""
+        """How tokens are sampled."""
         return choose_sampling(self.options, self.generation_config)
 
     def close(self) -> None:
-        """Free what the backend holds."""
+        """Free the resources of the backend."""
         return
 
 
 def start_backend(
     options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
 ) -> Backend:
-    """Start the backend of a run; what it needs is imported only then.
+    """Start the backend of a run; its packages are imported only then.
 
     Args:
-        options: The run's.
-        release: The release whose rows are to be answered: the oracle reads their references.
-        files: The files with missing rows, for which vllm makes room.
+        options: The options of the run.
+        release: The release that is run: the oracle reads its references.
+        files: The files with missing rows: vllm sets its context length for them.
 
-    Raises RulerError that says what to install or to correct.
+    Raises RulerError that says what to install or correct.
     """
     name = options.backend
     try:
@@ -149,6 +147,6 @@ def start_backend(
         return Oracle(options, release)
     except ModuleNotFoundError as error:
         raise missing_packages(name, f"The {name} backend") from error
-    except ImportError as error:  # a library that is installed and does not load
+    except ImportError as error:  # a library that is installed but does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -1,13 +1,13 @@
-"""Batch files: requests for a batch API or `vllm run-batch`, and the answers that came back.
+"""Batch files: requests for a batch API or `vllm run-batch`, and their answers.
 
     RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0", "method": "POST",
                                      "url": "/v1/chat/completions", "body": {"model": …}}
     an answer file                  {"custom_id": "vt_4k/0", "error": null,
                                      "response": {"status_code": 200, "body": {"choices": …}}}
 
-Two backends of the ordinary runner: one writes the requests of the missing rows and answers none,
-the other looks answers up by `custom_id`. A row without an answer stays missing, whether it was
-never sent or its batch expired, and is written again the next time.
+There are two backends: one writes the requests of the missing rows and answers none, the other
+finds answers by `custom_id`. A row without an answer (it was not sent, or its batch expired) stays
+missing and is written again the next time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
@@ -48,7 +47,7 @@ ENDPOINT = "/v1/chat/completions"
 """The endpoint that every batch API and `vllm run-batch` have."""
 FOLDER = "batch"
 NEVER_RUN = ("batch_expired", "batch_cancelled")
-"""Error codes of requests that no model has seen: their rows are still missing."""
+"""Error codes of requests that did not reach a model: their rows are still missing."""
 MAX_NAME = 200
 """Characters of an unknown custom_id that are shown."""
 
@@ -61,14 +60,14 @@ def custom_id(config: str, index: int, sample: int = 0) -> str:
 def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
     """Return the options of a run whose requests were written, with the files of its answers.
 
-    Raises RulerError if the folder is not that of such a run.
+    Raises RulerError if the folder is not one of `ruler batch write`.
     """
     settings = Records(run).settings()
     sessions = settings.get("sessions", [])
-    written = [session["options"] for session in sessions if session.get("options")]
-    if settings.get("backend") != "batch" or not written:
+    stored = [session["options"] for session in sessions if session.get("options")]
+    if settings.get("backend") != "batch" or not stored:
         raise RulerError(f"'{run}' is not a run of batch files. Make one: ruler batch write --help")
-    return replace(RunOptions.from_json(written[-1], run), answers=tuple(answers))
+    return replace(RunOptions.from_json(stored[-1], run), answers=tuple(answers))
 
 
 def request_files(run: Path) -> list[Path]:
@@ -86,17 +85,17 @@ class BatchFiles(Backend):
     def __init__(self, options: RunOptions) -> None:
         """Load the tokenizer and the context length of the model, as far as they are known."""
         self.options = options
-        name = options.provider or "vllm"
-        host = "api.openai.com" if name == "openai" else ""
-        named = None if name == "openai" else name
-        self.provider = provider_for(named, host, [], options.model)
+        if options.provider == "openai":  # which of OpenAI's entries depends on the model
+            self.provider = provider_for(None, "api.openai.com", [], options.model)
+        else:
+            self.provider = provider_for(options.provider or "vllm", "", [], options.model)
         is_vllm = self.provider.name == "vllm"
         tokenizer = options.tokenizer or (options.model if is_vllm else None)
         if tokenizer is not None:
             self.tokenizer = load_tokenizer(tokenizer, options.revision)
             if not self.tokenizer.chat_template:
                 raise RulerError(
-                    f"'{tokenizer}' has no chat template, and batch files hold only chat requests: "
+                    f"'{tokenizer}' has no chat template, and batch files have only chat requests: "
                     "use `ruler run --mode completion`."
                 )
         self.limit = options.max_model_len
@@ -107,7 +106,7 @@ class BatchFiles(Backend):
         self._sampling = sampling_fields(options, self.provider, self.sampling)
 
     def generation_config(self) -> Mapping[str, Any] | None:
-        """Return the model's defaults of sampling, if vLLM is to answer."""
+        """Return the model's default sampling settings if vLLM answers, else None."""
         if not self.provider.samplers:
             return None
         return read_generation_config(self.options.model, self.options.revision)
@@ -117,10 +116,10 @@ class BatchFiles(Backend):
         return "chat" if self.provider.prefill == "no" else "prefill"
 
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
-        """Raise RulerError for a mode that batch files or the provider do not have."""
+        """Raise RulerError for a mode that batch files or the provider do not support."""
         if mode == "completion":
             raise RulerError(
-                "Batch files hold only chat requests, not --mode completion: use `ruler run`."
+                "Batch files have only chat requests, not --mode completion: use `ruler run`."
             )
         if mode == "prefill" and self.provider.prefill == "no":
             raise RulerError(
@@ -144,7 +143,7 @@ class BatchFiles(Backend):
 
 
 class BatchRequests(BatchFiles):
-    """Writes the requests of all prompts, in as few files as the limits of batch APIs allow."""
+    """Writes the requests of all prompts into as few files as the limits of batch APIs allow."""
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Write the requests; the files appear together or not at all. No prompt is answered.
@@ -153,7 +152,7 @@ class BatchRequests(BatchFiles):
         """
         folder = self.options.folder / FOLDER
         work = folder / ".writing"
-        shutil.rmtree(work, ignore_errors=True)  # what a killed process left
+        shutil.rmtree(work, ignore_errors=True)  # files of a process that was killed
         work.mkdir(parents=True)
         try:
             paths = self._write(prompts, work)
@@ -169,13 +168,13 @@ class BatchRequests(BatchFiles):
         """Write the requests into numbered files of a folder."""
         max_lines, max_bytes = self.options.max_lines, self.options.max_megabytes * 10**6
         paths: list[Path] = []
-        lines, size = max_lines, 0  # as if a file were full: the first request begins a new one
+        lines, size = max_lines, 0  # full, so that the first request begins a new file
         for prompt in prompts:
             line = self._request_line(prompt)
             if len(line) > max_bytes:
                 raise RulerError(
                     f"A request of {len(line):,} bytes is over the limit of {max_bytes:,} for a "
-                    "whole file: use `ruler run`, or a greater --max-megabytes."
+                    "whole file: use `ruler run`, or a larger --max-megabytes."
                 )
             if lines == max_lines or size + len(line) > max_bytes:
                 paths.append(folder / f"requests-{len(paths) + 1:03}.jsonl")
@@ -199,7 +198,7 @@ class BatchRequests(BatchFiles):
 
 
 class BatchAnswers(BatchFiles):
-    """Looks the answers to prompts up in answer files: outputs and errors, in any order."""
+    """Reads the answers to prompts from output and error files, in any order."""
 
     needs_token_ids = False  # the requests were counted when they were written
 
@@ -213,22 +212,24 @@ class BatchAnswers(BatchFiles):
     def _read(self, path: Path, release: Release) -> None:
         """Add the answers of a file; an answer replaces a failure of the same request."""
         try:
-            for number, line in lines_of(path):
-                if not line.strip():
-                    continue
-                name, answer = _parse_answer(line, f"'{path}', line {number},")
-                if not _is_row(name, release, self.options):
-                    raise RulerError(
-                        f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', which is "
-                        "not a row of this run: give the answers to this run's own requests."
-                    )
-                if name not in self._answers or _failed(self._answers[name]):
-                    self._answers[name] = answer
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if not line.strip():
+                        continue
+                    name, answer = _parse_answer(line, f"'{path}', line {number},")
+                    if not _is_row(name, release, self.options):
+                        raise RulerError(
+                            f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', "
+                            "which is not a row of this run: give the answers to the requests "
+                            "of this run."
+                        )
+                    if name not in self._answers or _failed(self._answers[name]):
+                        self._answers[name] = answer
         except OSError as error:
             raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Yield the answers that came back; an expired or cancelled request has none."""
+        """Yield the answers; an expired or cancelled request has none."""
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is not None and not _was_never_run(answer):
@@ -236,18 +237,18 @@ class BatchAnswers(BatchFiles):
 
 
 def open_batch(options: RunOptions, release: Release) -> Backend:
-    """Return the backend that reads answers, if any are given, else the one that writes."""
+    """Return the backend that reads answers if there are any, else the one that writes requests."""
     return BatchAnswers(options, release) if options.answers else BatchRequests(options)
 
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     try:
-        answer = json_value(line)
-    except ValueError:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
         answer = None
     name = answer.get("custom_id") if isinstance(answer, dict) else None
     if not isinstance(answer, dict) or not isinstance(name, str):
-        raise RulerError(f"{where} is not an answer of a batch: fetch the output file again.")
+        raise RulerError(f"{where} is not an answer of a batch: download the output file again.")
     if "response" not in answer and "error" not in answer:
         raise RulerError(f"{where} is a request, not an answer: give the output file.")
     return name, answer
@@ -274,7 +275,7 @@ def _failed(answer: Mapping[str, Any]) -> bool:
 
 
 def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
-    """Return the completion that an answer holds; its `error` is set if it holds none."""
+    """Return the completion in an answer; `error` is set if the answer has none."""
     response = answer.get("response")
     response = response if isinstance(response, Mapping) else {}
     status, body = response.get("status_code"), response.get("body")
@@ -293,7 +294,7 @@ def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
 
 
 def _context_length(options: RunOptions) -> int | None:
-    """Return the context length in a model's configuration; None if it does not tell."""
+    """Return the context length in a model's configuration; None if it does not have one."""
     from transformers import AutoConfig
 
     try:

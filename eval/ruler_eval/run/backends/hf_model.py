@@ -1,4 +1,4 @@
-"""transformers' own generate: any model it can load, on a CPU or a GPU, without a server.
+"""The hf backend: transformers' `generate`, on a CPU or a GPU, without a server.
 
     ruler run --backend hf --model Qwen/Qwen2.5-0.5B-Instruct --engine-arg dtype=bfloat16 …
 
@@ -22,14 +22,14 @@ from ruler_eval.run.reasoning import decode, reasoning_length
 
 BATCH_TOKENS = 32768
 WINDOW = 64
-"""Prompts that are looked at together to fill batches of similar lengths."""
+"""Prompts that are sorted together to fill batches of similar lengths."""
 
 
 def let_threads_sleep() -> None:
-    """Let torch's threads sleep while they wait for each other. Call it before torch is imported.
+    """Make torch's threads sleep while they wait for each other. Call it before importing torch.
 
-    By default they spin, and if another program occupies one of the cores, a generated token takes
-    several times as long: 67 s for a row instead of 10 s, on two busy cores.
+    By default they spin: if another program uses one of the cores, a generated token takes several
+    times as long (67 s for a row instead of 10 s, on two busy cores).
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -52,7 +52,7 @@ class Transformers(Backend):
             raise RulerError("--engine-arg batch_tokens takes a whole number above 0.")
         self.options, self.tokenizer = options, load_model_tokenizer(options)
         try:
-            # unset, transformers would ask on the terminal whether a folder's own code may run
+            # without a value transformers asks on the terminal whether a folder's code may run
             arguments = {"dtype": "auto", "trust_remote_code": False, **arguments}
             loader: Any = AutoModelForCausalLM
             self.model = loader.from_pretrained(
@@ -68,14 +68,14 @@ class Transformers(Backend):
         self.limit = options.max_model_len or getattr(config, "max_position_embeddings", None)
 
     def generation_config(self) -> Mapping[str, Any]:
-        """Return the model's own defaults of sampling; none if it decodes greedily."""
+        """Return the model's default sampling settings; empty if it decodes greedily."""
         defaults = self.model.generation_config.to_diff_dict()
         return defaults if defaults.get("do_sample") is not False else {}
 
     def settings(self) -> dict[str, Any]:
-        """Return version, dtype, device and attention, and the batch size.
+        """Return version, dtype, device, attention and batch size.
 
-        In low precision the size of a batch can change an answer.
+        The batch size is included because it can change an answer in low precision.
         """
         import transformers
 
@@ -89,7 +89,7 @@ class Transformers(Backend):
         }
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Answer batch by batch; a batch that cannot run fails its rows, not the run."""
+        """Answer batch by batch; if a batch cannot run, its rows fail and the run goes on."""
         while window := list(islice(prompts, WINDOW)):
             window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
             for batch in batches(window, self.batch_tokens):
@@ -106,24 +106,18 @@ class Transformers(Backend):
                 yield Completion(prompt, error=reason)
             return
         for prompt, ids in zip(batch, rows, strict=True):
-            reason = (
-                "stop"
-                if len(ids) < prompt.max_tokens or ids[-1] in self._end_tokens()
-                else "length"
-            )
-            text = decode(self.tokenizer, ids)
-            read = len(prompt.token_ids or ())
+            has_ended = len(ids) < prompt.max_tokens or ids[-1] in self._end_tokens()
             yield Completion(
                 prompt,
-                text,
-                reason,
-                prompt_tokens=read,
+                decode(self.tokenizer, ids),
+                "stop" if has_ended else "length",
+                prompt_tokens=len(prompt.token_ids or ()),
                 completion_tokens=len(ids),
                 reasoning_tokens=reasoning_length(self.tokenizer, ids),
             )
 
     def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
-        """Return the generated tokens of each prompt, up to and with its end token."""
+        """Return the generated tokens of each prompt, up to and including its end token."""
         import torch
         from transformers import GenerationConfig
 
@@ -138,20 +132,20 @@ class Transformers(Backend):
         device = self.model.device
         greedy = self.sampling.is_greedy
         sampling = dict(self.sampling.values)
-        for name in ("seed", "presence_penalty"):  # no options of generate()
+        for name in ("seed", "presence_penalty"):  # generate() does not have these options
             sampling.pop(name, None)
         torch.manual_seed(self._seed(batch[0]))
-        # a new configuration: a model's own may hold penalties and samplers of its maker; without a
-        # top_k generate() would sample from the 50 likeliest tokens
-        make: Any = GenerationConfig
-        generation = make(
+        # a new configuration, because the model's may contain penalties and samplers; without
+        # top_k generate() would sample from the 50 most likely tokens
+        config_type: Any = GenerationConfig
+        generation = config_type(
             max_new_tokens=max(prompt.max_tokens for prompt in batch),
             do_sample=not greedy,
             pad_token_id=padding,
             eos_token_id=self._end_tokens(),
             **({} if greedy else {"top_k": 0, **sampling}),
         )
-        own_generation = self.model.generation_config
+        model_generation = self.model.generation_config
         self.model.generation_config = generation  # generate() would merge the two
         try:
             with torch.inference_mode():
@@ -161,22 +155,24 @@ class Transformers(Backend):
                     generation_config=generation,
                 )[:, longest:].tolist()
         finally:
-            self.model.generation_config = own_generation
+            self.model.generation_config = model_generation
         return [
             self._truncate(row, prompt.max_tokens)
             for row, prompt in zip(generated, batch, strict=True)
         ]
 
     def _seed(self, prompt: Prompt) -> int:
-        """Return the seed of a batch that begins with a prompt: no two batches have the same."""
+        """Return the seed of a batch, which is different for each first prompt."""
         key = f"{self.options.seed} {prompt.config} {prompt.index} {prompt.sample}"
         return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
 
-    def _truncate(self, row: list[int], most: int) -> list[int]:
-        """Return a row of the batch up to its own end token or its own maximum."""
+    def _truncate(self, row: list[int], max_tokens: int) -> list[int]:
+        """Return the tokens of a row up to and including its end token, at most `max_tokens`."""
         ends = self._end_tokens()
-        places = (place for place, token in enumerate(row[:most], 1) if token in ends)
-        return row[: next(places, most)]
+        for place, token in enumerate(row[:max_tokens], 1):
+            if token in ends:
+                return row[:place]
+        return row[:max_tokens]
 
     def _end_tokens(self) -> list[int]:
         tokens = self.model.generation_config.eos_token_id
@@ -185,13 +181,13 @@ class Transformers(Backend):
         return [tokens] if isinstance(tokens, int) else list(tokens or [0])
 
 
-def batches(prompts: list[Prompt], most_tokens: int) -> Iterator[list[Prompt]]:
-    """Cut sorted prompts (longest first) into batches of at most `most_tokens` padded tokens."""
+def batches(prompts: list[Prompt], max_tokens: int) -> Iterator[list[Prompt]]:
+    """Split prompts, sorted by length, into batches of at most `max_tokens` padded tokens."""
     batch: list[Prompt] = []
     width = 0
     for prompt in prompts:
         width = max(width, len(prompt.token_ids or ()) + prompt.max_tokens)
-        if batch and width * (len(batch) + 1) > most_tokens:
+        if batch and width * (len(batch) + 1) > max_tokens:
             yield batch
             batch, width = [], len(prompt.token_ids or ()) + prompt.max_tokens
         batch.append(prompt)

@@ -1,8 +1,8 @@
-"""A perfect model without a model: it answers each row with the row's references.
+"""A stand-in for a perfect model: it answers each row with the row's references.
 
-It checks the way of a row through the runner and the scoring, which must end at 100: on every task
-of RULER and ONERULER, in every language. Answers are in the form that the task asks for, so in
-ONERULER between the answer tags of the instruction's language.
+It tests the runner and the scoring, because every task of RULER and ONERULER must score 100 in
+every language. Answers have the form that the task asks for; in ONERULER they are between the
+answer tags of the instruction's language.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Oracle(Backend):
     name = "oracle"
 
     def __init__(self, options: RunOptions, release: Release) -> None:
-        """Take the release whose rows are to be answered."""
+        """Take the release whose references are the answers."""
         self.options = options
         self._release = release
         self._answers = cache(self._read_answers)
@@ -37,8 +37,8 @@ class Oracle(Backend):
     def _read_answers(self, config: str) -> Mapping[int, str]:
         """Return the right answer to each row of a configuration."""
         parsed = self._release.parse(config)
-        # of a question's references one is enough
-        takes_one = self._release.family(parsed.task) == "question_answering"
+        # a question's references are alternatives
+        needs_one = self._release.family(parsed.task) == "question_answering"
         opening = closing = ""
         if self._release.dataset == "oneruler":
             language = self._release.languages.rules(parsed.instruction_language)
@@ -46,14 +46,14 @@ class Oracle(Backend):
             opening, closing = f"<{tag}> ", f" </{tag}>"
         answers = {}
         for row in self._release.rows(config, ("index", "outputs")):
-            references = row["outputs"][:1] if takes_one else row["outputs"]
+            references = row["outputs"][:1] if needs_one else row["outputs"]
             answers[row["index"]] = opening + ", ".join(references) + closing
         return answers
 
     def default_mode(self) -> str:
-        """Return `chat`; the prompt does not matter."""
+        """Return `chat`; the oracle does not read the prompt."""
         return "chat"
 
     def settings(self) -> dict[str, Any]:
-        """Return the version of the oracle, since nothing else can move its score."""
+        """Return the version of the oracle; nothing else can change its score."""
         return {"backend_version": "5"}

@@ -1,8 +1,8 @@
-"""Keys and passwords: refused where they would be stored, hidden in log lines and error messages.
+"""Keep keys and passwords out of stored options, log lines and error messages.
 
     hide_keys("HTTP 401: bad key sk-proj-0123456789abcdef")     # "HTTP 401: bad key ***"
 
-Answers of a model never pass through here: a prediction is stored exactly as the model gave it.
+Answers of a model are not changed: a prediction is stored exactly as the model gave it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ruler_common.errors import RulerError
 KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 """The environment variables that hold keys."""
 MIN_KEY_LENGTH = 20
-"""A shorter value is a placeholder for a local server (`EMPTY`, `not-needed`) and not hidden."""
+"""Characters. A shorter value is a placeholder for a local server (`EMPTY`) and is not hidden."""
 _SECRET_WORDS = {
     "apikey",
     "auth",
@@ -66,15 +66,17 @@ def check_key(variable: str) -> None:
     """Raise RulerError if a key has a character that no HTTP header can hold."""
     key = os.environ.get(variable, "")
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise RulerError(f"{variable} holds a character that no key has: a line break, a letter é?")
+        raise RulerError(
+            f"{variable} contains a space, a line break or a letter such as é: set it again."
+        )
 
 
 def check_address(url: str | None) -> None:
-    """Raise RulerError if a base URL is malformed or holds a password, which is not shown."""
+    """Raise RulerError if a base URL is malformed or contains a password, which is not shown."""
     if url is None:
         return
     if "@" in url:
-        raise RulerError("--base-url holds a user name: a secret belongs in OPENAI_API_KEY.")
+        raise RulerError("--base-url contains a user name: put the key into OPENAI_API_KEY.")
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -93,7 +95,10 @@ def check_argument(name: str, value: Any) -> None:
                 "set OPENAI_API_KEY or HF_TOKEN in the environment instead."
             )
     if any(key in str(value) for key in _keys()):
-        raise RulerError(f"The value of '{name}' is a key of yours: run.json keeps every argument.")
+        raise RulerError(
+            f"The value of '{name}' contains one of your keys, and run.json keeps every argument: "
+            "leave it out."
+        )
 
 
 def _names_a_secret(name: str) -> bool:

@@ -1,14 +1,13 @@
-"""vLLM in this process: the offline `LLM`, greedy by default.
+"""The vllm backend: vLLM's offline `LLM` in this process, greedy by default.
 
     ruler run --backend vllm --model Qwen/Qwen2.5-7B-Instruct --engine-arg tensor_parallel_size=4 …
 
 `--engine-arg` takes any argument of vLLM's engine: tensor_parallel_size, pipeline_parallel_size,
 max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, …; everything
-else keeps vLLM's default, and run.json records the values in force. Rows of a file begin with
+else keeps vLLM's default, and run.json records the values in use. Many rows of a file begin with
 the same haystack: with prefix caching (vLLM's default for most models) much of a prompt is often in
-the cache already, and the share that was is reported. Data parallelism has one engine a replica:
-`vllm serve` and the openai backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses
-data_parallel_size > 1).
+the cache already, and the run reports this share. The offline `LLM` does not support
+data_parallel_size > 1: use `vllm serve` and the openai backend, or one `--shard i/n` for each GPU.
 """
 
 from __future__ import annotations
@@ -34,35 +33,35 @@ from ruler_eval.run.reasoning import decode, reasoning_length
 MAX_ERROR = 500
 """Characters of an engine's error that are shown."""
 TOKENS_IN_FLIGHT = 1 << 24
-"""Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
-MOST_CACHE = 8
-"""GiB of KV cache on a machine without a GPU, a quarter of its free memory if that is less."""
+"""Maximum prompt tokens in the engine's queue (as Python lists, 8 bytes per token)."""
+MAX_CACHE = 8
+"""GiB of KV cache on a machine without a GPU, or a quarter of its free memory if that is less."""
 ROWS_ON_CPU = 8
 """Rows at a time on a CPU: more would only share the same few cores."""
 WINDOW_MARGIN = 0.05
-"""The share by which a row may be longer than its configuration's first."""
+"""The share by which a row may be longer than the first row of its configuration."""
 TEMPLATE_TOKENS = 1024
 """Tokens that a chat template may add."""
 
 
 class VLLM(Backend):
-    """Feeds vLLM's engine row by row, so that answers come as they finish and memory stays flat."""
+    """Feeds vLLM's engine row by row: answers come as they finish, and memory stays constant."""
 
     name = "vllm"
 
     def __init__(
         self, options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
     ) -> None:
-        """Start an engine, with room for the rows of `files` if no context length is given."""
+        """Start an engine; without a context length in the options, it fits the rows of `files`."""
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is the summary's
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is for results
         import vllm
 
         engine = engine_arguments(options)
         if engine.get("data_parallel_size", 1) != 1:
             raise RulerError(
-                "vLLM's offline engine is one replica: for data parallelism run "
-                "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
+                "vLLM's offline engine has no data parallelism: use "
+                "`vllm serve MODEL --data-parallel-size N` with --backend openai, or --shard i/N."
             )
         self.options, self.tokenizer = options, load_model_tokenizer(options)
         engine = {**cpu_defaults(engine), **engine}
@@ -74,10 +73,10 @@ class VLLM(Backend):
                 self.window = needed_window(release, files, self.tokenizer, options)
                 engine["max_model_len"] = min(self.window, config.max_model_len)
             self.llm = vllm.LLM(model=options.model, **engine)
-        except Exception as error:  # anything that an engine can end with
+        except Exception as error:  # an engine can fail with any exception
             raise RulerError(
                 f"vLLM cannot start '{options.model}': {_reason(error)}. If that is not the cause, "
-                "vLLM's own messages above name it."
+                "see vLLM's messages above."
             ) from error
         self.version = vllm.__version__
         self.config = self.llm.llm_engine.vllm_config
@@ -86,16 +85,16 @@ class VLLM(Backend):
         self.limits_reasoning = bool(getattr(reasoning, "enabled", False))
 
     def describe(self) -> list[str]:
-        """Return a sentence if the engine cannot keep the model to its budget of reasoning."""
+        """Return a warning if the engine cannot enforce the reasoning budget."""
         if not self.options.reasoning.limited or self.limits_reasoning:
             return []
         return [
-            "vLLM was started without a parser of reasoning, so --thinking "
-            f"{self.options.thinking} only leaves room: add --engine-arg reasoning_parser=NAME."
+            "vLLM was started without a reasoning parser and does not enforce --thinking "
+            f"{self.options.thinking}: add --engine-arg reasoning_parser=NAME."
         ]
 
     def generation_config(self) -> Mapping[str, Any]:
-        """Return the model's defaults of sampling, with `override_generation_config` applied."""
+        """Return the model's default sampling settings, with `override_generation_config`."""
         defaults: Mapping[str, Any] = self.config.model_config.get_diff_sampling_param()
         return defaults
 
@@ -107,18 +106,17 @@ class VLLM(Backend):
         return settings
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Keep the engine's queue filled, twice as deep as one of its batches."""
+        """Answer the prompts, with the engine's queue twice as long as one of its batches."""
         engine = self.llm.llm_engine
-        most_rows = 2 * int(self.config.scheduler_config.max_num_seqs)
-        flying: dict[str, Prompt] = {}
-        tokens, number, more = 0, 0, True
+        max_rows = 2 * int(self.config.scheduler_config.max_num_seqs)
+        in_flight: dict[str, Prompt] = {}
+        tokens, number, has_more = 0, 0, True
         try:
-            while more or flying:
-                while more and len(flying) < most_rows and tokens < TOKENS_IN_FLIGHT:
-                    try:
-                        prompt = next(prompts)
-                    except StopIteration:
-                        more = False
+            while has_more or in_flight:
+                while has_more and len(in_flight) < max_rows and tokens < TOKENS_IN_FLIGHT:
+                    prompt = next(prompts, None)
+                    if prompt is None:
+                        has_more = False
                         break
                     number += 1
                     try:
@@ -126,16 +124,16 @@ class VLLM(Backend):
                     except ValueError as error:
                         yield Completion(prompt, error=f"vLLM refused the prompt: {error}")
                         continue
-                    flying[str(number)] = prompt
+                    in_flight[str(number)] = prompt
                     tokens += len(prompt.token_ids or ())
-                for output in self._step() if flying else ():
+                for output in self._step() if in_flight else ():
                     if output.finished:
-                        prompt = flying.pop(output.request_id)
+                        prompt = in_flight.pop(output.request_id)
                         tokens -= len(prompt.token_ids or ())
                         yield self._answer(prompt, output)
         finally:
-            if flying and not self.dead:
-                engine.abort_request(list(flying))
+            if in_flight and not self.dead:
+                engine.abort_request(list(in_flight))
 
     def _step(self) -> list[Any]:
         """Run one step of the engine and return its outputs. Raises EngineDied."""
@@ -143,14 +141,12 @@ class VLLM(Backend):
             return list(self.llm.llm_engine.step())
         except Exception as error:
             self.dead = True
-            raise EngineDied(
-                f"vLLM ended while it ran: {_reason(error)}. What was answered is kept."
-            ) from error
+            raise EngineDied(f"vLLM died: {_reason(error)}. Answered rows are kept.") from error
 
     def _request(self, prompt: Prompt) -> tuple[Any, Any]:
         from vllm import SamplingParams
 
-        # a sampler that is not set is off here, whatever the model's generation_config.json says
+        # a sampler that is not set is off, whatever the model's generation_config.json says
         fields = self.sampling.for_sample(prompt.sample)
         if self.options.reasoning.limited and self.limits_reasoning:
             fields["thinking_token_budget"] = self.options.reasoning.budget
@@ -159,7 +155,7 @@ class VLLM(Backend):
         if prompt.cache_salt is not None:
             tokens["cache_salt"] = prompt.cache_salt
         renderer: Any = getattr(self.llm.llm_engine, "renderer", None)
-        if hasattr(renderer, "render_cmpl"):  # what newer engines want to be given
+        if hasattr(renderer, "render_cmpl"):  # newer engines
             return renderer.render_cmpl([tokens])[0], sampling
         return tokens, sampling
 
@@ -194,8 +190,8 @@ def needed_window(
 ) -> int:
     """Return the tokens that the longest row of these files may need with its answer.
 
-    An engine then makes room for these rows and not for a window of a million tokens. All rows of a
-    configuration are nearly as long as its first one, which is counted with the model's own
+    The engine then allocates memory for these rows and not for a window of a million tokens. All
+    rows of a configuration are nearly as long as its first one, which is counted with the model's
     tokenizer. Configurations less than half as long as the longest are skipped.
     """
     longest = max(file["max_length"] for file in files.values())
@@ -212,7 +208,7 @@ def needed_window(
 
 
 def engine_arguments(options: RunOptions) -> dict[str, Any]:
-    """Return the engine arguments of a run: those of its options, the rest is vLLM's default."""
+    """Return the engine arguments of a run; all others keep vLLM's defaults."""
     arguments: dict[str, Any] = {
         "revision": options.revision,
         "tokenizer": options.tokenizer,
@@ -224,7 +220,7 @@ def engine_arguments(options: RunOptions) -> dict[str, Any]:
 
 
 def engine_settings(config: Any) -> dict[str, Any]:
-    """Return what can move a score, as a started engine resolved it (vLLM's `VllmConfig`).
+    """Return the settings that can change a score, from the `VllmConfig` of a started engine.
 
     A setting that this version of vLLM does not have is "unknown".
     """
@@ -264,7 +260,7 @@ def _attention_backend(config: Any) -> str:
         if names:
             return ", ".join(sorted(names))
     backend = _read(config, "attention_config.backend")
-    if backend is None:  # chosen by the engine in its own process
+    if backend is None:  # chosen in the engine's process
         return UNKNOWN
     return str(getattr(backend, "name", backend))
 
@@ -283,7 +279,7 @@ def _speculative_decoding(config: Any) -> dict[str, Any] | str | None:
 
 
 def _rope(config: Any) -> Any:
-    """Return the rotary embedding in force, with what `hf_overrides` made of it."""
+    """Return the settings of the rotary embedding, with `hf_overrides` applied."""
     text_config = _read(config, "model_config.hf_text_config")
     rope = getattr(text_config, "rope_parameters", None)  # transformers 5
     if rope is None:
@@ -295,10 +291,10 @@ def _rope(config: Any) -> Any:
 
 
 def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return defaults for a machine without a GPU, except for the arguments that are given.
+    """Return defaults for a machine without a GPU, for arguments that are not set yet.
 
     Empty if there is a GPU. vLLM would take 0.9 of all memory, not of the free memory, and compile
-    for minutes. Sets VLLM_CPU_KVCACHE_SPACE if it is not set, and prints the choice on stderr.
+    for minutes. Sets VLLM_CPU_KVCACHE_SPACE if it is not set, and prints the defaults on stderr.
     """
     from vllm.platforms import current_platform
 
@@ -309,7 +305,7 @@ def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
     memory = psutil.virtual_memory()
     space = os.environ.get("VLLM_CPU_KVCACHE_SPACE")
     if not space and not {"gpu_memory_utilization", "kv_cache_memory_bytes"} & arguments.keys():
-        space = str(min(MOST_CACHE, max(1, (memory.available >> 30) // 4)))
+        space = str(min(MAX_CACHE, max(1, (memory.available >> 30) // 4)))
         os.environ["VLLM_CPU_KVCACHE_SPACE"] = space
     free = math.floor(80 * memory.available / memory.total) / 100
     defaults = {"gpu_memory_utilization": free, "enforce_eager": True, "max_num_seqs": ROWS_ON_CPU}

@@ -18,7 +18,7 @@ from ruler_eval.report.page.rows import read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
 from ruler_eval.report.page.tasks import count_errors, error_note
 from tests.eval.scoring_helpers import right
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 def errors_of(page, **options):
@@ -68,7 +68,7 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
         paths = [example / "run", example / "first-line"]
         how = {"references": example / "references"}
         for path in paths:
-            assert ruler("score", path, "--references", how["references"])[2] == 0
+            ruler_output("score", path, "--references", how["references"])
     calls = []
 
     def counted(joined):
@@ -101,7 +101,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     (run / "vt_4k.jsonl").write_text("".join(lines))
     settings = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**settings, "repeats": 2}))
-    assert ruler("score", run)[2] == 0
+    ruler_output("score", run)
     page = open_runs([run])
     rows = read_rows(page)
     (task,), note = errors_of(page)
@@ -110,7 +110,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     assert "only the first counts" in note
     answers = {row["index"]: row["answers"]["run"] for row in rows.shown["vt_4k"]}
     assert [(answers[i]["score"], answers[i]["kind"] is None) for i in range(5)] == [
-        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)],
+        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)]
     ]
     assert answers[0]["state"] == "the first of 2 samples: ended"
 

@@ -10,8 +10,9 @@ Which endpoint a mode uses, and who renders the chat template:
     prefill without           /v1/chat/completions, the server continues the assistant's turn
     chat                      /v1/chat/completions, the server renders
 
-Prompt tokens are counted with --tokenizer, else by the server's /tokenize (vLLM), else the budget
-is "unchecked", and only the token counts of the answer show whether a prompt was shortened.
+Prompt tokens are counted with --tokenizer, else by the server's /tokenize (vLLM). Without either
+the budget is "unchecked", and only the token counts of the reply show whether a prompt was
+shortened.
 """
 
 from __future__ import annotations
@@ -72,16 +73,16 @@ from ruler_eval.run.prompts import Prompt, load_tokenizer
 from ruler_eval.run.sampling import read_generation_config
 
 MAX_FAILURES_IN_A_ROW = 32
-"""Rows that fail one after another with one cause, until the run stops."""
+"""Consecutive rows that fail with the same cause before the run stops."""
 
 
 class OpenAIServer(Backend):
-    """A client of one model on one server; the key is OPENAI_API_KEY's and is never written."""
+    """A client of one model on one server. The key comes from OPENAI_API_KEY and is not written."""
 
     name = "openai"
 
     def __init__(self, options: RunOptions) -> None:
-        """Ask the server what it is. Raises RulerError if it cannot be used."""
+        """Connect and query the server. Raises RulerError if it cannot be used."""
         self.options = options
         base_url = options.base_url or os.environ.get("OPENAI_BASE_URL")
         key = os.environ.get("OPENAI_API_KEY") or ("EMPTY" if base_url else "")
@@ -106,12 +107,13 @@ class OpenAIServer(Backend):
             self.close()
             raise
 
-    # ---- what the server is ------------------------------------------------------------------
+    # ---- about the server --------------------------------------------------------------------
 
     def _ask_server(self) -> tuple[Provider, str | None, int | None, str | None]:
-        """Return the provider, its version, the model's window and where the model comes from.
+        """Return the provider, its version, the model's context length and the model's source.
 
-        Each is None if the server does not report it. Raises RulerError for an unknown model.
+        All except the provider are None if the server does not report them. Raises RulerError for
+        an unknown model.
         """
         options = self.options
         served = self._ask_models()
@@ -131,7 +133,7 @@ class OpenAIServer(Backend):
             window = window_of_model(served.get(parent))
         version = None
         if provider.name == "vllm":
-            version = field_of(self._ask_beside("version"), "version")
+            version = field_of(self._ask_outside_v1("version"), "version")
         version = hide_keys(version, MAX_SHOWN) if isinstance(version, str) else None
         root = model.get("root")
         return provider, version, window, root if isinstance(root, str) else None
@@ -155,14 +157,12 @@ class OpenAIServer(Backend):
 
         page = client.start(client.retry(ask)).result()
         has_none = page is None and not client.url.endswith("/v1")
-        if has_none and served_models(self._ask_beside("v1/models")):
-            raise RulerError(
-                f"The server's API is at {client.where}/v1: give that with --base-url."
-            )
+        if has_none and served_models(self._ask_outside_v1("v1/models")):
+            raise RulerError(f"The server's API is at {client.where}/v1: use that with --base-url.")
         return served_models(page)
 
-    def _ask_beside(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the JSON of a path beside /v1 that only some servers have; None without it."""
+    def _ask_outside_v1(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of a path outside /v1, or None if the server does not have the path."""
         url = f"{self._client.url.removesuffix('/v1')}/{path}"
         try:
             return read_json(self._client.ask(url, None if body is None else json_bytes(body)))
@@ -170,13 +170,13 @@ class OpenAIServer(Backend):
             return None
 
     def metrics(self) -> str:
-        """Return the text of vLLM's /metrics; empty without it."""
+        """Return the text of vLLM's /metrics; empty for other servers."""
         if self.provider.name != "vllm":
             return ""
         return self._client.ask(f"{self._client.url.removesuffix('/v1')}/metrics")
 
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
-        reply = self._ask_beside("tokenize", {"model": self.options.model, **body})
+        reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
         return count_of(field_of(reply, "count"))
 
     @cached_property
@@ -185,15 +185,15 @@ class OpenAIServer(Backend):
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
         fields = {"add_generation_prompt": False, "continue_final_message": True}
         body = {"model": self.options.model, "messages": turns, **fields}
-        tokens = field_of(self._ask_beside("tokenize", body), "tokens")
+        tokens = field_of(self._ask_outside_v1("tokenize", body), "tokens")
         if isinstance(tokens, list) and all(type(token) is int for token in tokens):
             return tokens
         return None
 
     def describe(self) -> list[str]:
-        """Return lines that say what was found: model, context length, mode and why."""
+        """Return a line with model, context length and mode, and a warning if there is one."""
         name = " ".join([self.provider.title, *([self.version] if self.version else [])])
-        window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len gives it)"
+        window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len sets it)"
         mode, reason = self._choose_mode()
         reason = reason if mode == self._mode else "as asked"
         lines = [
@@ -201,20 +201,20 @@ class OpenAIServer(Backend):
             f"mode {self._mode} ({reason})."
         ]
         if self.options.reasoning.limited and not self._limits_reasoning:
+            remedy = " (vLLM: start it with --reasoning-parser)" if self._takes_budget else ""
             lines.append(
-                "This server does not take a budget of reasoning tokens: --thinking "
-                f"{self.options.thinking} only leaves room for them"
-                + (" (vLLM: start it with --reasoning-parser)." if self._takes_budget else ".")
+                "This server does not enforce a budget of reasoning tokens: --thinking "
+                f"{self.options.thinking} only allows for them{remedy}."
             )
         return lines
 
     @property
     def _takes_budget(self) -> bool:
-        """Whether the provider has a field for the most tokens of reasoning."""
+        """Whether the provider has a field for the maximum tokens of reasoning."""
         return self.provider.thinking_budget is not None
 
     def generation_config(self) -> dict[str, Any] | None:
-        """Return the model's defaults of sampling, by --tokenizer or by the name of its source."""
+        """Return the model's default sampling settings, read from --tokenizer or its source."""
         where = self.options.tokenizer or self._root
         if where is None or not self.provider.samplers:
             return None
@@ -239,7 +239,7 @@ class OpenAIServer(Backend):
         return "prefill", f"{self.provider.title} continues the assistant's turn"
 
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
-        """Raise RulerError if the server would silently lose the prefix, or cannot do the mode."""
+        """Raise RulerError if the server would silently drop the prefix, or lacks the mode."""
         self._mode = mode
         is_chat = self.endpoint == "chat/completions"
         self._extra = extra_fields(self.options, self.provider, is_chat, template_arguments)
@@ -256,9 +256,9 @@ class OpenAIServer(Backend):
             )
 
     def _try_thinking_budget(self) -> bool:
-        """Send a short request with a budget of reasoning tokens; use it if that is answered.
+        """Send a short request with a reasoning budget; if it is answered, send the budget always.
 
-        vLLM refuses every such request unless it was started with a parser of reasoning.
+        vLLM refuses every such request unless it was started with a reasoning parser.
         """
         field, budget = self.provider.thinking_budget, self.options.reasoning.budget
         assert field is not None
@@ -281,7 +281,7 @@ class OpenAIServer(Backend):
         return "chat/completions"
 
     def count(self, prompt: Prompt) -> int | None:
-        """Return the prompt's tokens by our tokenizer, else by the server, else None."""
+        """Return the prompt's tokens, counted by our tokenizer or the server; None without both."""
         if prompt.tokens is not None or not self._server_counts:
             return prompt.tokens
         if self.endpoint == "completions":
@@ -290,7 +290,7 @@ class OpenAIServer(Backend):
         return self._count_on_server({"messages": list(prompt.messages), **turn})
 
     def settings(self) -> dict[str, Any]:
-        """Return the server and its engine, the endpoint, who counts tokens, and what is sent."""
+        """Return the settings of server, engine, endpoint, token counting and requests."""
         is_chat = self.endpoint == "chat/completions"
         template_digest = None
         if is_chat and self._rendered_turn:
@@ -314,7 +314,7 @@ class OpenAIServer(Backend):
         """Answer the prompts, at most `concurrency` at a time; yield answers as they finish.
 
         Raises RulerError if the server is not available for too long, refuses the key, or fails
-        MAX_FAILURES_IN_A_ROW rows in a row with one cause.
+        MAX_FAILURES_IN_A_ROW rows in a row with the same cause.
         """
         self._client.on_note = self.on_note
         self._client.note_answer()
@@ -342,7 +342,7 @@ class OpenAIServer(Backend):
                 future.cancel()
 
     def _check_failures(self, completion: Completion) -> None:
-        """Raise RulerError after MAX_FAILURES_IN_A_ROW rows that failed with one cause."""
+        """Raise RulerError after MAX_FAILURES_IN_A_ROW rows that failed with the same cause."""
         cause = None if completion.error is None else completion.error.partition(":")[0]
         if cause is None or cause != self._last_cause:
             self._failures_in_a_row = 0
@@ -354,12 +354,12 @@ class OpenAIServer(Backend):
             self._failures_in_a_row = 0
             raise RulerError(
                 f"{MAX_FAILURES_IN_A_ROW} rows in a row failed with one cause: {completion.error}. "
-                "They are recorded as failed, the rows after them are missing. Correct the cause, "
-                "then run the same command again, `ruler run` with --retry-failed."
+                "They are recorded as failed; the rows after them are missing. Fix the cause, then "
+                "run the same command again, `ruler run` with --retry-failed."
             )
 
     async def _complete(self, prompt: Prompt) -> Completion:
-        """Return the answer to a prompt, or the error that its row failed with.
+        """Return the answer to a prompt, or the error with which its row failed.
 
         Raises RulerError if no row can be answered.
         """
@@ -385,11 +385,11 @@ class OpenAIServer(Backend):
             completion = await client.retry(send)
         except RulerError:
             raise
-        except Exception as error:  # whatever the server does, the row ends in a recorded state
+        except Exception as error:  # whatever the server does, the row gets a recorded state
             if isinstance(error, openai.APIStatusError) and error.status_code in (401, 403):
                 raise RulerError(
                     f"The server at {client.where} refuses the key ({describe(error)}): set "
-                    "OPENAI_API_KEY. Answered rows are kept, the others are missing. Run the same "
+                    "OPENAI_API_KEY. Answered rows are kept; the others are missing. Run the same "
                     "command to continue."
                 ) from error
             return Completion(prompt, error=describe(error), tries=tries, in_flight=in_flight)
@@ -417,5 +417,5 @@ class OpenAIServer(Backend):
         return body | (stream_fields(provider) if self.options.stream else {})
 
     def close(self) -> None:
-        """Cancel what is in flight and close the connections."""
+        """Cancel requests in flight and close the connections."""
         self._client.close()

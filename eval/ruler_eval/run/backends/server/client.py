@@ -1,8 +1,8 @@
-"""Requests to one server: a connection with retries, and what to say of errors.
+"""Requests to one server, with retries, and the messages for their errors.
 
-A row that fails by itself (5xx, a lost connection, a malformed answer) is tried MAX_TRIES times. A
-server that is not available (429, 503, no connection) is waited for, until it has answered nothing
-for `--give-up-after` seconds. Everything else is final, a timeout too: the row was sent once.
+A row that fails by itself (5xx, a lost connection, a malformed answer) is tried MAX_TRIES times. If
+the server is not available (429, 503, no connection), the client waits until it has not answered
+for `--give-up-after` seconds. All other errors are final, including a timeout.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from ruler_eval.run.backends.server.replies import (
 )
 
 CONNECT_SECONDS = 30.0
-"""Seconds for a connection."""
+"""Seconds to wait for a connection."""
 START_SECONDS = 60.0
-"""Seconds for what a server is asked about itself."""
+"""Seconds to wait for replies about the server itself."""
 MAX_TRIES = 5
 """Tries of a row that fails by itself."""
 FIRST_WAIT, MAX_WAIT = 1.0, 60.0
@@ -44,9 +44,9 @@ FIRST_WAIT, MAX_WAIT = 1.0, 60.0
 UNAVAILABLE_STATUS = (429, 503)
 TEMPORARY_STATUS = (408, 409, 425)
 REFUSAL_SECONDS = 10.0
-"""A server refuses a request at once; one that is open for longer is being worked on."""
+"""A server refuses a request at once; if one is open for longer, the server is working on it."""
 NOTICE_SECONDS = 5.0
-"""A server that has answered nothing for this long is reported as not available."""
+"""Seconds without an answer after which a server is reported as not available."""
 
 Result = TypeVar("Result")
 
@@ -57,9 +57,9 @@ class Client:
     def __init__(
         self, base_url: str | None, key: str, timeout: float, give_up_after: float
     ) -> None:
-        """Make a client. Raises RulerError if variables of the environment prevent it."""
+        """Create a client. Raises RulerError if environment variables prevent it."""
         try:
-            # it does not retry, and its only timeout is for connecting
+            # no retries here, and a timeout only for connecting
             connect = min(CONNECT_SECONDS, timeout / 2)
             self._openai = openai.AsyncOpenAI(
                 api_key=key,
@@ -67,10 +67,10 @@ class Client:
                 max_retries=0,
                 timeout=openai.Timeout(None, connect=connect),
             )
-        except Exception as error:  # a proxy of another kind, a port that is not a number, …
+        except Exception as error:  # an unsupported proxy, a port that is not a number, …
             raise RulerError(
-                f"No request can be made ({type(error).__name__}): correct the proxy and "
-                "certificate variables of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, "
+                f"No request can be made ({type(error).__name__}): correct the environment "
+                "variables for proxies and certificates (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, "
                 "SSL_CERT_FILE)."
             ) from None
         self.url = str(self._openai.base_url).rstrip("/")
@@ -79,9 +79,9 @@ class Client:
         self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         """The server's address without a user name or password."""
         self.on_note: Callable[[str], None] = lambda line: None
-        """Called with a line when a run begins to wait for the server."""
+        """Called with a line when a run starts to wait for the server."""
         self.open_since: dict[object, float] = {}
-        """When each request that is open now was sent."""
+        """When each request that is still open was sent."""
         self._timeout, self._give_up_after = timeout, give_up_after
         self._last_answer = time.monotonic()
         self._reported = False
@@ -90,20 +90,20 @@ class Client:
         self._thread.start()
 
     def start(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Let a coroutine run in the thread of the connections."""
+        """Start a coroutine in the thread of the event loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def send(self, path: str, content: bytes | None = None) -> str:
-        """Return the text of a reply to GET, or to POST of JSON as bytes.
+        """Return the text of a reply to GET, or to POST if there is content.
 
-        These take a tenth of the memory of the objects they were made of.
+        The content is JSON as bytes, which take a tenth of the memory of the objects.
         """
         if content is None:
             return await self._openai.get(path, cast_to=str)
         return await self._openai.post(path, cast_to=str, content=content)
 
     def ask(self, path: str, content: bytes | None = None) -> str:
-        """Return the reply of a path that only some servers have; empty without it."""
+        """Return the reply of a path; empty if the server does not have the path."""
         try:
             return self.start(asyncio.wait_for(self.send(path, content), START_SECONDS)).result()
         except (openai.APIError, asyncio.TimeoutError):
@@ -112,7 +112,7 @@ class Client:
     async def complete(self, path: str, content: bytes, stream: bool) -> Any:
         """Send a prompt once and return the reply. Raises asyncio.TimeoutError after --timeout.
 
-        A streamed answer has that time for each of its pieces.
+        If the answer is streamed, the timeout applies to each piece.
         """
         seconds = self._timeout
         try:
@@ -145,13 +145,13 @@ class Client:
             ) from None
 
     async def retry(self, send: Callable[[], Awaitable[Result]]) -> Result:
-        """Return what `send` returns, called again if its error may pass.
+        """Call `send`, again if its error may be temporary, and return its result.
 
         Raises RulerError if the server was not available for too long, else the last error.
         """
         failures = 0
 
-        def stops(state: RetryCallState) -> bool:
+        def should_stop(state: RetryCallState) -> bool:
             nonlocal failures
             if is_unavailable(_error_of(state)):
                 return self._has_given_up()
@@ -159,9 +159,9 @@ class Client:
             return failures == MAX_TRIES
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception(may_pass),
+            retry=retry_if_exception(may_be_temporary),
             wait=self._seconds_to_wait,
-            stop=stops,
+            stop=should_stop,
             before_sleep=self._report,
             reraise=True,
         )
@@ -170,7 +170,7 @@ class Client:
         except Exception as error:
             if is_unavailable(error):
                 raise RulerError(
-                    f"The server at {self.where} has answered nothing for "
+                    f"The server at {self.where} has not answered for "
                     f"{self._give_up_after:g} seconds ({describe(error)}). Answered rows are kept; "
                     "the others are missing and do not count as failed. Run the same command to "
                     "continue."
@@ -182,7 +182,7 @@ class Client:
         return result
 
     def note_answer(self) -> None:
-        """Note that the server is available: it answered, or rows are sent to it from now on."""
+        """Record that the server is available, after an answer or before the first row."""
         self._last_answer = time.monotonic()
         self._reported = False
 
@@ -194,9 +194,9 @@ class Client:
         return now - self._last_answer >= self._give_up_after
 
     def _seconds_to_wait(self, state: RetryCallState) -> float:
-        """Return what Retry-After says, else exponential seconds with jitter.
+        """Return the seconds of Retry-After, or exponential backoff with jitter.
 
-        Never more than what remains until the run gives up.
+        At most the time that remains until the run gives up.
         """
         seconds = seconds_in(retry_after(_error_of(state)))
         if seconds is None:
@@ -206,7 +206,7 @@ class Client:
         return min(seconds, max(remaining, FIRST_WAIT))
 
     def _report(self, state: RetryCallState) -> None:
-        """Say once that the run waits for the server."""
+        """Report once that the run is waiting for the server."""
         error = _error_of(state)
         has_waited = time.monotonic() - self._last_answer >= NOTICE_SECONDS
         if is_unavailable(error) and has_waited and not self._reported:
@@ -217,7 +217,7 @@ class Client:
             )
 
     def close(self) -> None:
-        """Cancel what is in flight and close the connections."""
+        """Cancel requests in flight and close the connections."""
 
         async def shut_down() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -241,13 +241,13 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether an error is the server's and not the row's: it is worth waiting for the server."""
+    """Whether the server is not available, so that it is worth waiting for it."""
     if isinstance(error, openai.APIStatusError):
         return error.status_code in UNAVAILABLE_STATUS
     return is_refused(error)
 
 
-def may_pass(error: BaseException) -> bool:
+def may_be_temporary(error: BaseException) -> bool:
     """Whether a request is worth sending again."""
     if isinstance(error, openai.APIStatusError):
         status = error.status_code
@@ -256,7 +256,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def seconds_in(header: str) -> float | None:
-    """Return the seconds from now in a Retry-After header; None if there are none in it."""
+    """Return the seconds from now in a Retry-After header; None if it cannot be parsed."""
     try:
         seconds = float(header)
     except ValueError:
@@ -271,7 +271,7 @@ def seconds_in(header: str) -> float | None:
 def describe(error: BaseException) -> str:
     """Return an error as one line of at most MAX_SHOWN characters, without keys.
 
-    The text before the first colon is the cause; errors with the same cause begin with the same.
+    The text before the first colon is the cause, by which consecutive failures are compared.
     """
     if isinstance(error, openai.APIStatusError):
         cause, text = f"HTTP {error.status_code}", _body_text(error)
@@ -285,7 +285,7 @@ def describe(error: BaseException) -> str:
 
 
 def _body_text(error: openai.APIStatusError) -> str:
-    """Return the message in the body of an HTTP error; the body itself if it has another form."""
+    """Return the message in the body of an HTTP error, or the body if it is not JSON."""
     text = error.response.text
     try:
         body = read_json(text)
@@ -297,7 +297,7 @@ def _body_text(error: openai.APIStatusError) -> str:
 def start_error(error: BaseException, where: str) -> RulerError | None:
     """Return why the server at an address cannot be used, with the remedy.
 
-    None for an error of the path that was asked for, which not every server has.
+    None if only the requested path failed, which not every server has.
     """
     if isinstance(error, openai.APIStatusError):
         if error.status_code in (401, 403):
@@ -316,11 +316,11 @@ def start_error(error: BaseException, where: str) -> RulerError | None:
     if isinstance(tls, ssl.SSLCertVerificationError):
         return RulerError(
             f"The server at {where} has a certificate that is not trusted "
-            f"({tls.verify_message}): name its authority's file in SSL_CERT_FILE."
+            f"({tls.verify_message}): set SSL_CERT_FILE to the file of its certificate authority."
         )
     if tls is not None:
         return RulerError(
-            f"The server at {where} does not speak TLS that is understood here "
+            f"The TLS connection to the server at {where} failed "
             f"({tls.reason}): is its address http://…? Correct --base-url."
         )
     if is_refused(error):
@@ -329,7 +329,7 @@ def start_error(error: BaseException, where: str) -> RulerError | None:
         )
     return RulerError(
         f"No request can be made to {where} ({type(error.__cause__ or error).__name__}): correct "
-        "--base-url, or the proxy, certificate and header variables of the environment "
+        "--base-url, or the environment variables for proxies, certificates and headers "
         "(HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE, OPENAI_CUSTOM_HEADERS)."
     )
 
@@ -348,7 +348,7 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
 
 
 def retry_after(error: BaseException) -> str:
-    """Return the header Retry-After of an HTTP error; empty if it has none."""
+    """Return the Retry-After header of an HTTP error; empty if it has none."""
     if not isinstance(error, openai.APIStatusError):
         return ""
     headers: Mapping[str, str] = error.response.headers

@@ -1,13 +1,13 @@
-"""What a server or a batch file replies: completions, whole or in chunks, and facts."""
+"""Parse the replies of a server or a batch file: completions, streamed chunks, models, metrics."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Collection
 from typing import Any
 
-from ruler_common.files import json_value
 from ruler_eval.run.backends.backend import UNKNOWN, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
@@ -15,7 +15,7 @@ from ruler_eval.run.prompts import Prompt
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
 MAX_MODELS_COMPARED, MAX_MODELS_SHOWN = 2000, 5
-"""Served models that are compared with an unknown name, and that are shown."""
+"""Maximum served models that are compared with an unknown name, and that are shown."""
 _CACHE_LINE = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]{0,100})"')
 
@@ -27,8 +27,8 @@ class Malformed(Exception):
 def read_json(text: str) -> Any:
     """Return the JSON value of a body. Raises Malformed."""
     try:
-        return json_value(text)
-    except ValueError as error:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"the answer is not valid JSON ({error}): {text}") from error
 
 
@@ -40,12 +40,12 @@ def field_of(value: Any, *names: str) -> Any:
 
 
 def count_of(value: Any, minimum: int = 0) -> int | None:
-    """Return a count that a server gave, or None for anything that cannot be one."""
+    """Return a count in a reply, or None if the value is not a valid count."""
     return value if type(value) is int and minimum <= value < 1 << 53 else None
 
 
 def read_completion(prompt: Prompt, reply: Any) -> Completion:
-    """Return the completion in the JSON of a chat or raw completion. Raises Malformed."""
+    """Return the completion in the JSON of a chat or text completion. Raises Malformed."""
     choices = field_of(reply, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -75,12 +75,12 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
 
 
 def _are_known_parts(parts: list[Any]) -> bool:
-    """Whether a content of several parts has text or thinking among them, or no part at all."""
+    """Whether any part is text or thinking, or there are no parts."""
     return not parts or any(field_of(part, "type") in ("text", "thinking") for part in parts)
 
 
 def _text_of_parts(parts: list[Any], kind: str) -> str:
-    """Return the text of all parts of a kind; a part of thinking holds parts of text itself."""
+    """Return the text of all parts of a kind; a thinking part contains text parts."""
     texts = []
     for part in parts:
         if field_of(part, "type") == kind:
@@ -93,7 +93,7 @@ def _text_of_parts(parts: list[Any], kind: str) -> str:
 
 
 class StreamedReply:
-    """A completion that arrives in chunks (`--stream`), put together as if it came whole."""
+    """Assembles a completion that arrives in chunks (`--stream`)."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -112,7 +112,7 @@ class StreamedReply:
         for choice in choices:
             if not isinstance(choice, dict):
                 raise Malformed(f"no choice in a piece of the answer: {chunk}")
-            if choice.get("index"):  # another answer than the first
+            if choice.get("index"):  # not the first answer
                 continue
             delta = choice.get("delta") or choice.get("message")
             self._is_chat = self._is_chat or delta is not None
@@ -132,7 +132,7 @@ class StreamedReply:
             texts.append(piece)
 
     def whole(self) -> dict[str, Any]:
-        """Return the reply as it would have come whole. Raises Malformed if it was cut off."""
+        """Return the reply in the form of one without --stream. Raises Malformed if incomplete."""
         if self._finish_reason is None:
             raise Malformed("the stream ended before the answer did")
         choice: dict[str, Any] = {"finish_reason": self._finish_reason}
@@ -145,7 +145,7 @@ class StreamedReply:
 
 
 def served_models(page: Any) -> dict[str, dict[str, Any]]:
-    """Return the entries of /v1/models by model name; empty if the page is not of that form."""
+    """Return the entries of /v1/models by model name; empty if the page has a different form."""
     listed = field_of(page, "data")
     models = {}
     for model in listed if isinstance(listed, list) else []:
@@ -156,22 +156,22 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
 
 
 def similar_models(served: Collection[str], name: str) -> str:
-    """Return the served names most like the one that was asked for, and how many more there are."""
+    """Return the served models with the most similar names, and the number of other models."""
     names = list(served)[:MAX_MODELS_COMPARED]
-    near = difflib.get_close_matches(name, names, n=MAX_MODELS_SHOWN, cutoff=0.0)
-    others = len(served) - len(near)
-    more = f" and {others:,} others" if others else ""
-    return hide_keys(", ".join(near), MAX_SHOWN) + more
+    matches = difflib.get_close_matches(name, names, n=MAX_MODELS_SHOWN, cutoff=0.0)
+    others = len(served) - len(matches)
+    suffix = f" and {others:,} others" if others else ""
+    return hide_keys(", ".join(matches), MAX_SHOWN) + suffix
 
 
 def window_of_model(model: Any) -> int | None:
-    """Return the context length in an entry of /v1/models: vLLM's field, or llama.cpp's."""
+    """Return the context length in an entry of /v1/models, from vLLM's or llama.cpp's field."""
     window = count_of(field_of(model, "max_model_len"), minimum=1)
     return window or count_of(field_of(model, "meta", "n_ctx"), minimum=1)
 
 
 def error_text(error: Any) -> str | None:
-    """Return the message of an error in any form that servers use; None for no error."""
+    """Return the message of an error in any form that servers use; None if there is no error."""
     if error is None:
         return None
     inner = error.get("error", error) if isinstance(error, dict) else error
@@ -180,11 +180,11 @@ def error_text(error: Any) -> str | None:
 
 
 def engine_facts(metrics: str) -> dict[str, Any]:
-    """Return the settings of a server's engine from the text of its /metrics, if it has any.
+    """Return the settings of a server's engine from the text of its /metrics.
 
-    vLLM's describe the cache of each engine:
+    vLLM describes the cache of each engine:
     `vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True"} 1.0`.
-    The names are those that the vllm backend records; what a server does not report is "unknown".
+    The names are the same as in the vllm backend; a setting that is not reported is "unknown".
     """
     engines = [dict(_LABEL.findall(labels)) for labels in _CACHE_LINE.findall(metrics)]
     cache = engines[0] if engines else {}
@@ -209,7 +209,7 @@ def engine_facts(metrics: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> bool | int | str:
-    """Return a label's value as a boolean or a number if it is one."""
+    """Return the value of a label: a boolean or number if it is one, else the text."""
     if text in ("True", "False"):
         return text == "True"
     return int(text) if text.isdecimal() else text

@@ -1,11 +1,10 @@
-"""What is sent to an OpenAI-compatible API, by a server's client or into a batch file.
+"""The requests to an OpenAI-compatible API, for a server or a batch file.
 
 {"model": "m", "messages": […, {"role": "assistant", "content": "The special magic number"}],
  "max_tokens": 128, "temperature": 0.0, "top_p": 1.0, "seed": 0, "top_k": -1, …,
  "add_generation_prompt": false, "continue_final_message": true}
 
-Providers differ in what they accept: providers.toml is the table, with each provider's
-documentation as its source.
+Providers differ in the fields they accept: see providers.toml, which links to their documentation.
 
     provider = provider_for(None, host="api.mistral.ai", owners=[], model="mistral-large-latest")
     provider.rename                         # {"seed": "random_seed"}
@@ -29,9 +28,9 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling
 
 STANDARD_SAMPLERS = ("temperature", "top_p", "presence_penalty", "seed")
-"""Samplers that OpenAI's API has; a provider's others are its `samplers`."""
+"""Samplers that OpenAI's API has; more samplers of a provider are in `Provider.samplers`."""
 GREEDY = {"temperature": 0.0, "top_p": 1.0, "presence_penalty": 0.0, "seed": 0}
-"""Values that a provider may ignore without a difference that the user asked for."""
+"""Values that need not be sent to a provider that does not accept the field."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +58,13 @@ class Provider:
 
     @property
     def source(self) -> str:
-        """The documentation in parentheses, to end a sentence with; empty if there is none."""
+        """The documentation's address in parentheses, for messages; empty if there is none."""
         return f" ({self.sources[0]})" if self.sources else ""
 
 
 @lru_cache(maxsize=1)
 def providers() -> dict[str, Provider]:
-    """Return the table, in the order in which it is searched."""
+    """Return the providers by name, in the order in which they are searched."""
     table = {}
     for name, entry in read_toml(files(__package__) / "providers.toml").items():
         for key in ("sources", "hosts", "owners", "omit"):
@@ -75,18 +74,18 @@ def providers() -> dict[str, Provider]:
 
 
 def provider_for(name: str | None, host: str, owners: Collection[str], model: str) -> Provider:
-    """Return the named provider, else the first that fits by host or owner and by model.
+    """Return the named provider, or the first one that matches by host or owner and by model.
 
-    `owners` are those that /v1/models names. Raises RulerError for an unknown name.
+    `owners` are the owners in /v1/models. Raises RulerError for an unknown name.
     """
     table = providers()
     if name is not None:
         return table[check_name("provider", name, list(table), "ruler run --help")]
     for provider in table.values():
-        fits = not set(owners).isdisjoint(provider.owners)
-        for end in provider.hosts:
-            fits = fits or host == end or host.endswith(f".{end}")
-        if fits and re.fullmatch(provider.models, model):
+        is_match = not set(owners).isdisjoint(provider.owners)
+        for suffix in provider.hosts:
+            is_match = is_match or host == suffix or host.endswith(f".{suffix}")
+        if is_match and re.fullmatch(provider.models, model):
             return provider
     return table["unknown"]
 
@@ -96,19 +95,23 @@ def check_provider(
 ) -> None:
     """Raise RulerError if a prefix would silently be lost, or a raw prompt put into a template.
 
-    `is_chat` is about the endpoint; `asks_to_continue` says whether the user's own fields ask for
-    the last turn to be continued; `sends_ids` whether prompts are token ids.
+    Args:
+        provider: The provider.
+        mode: The prompt mode.
+        is_chat: Whether the endpoint is /chat/completions.
+        asks_to_continue: Whether fields of --engine-arg ask the server to continue the last turn.
+        sends_ids: Whether prompts are token ids.
     """
     title, source = provider.title, provider.source
     if source and not (is_chat or provider.raw):
-        raise RulerError(f"{title} reads no raw prompts{source}: use --mode chat.")
+        raise RulerError(f"{title} does not accept raw prompts{source}: use --mode chat.")
     if sends_ids and not (is_chat or provider.ids):
         raise RulerError(
-            f"{title} reads no token ids{source}: use --mode chat, or leave --tokenizer out."
+            f"{title} does not accept token ids{source}: use --mode chat, or leave --tokenizer out."
         )
     if mode != "prefill" or not is_chat or provider.prefill != "no":
         return
-    if asks_to_continue and not source:  # the user knows an unknown server
+    if asks_to_continue and not source:  # the user knows what this unknown server does
         return
     if source:
         raise RulerError(f"{title} does not continue an assistant's turn{source}: use --mode chat.")
@@ -119,11 +122,11 @@ def check_provider(
 
 
 def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling) -> dict[str, Any]:
-    """Return how tokens are sampled, without the fields that the provider refuses or --omit names.
+    """Return the sampling fields, without those that the provider refuses or --omit names.
 
-    Samplers that are off are sent as well if the provider has them, since a server would otherwise
-    follow the model's generation_config.json. Raises RulerError if a value that the user chose
-    would be dropped.
+    Samplers that are off are sent too if the provider has them; otherwise a server would use the
+    model's generation_config.json. Raises RulerError if a value that the user chose would be
+    dropped.
     """
     fields = dict(provider.samplers) if sampling.neutral else {}
     for name, value in sampling.values.items():
@@ -137,7 +140,7 @@ def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling)
             fields[sent_as] = value
         elif getattr(options, name, None) is not None and value != GREEDY.get(name):
             raise RulerError(
-                f"{provider.title} takes no {name}{provider.source}: leave "
+                f"{provider.title} does not accept {name}{provider.source}: leave "
                 f"--{name.replace('_', '-')} out."
             )
     return fields
@@ -146,7 +149,7 @@ def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling)
 def extra_fields(
     options: RunOptions, provider: Provider, is_chat: bool, template_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the user's own fields (`--engine-arg`), and the arguments of the chat template."""
+    """Return the fields of --engine-arg, and the arguments of the chat template."""
     extra = dict(options.arguments)
     if provider.template and is_chat:
         user_arguments = extra.get("chat_template_kwargs", {})
@@ -155,7 +158,7 @@ def extra_fields(
 
 
 def stream_fields(provider: Provider) -> dict[str, Any]:
-    """Return the fields that ask for an answer in chunks, and for its token counts at the end."""
+    """Return the fields that request a streamed answer with token counts at the end."""
     if provider.stream_options:
         return {"stream": True, "stream_options": {"include_usage": True}}
     return {"stream": True}
@@ -170,7 +173,7 @@ def json_bytes(body: Mapping[str, Any]) -> bytes:
 def turn_fields(
     prompt: Prompt, mode: str, extra: Mapping[str, Any], provider: Provider
 ) -> dict[str, Any]:
-    """Return the fields of a chat request that say whether its last turn is to be continued."""
+    """Return the fields of a chat request that ask the server to continue its last turn."""
     fields: dict[str, Any] = {}
     needs_fields = provider.prefill not in ("turn", "prefix")
     if mode == "prefill" and prompt.messages[-1]["role"] == "assistant" and needs_fields:
@@ -188,7 +191,7 @@ def chat_body(
     extra: Mapping[str, Any],
     provider: Provider,
 ) -> dict[str, Any]:
-    """Return a chat request: the turns, the limit of answer tokens, and all other fields."""
+    """Return the body of a chat request."""
     turns: list[dict[str, Any]] = [*prompt.messages]
     if provider.prefill == "prefix" and turns[-1]["role"] == "assistant":
         turns[-1] = {**turns[-1], "prefix": True}
@@ -203,7 +206,7 @@ def chat_body(
 
 
 def with_seed(sampling: Mapping[str, Any], provider: Provider, sample: int) -> dict[str, Any]:
-    """Return the sampling fields of a sample of a row: each has another seed."""
+    """Return the sampling fields of a sample of a row; each sample has a different seed."""
     name = provider.rename.get("seed", "seed")
     if not sample or name not in sampling:
         return dict(sampling)
@@ -211,7 +214,7 @@ def with_seed(sampling: Mapping[str, Any], provider: Provider, sample: int) -> d
 
 
 def without_prefix(prompt: Prompt, text: str) -> str:
-    """Return an answer without the prefix that it continues, which some providers repeat."""
+    """Return an answer without the answer prefix, which some providers repeat."""
     if prompt.messages and prompt.messages[-1]["role"] == "assistant":
         return text.removeprefix(prompt.messages[-1]["content"])
     return text

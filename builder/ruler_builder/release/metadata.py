@@ -1,89 +1,172 @@
-"""Write the files that describe a release: the card README.md, eval.yaml and croissant.json.
+"""Collect the facts of a release, and write eval.yaml and croissant.json from them.
 
     facts = collect_facts(manifest, root)
-    card_files(facts)               # {"README.md": "…", "eval.yaml": "…", "croissant.json": "…"}
     eval_yaml(facts)                # name, description and tasks of the Hub's benchmark
     croissant(facts, "org/ruler")   # Croissant 1.1: files with digests, columns, sources
 
-All are generated from the manifest: `ruler build` and `ruler fetch` write them, `ruler verify`
-generates them again and compares them. Croissant is a vocabulary for search engines and loaders:
-https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
+Everything comes from the manifest and the files in dataset_cards. Croissant is a vocabulary for
+search engines and loaders: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.release.card import (
-    ReleaseFacts,
-    collect_facts,
-    descriptions,
-    project_file,
-    render,
-)
-from ruler_common.errors import RulerError
-from ruler_common.files import json_value, read_bytes, read_toml, write_whole
-from ruler_common.hub import is_repository
-from ruler_common.manifest import Manifest, is_standard
-from ruler_common.names import DEFAULT_TOKENIZER, EVIDENCE_ALONE, LANGUAGES, SPLIT
-from ruler_common.rows import COLUMNS
-from ruler_common.text import printable
+import yaml  # type: ignore[import-untyped]
 
-CARD = "README.md"
+from ruler_builder.tasks.registry import sources_of
+from ruler_common.errors import RulerError
+from ruler_common.files import open_parquet, read_toml
+from ruler_common.frozen import why_custom
+from ruler_common.manifest import Manifest, SourceEntry, is_standard
+from ruler_common.names import (
+    DEFAULT_TOKENIZER,
+    EVIDENCE_ALONE,
+    LANGUAGES,
+    SPLIT,
+    Config,
+    Names,
+)
+from ruler_common.rows import COLUMNS
+
+DISTRIBUTION = "ruler-release"
 CROISSANT = "croissant.json"
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "ruler-release"
 """The id of this project's harness, as dataset_cards/benchmark_registration.md asks for it."""
-_HUB = "https://huggingface.co/datasets/"
-_TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
-# A licence as sources.toml names it, and its identifier in SPDX's list of licences.
-_SPDX = {"CC0-1.0": "CC0-1.0", "MIT": "MIT", "CC BY-SA 4.0": "CC-BY-SA-4.0"}
-_SHORTEST = "8k"  # the length for which ONERULER's tasks are listed by language
+
+# ---- The facts -----------------------------------------------------------------------------------
 
 
-def card_files(
-    facts: ReleaseFacts, benchmark: bool = True, repo: str | None = None
-) -> dict[str, str]:
-    """Return the text of each file that describes a release, by file name.
+@dataclass(frozen=True, kw_only=True)
+class ReleaseFacts:
+    """The facts of a release that the card, eval.yaml and croissant.json share."""
+
+    manifest: Manifest
+    # The files of each configuration: of tasks, then of groups, then of all languages together
+    configs: dict[str, list[str]]
+    groups: dict[str, str]  # the first configuration of each group that is complete
+    example: str  # a configuration of one task: the first in English, else the first of all
+    row: dict[str, Any] | None  # the first row of the example; None if it cannot be read
+    tasks: set[str]  # the tasks that have files
+    tokenizers: list[str]
+    languages: list[str]  # of the texts and of the instructions
+    sources: dict[str, SourceEntry]  # the sources that the files were built from
+    why_custom: str  # why the rows are not the frozen ones; "" if they are
+    citation_file: dict[str, Any]  # CITATION.cff: the project's authors, version, date; the papers
+    citations: str  # the papers and this release, in BibTeX
+
+
+def collect_facts(manifest: Manifest, root: Path | None = None) -> ReleaseFacts:
+    """Return the facts of a release, read from the entries of its files.
 
     Args:
-        facts: The facts of the release, with the row that its card shows.
-        benchmark: Whether to add eval.yaml.
-        repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
-
-    Raises RulerError if `repo` has another form, or the manifest lacks something that they show.
+        manifest: The release's manifest.
+        root: The release's folder, if its card is to show a row.
     """
-    if repo is not None and not is_repository(repo):
-        raise RulerError(
-            f"'{printable(repo)}' is not the name of a Hub repository, ORG/NAME: run the same "
-            "`ruler build` again."
-        )
+    names = Names.from_manifest(manifest)
+    order = [*names.tasks, *names.groups]
+    configs: list[Config] = []
+    tasks: set[str] = set()
+    languages: set[str] = set()
+    sources: dict[str, SourceEntry] = {}
+    for entry in manifest["files"].values():
+        config = Config.from_entry(manifest["dataset"], entry)
+        configs.append(config)
+        tasks.add(config.task)
+        languages |= {config.language, config.instruction_language}
+        for name in sources_of(manifest, config):
+            if name in manifest["sources"]:
+                sources[name] = manifest["sources"][name]
+    configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order.index(c.task)))
+    example = configs[0]
+    paths: dict[str, list[str]] = {}
+    tokenizers: dict[str, None] = {}
+    for config in configs:
+        paths[config.name] = [config.path]
+        tokenizers[config.tokenizer] = None
+        if config.languages == "en" != example.languages:
+            example = config
+    groups = names.whole_groups(configs)
+    first: dict[str, str] = {}
+    for group, members in sorted(groups, key=lambda group: order.index(group[0].task)):
+        first.setdefault(group.task, group.name)
+        paths[group.name] = [member.path for member in members]
+    for name, members in names.whole_languages(groups):
+        paths[name] = [member.path for member in members]
+    citation_file = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
+    return ReleaseFacts(
+        manifest=manifest,
+        configs=paths,
+        groups=first,
+        example=example.name,
+        row=_first_row(root / example.path) if root else None,
+        tasks=tasks,
+        tokenizers=[*tokenizers],
+        languages=sorted(languages),
+        sources=dict(sorted(sources.items())),
+        why_custom=why_custom(manifest),
+        citation_file=citation_file,
+        citations=_bibtex(citation_file, manifest),
+    )
+
+
+def _first_row(path: Path) -> dict[str, Any] | None:
+    """Return the first row of a file; None if the file cannot be read."""
+    import pyarrow as pa
+
+    if not path.is_file():
+        return None
     try:
-        files = {CARD: render(facts, repo)}
-        if benchmark:
-            files[EVAL_YAML] = eval_yaml(facts)
-        files[CROISSANT] = croissant(facts, repo)
-    except Exception as error:
-        # anything may be missing in a manifest: a wording, a parameter, rows
-        raise RulerError(
-            f"No card can be made from the manifest ({type(error).__name__}: {error}): "
-            "build or download the release again."
-        ) from error
-    return files
+        with open_parquet(path) as file:
+            row: dict[str, Any] = next(file.iter_batches(batch_size=1)).to_pylist()[0]
+    except (RulerError, OSError, StopIteration, pa.ArrowException):
+        return None
+    return row
 
 
-def write_card_files(root: Path, manifest: Manifest) -> None:
-    """Write the card, eval.yaml and croissant.json if they are missing or out of date."""
-    for name, text in card_files(collect_facts(manifest, root)).items():
-        path = root / name
-        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-            write_whole(path, text)
+def _bibtex(citation_file: dict[str, Any], manifest: Manifest) -> str:
+    """Return the papers and the release in BibTeX."""
+    entries = []
+    for paper in citation_file["references"]:
+        key = f"{paper['authors'][0]['family-names'].lower()}{paper['year']}"
+        first_word = paper["title"].lower().split()[0].rstrip(":")
+        authors = []
+        for person in paper["authors"]:
+            authors.append(f"{person['family-names']}, {person['given-names']}")
+        entries.append(
+            f"@article{{{key}{first_word},\n"
+            f"  title = {{{paper['title']}}},\n"
+            f"  author = {{{' and '.join(authors)}}},\n"
+            f"  journal = {{arXiv preprint arXiv:{paper['url'].rpartition('/')[2]}}},\n"
+            f"  year = {{{paper['year']}}},\n"
+            f"  url = {{{paper['url']}}},\n"
+            "}"
+        )
+    authors = []
+    for author in citation_file["authors"]:
+        authors.append(f"{{{author['name']}}}")
+    version = manifest["data_version"]
+    entries.append(
+        f"@misc{{frozen_{manifest['dataset']}_{version.replace('.', '_')},\n"
+        f"  title = {{{citation_file['title']}}},\n"
+        f"  author = {{{' and '.join(authors)}}},\n"
+        f"  note = {{{manifest['dataset']}, data version {version}, seed {manifest['seed']}, "
+        f"built by ruler-release {manifest['builder_version']}}},\n"
+        "}"
+    )
+    return "\n".join(entries)
 
 
 # ---- eval.yaml -----------------------------------------------------------------------------------
+
+_SHORTEST = "8k"  # the length for which ONERULER's tasks are listed by language
 
 
 def eval_yaml(facts: ReleaseFacts) -> str:
@@ -131,9 +214,8 @@ def headline(facts: ReleaseFacts) -> list[str]:
     configurations of its longest length.
     """
     manifest = facts.manifest
-    tokenizer = facts.tokenizers[0]
-    if DEFAULT_TOKENIZER in facts.tokenizers:
-        tokenizer = DEFAULT_TOKENIZER
+    has_default = DEFAULT_TOKENIZER in facts.tokenizers
+    tokenizer = DEFAULT_TOKENIZER if has_default else facts.tokenizers[0]
     suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
     windows: dict[str, int] = {}
     for entry in manifest["files"].values():
@@ -149,16 +231,22 @@ def headline(facts: ReleaseFacts) -> list[str]:
     else:
         for code in dict.fromkeys((*LANGUAGES, *manifest["languages"])):
             wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
-    names = set()
-    longest = []  # every configuration of the longest length
-    for config in facts.configs:
-        names.add(config.name)
-        if config.paths[0].startswith(f"data/{tokenizer}/{lengths[0]}/"):
-            longest.append(config.name)
-    return [name for name in wanted if name in names] or longest
+    complete = [name for name in wanted if name in facts.configs]
+    if complete:
+        return complete
+    longest = []
+    for name, paths in facts.configs.items():
+        if paths[0].startswith(f"data/{tokenizer}/{lengths[0]}/"):
+            longest.append(name)
+    return longest
 
 
 # ---- croissant.json ------------------------------------------------------------------------------
+
+_HUB = "https://huggingface.co/datasets/"
+_TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
+# A licence as sources.toml names it, and its identifier in SPDX's list of licences.
+_SPDX = {"CC0-1.0": "CC0-1.0", "MIT": "MIT", "CC BY-SA 4.0": "CC-BY-SA-4.0"}
 
 
 def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
@@ -175,6 +263,9 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
     creators = []
     for author in facts.citation_file["authors"]:
         creators.append({"@type": "sc:Organization", "name": author["name"]})
+    licences = []
+    for licence in sorted({source["licence"] for source in facts.sources.values()}):
+        licences.append(_licence(licence))
     title, rows = "frozen", "Frozen test sets"
     if facts.why_custom:
         title, rows = "custom rows", "Custom rows"
@@ -189,7 +280,7 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
         "version": manifest["data_version"],
         "datePublished": str(facts.citation_file["date-released"]),
         "creator": creators,
-        "license": [_licence(name) for name in facts.licences],
+        "license": licences,
         "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
         "citeAs": facts.citations,
         "inLanguage": facts.languages,
@@ -335,9 +426,50 @@ def described_repository(root: Path) -> str | None:
     if not (root / CROISSANT).is_file():
         return None
     try:
-        url = json_value(read_bytes(root / CROISSANT))["url"]
-    except (RulerError, OSError, ValueError, LookupError, TypeError):
+        url = json.loads((root / CROISSANT).read_bytes())["url"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     if isinstance(url, str) and url.startswith(_HUB):
         return url.removeprefix(_HUB)
     return None
+
+
+# ---- The project's files -------------------------------------------------------------------------
+
+# In a checkout they are at its top; a wheel installs them under share/ruler-release.
+_SHARE = f"share/{DISTRIBUTION}"
+# builder/ in a checkout, else the folder of the installed packages.
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def project_file(name: str) -> Path:
+    """Return the path of a file or folder, named as in a checkout.
+
+    RulerError if it is not installed.
+    """
+    if (_ROOT.parent / "pyproject.toml").is_file() and _ROOT.name == "builder":
+        return _ROOT.parent / name
+    for share in _shares():
+        if (share / name).exists():
+            return share / name
+    raise RulerError(
+        f"The installed {DISTRIBUTION} has no {name}: install it again, as you installed it, with "
+        "`pip install --force-reinstall`."
+    )
+
+
+def _shares() -> list[Path]:
+    """Return where an installer may have put the folder: as recorded, or next to the packages."""
+    try:
+        recorded = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        recorded = []
+    changelogs = (path for path in recorded if path.as_posix().endswith(f"{_SHARE}/CHANGELOG.md"))
+    folders = [Path(str(path.locate())).parent for path in changelogs]
+    return [*folders, _ROOT / _SHARE]  # `pip install --target` moves it unrecorded
+
+
+@cache
+def descriptions() -> dict[str, Any]:
+    """Return the meaning of every column and optional parameter, and texts of eval.yaml."""
+    return read_toml(project_file("dataset_cards") / "descriptions.toml")
