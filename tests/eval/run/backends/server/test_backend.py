@@ -396,7 +396,7 @@ def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOptions) -> None:
         _, printed = process.communicate(timeout=20)
         assert time.monotonic() - stopped_at < 2
     assert process.returncode == 130
-    assert "Stopped; what was finished is kept." in printed
+    assert "Stopped; finished work is kept." in printed
     assert "Traceback" not in printed
     assert "never awaited" not in printed
 
