@@ -21,7 +21,7 @@ from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.frozen import FROZEN, FrozenRows, frozen_path, read_frozen
+from ruler_common.frozen import FROZEN, FrozenRows, read_frozen
 from ruler_common.manifest import FileEntry, Manifest, read_manifest
 from ruler_common.names import TASKS
 from ruler_common.rows import FULL_ROWS
@@ -45,6 +45,7 @@ def freeze(
     if len(versions) != 1:
         raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
     (version,) = versions
+    folder = folder or FROZEN
     before = read_frozen(version, folder)
     frozen = None if replace_all else before
     for manifest in manifests:
@@ -60,7 +61,8 @@ def freeze(
             "a new data version (DATA_VERSION in ruler_builder/tasks/base.py)."
         )
     frozen = replace(frozen, published=published or (before is not None and before.published))
-    write_whole(frozen_path(version, folder), _toml(frozen))
+    write_whole(folder / f"{version}.toml", _toml(frozen))
+    read_frozen.cache_clear()
     return frozen
 
 
@@ -167,7 +169,7 @@ def main() -> None:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     rows = sum(len(names) for names in frozen.rows.values())
-    path = frozen_path(frozen.data_version, arguments.to)
+    path = (arguments.to or FROZEN) / f"{frozen.data_version}.toml"
     print(f"Data version {frozen.data_version}: {rows} configurations are frozen in '{path}'.")
 
 

@@ -2,13 +2,11 @@
 
     suite = read_toml(path)
     manifest = parse_json(text, Manifest, path, "Build it again.")    # checks the fields' types
-    for number, line in lines_of(path):
-        ...
     with open_parquet(path) as file:           # a pyarrow.parquet.ParquetFile
         file.read_row_group(0)
     write_whole(path, text)                    # a reader never sees a half-written file
 
-Functions raise RulerError, except `json_value`, `read_as` and `parse_yaml`, which raise ValueError.
+Functions raise RulerError, except `read_as` and `parse_yaml`, which raise ValueError.
 pydantic, pyarrow and yaml are slow to import, so they are imported when first used.
 """
 
@@ -56,17 +54,10 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises RulerError if it is a folder."""
-    if path.is_dir():
-        raise RulerError(f"'{path}' is a folder: name a file.")
-    return path.read_bytes()
-
-
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file without its byte order mark. Raises RulerError."""
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RulerError(f"'{path}' is not UTF-8 text.") from error
 
@@ -95,14 +86,6 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
     check_writable(path)
-
-
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield each line of a file, with its line feed, and its number from 1."""
-    if path.is_dir():
-        raise RulerError(f"'{path}' is a folder: name a file.")
-    with path.open("rb") as file:
-        yield from enumerate(file, 1)
 
 
 @contextmanager
@@ -142,14 +125,6 @@ def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
         write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def json_value(text: str | bytes) -> Any:
-    """Parse a JSON text; raise ValueError if it is not JSON."""
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-
-
 def parse_json(
     text: str | bytes,
     kind: Any,
@@ -172,8 +147,8 @@ def parse_json(
         RulerError: The text is not such an object, or its `format` is newer than `newest`.
     """
     try:
-        value = json_value(text)
-    except ValueError as error:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise RulerError(f"'{where}' is {wrong}: {error}. {remedy}") from error
     if not isinstance(value, dict):
         raise RulerError(f"'{where}' is {wrong}: it is not a JSON object. {remedy}")
@@ -233,21 +208,17 @@ def _first_error(error: ValidationError) -> str:
 def read_toml(path: Path | Traversable) -> dict[str, Any]:
     """Read a TOML file. Raises RulerError if it is missing or malformed."""
     try:
-        text = read_text(path) if isinstance(path, Path) else path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except OSError as error:
         raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
-    except ValueError as error:
-        raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
-    return parse_toml(text, path)
+    return parse_toml(data, path)
 
 
-def parse_toml(text: str | bytes, path: str | Path | Traversable) -> dict[str, Any]:
-    """Parse a TOML text. Raises RulerError that names its file."""
+def parse_toml(data: bytes, path: str | Path | Traversable) -> dict[str, Any]:
+    """Parse the bytes of a TOML file. Raises RulerError that names the file."""
     try:
-        return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
-    except RecursionError as error:
-        raise RulerError(f"'{path}' is not valid TOML: it is nested too deeply.") from error
-    except ValueError as error:  # includes TOMLDecodeError
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # not UTF-8, or not TOML
         raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
 
 

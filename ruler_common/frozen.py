@@ -46,24 +46,15 @@ def frozen_versions() -> list[str]:
     return [path.stem for path in FROZEN.glob("*.toml")]
 
 
-def frozen_path(data_version: str, folder: Path | None = None) -> Path:
-    """Return the file that holds a data version's digests."""
-    return (folder or FROZEN) / f"{data_version}.toml"
-
-
-def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | None:
+@cache
+def read_frozen(data_version: str, folder: Path = FROZEN) -> FrozenRows | None:
     """Return the frozen rows of a data version; None if there are none.
 
-    Raises RulerError if the file is damaged.
+    Raises RulerError if the file is damaged. It is read once: `read_frozen.cache_clear()` after it
+    was changed.
     """
-    path = frozen_path(data_version, folder)
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
-
-
-@cache
-def _read(path: Path, changed: int) -> FrozenRows:
-    """Return a file of digests, as of the time `changed`; cached, since it is slow to read."""
-    return FrozenRows(**read_toml(path))
+    path = folder / f"{data_version}.toml"
+    return FrozenRows(**read_toml(path)) if path.is_file() else None
 
 
 def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
@@ -163,22 +154,30 @@ def why_custom(manifest: Manifest, configs: Collection[str] | None = None) -> st
     if lock is None:
         return f"no rows are frozen for data version {manifest['data_version']}"
     digests = lock.rows.get(manifest["dataset"], {})
-    custom: list[FileEntry] = []
+    standard = is_standard(manifest)
     compared = 0
+    listed: list[FileEntry] = []  # custom rows of configurations that the lock lists
+    unlisted: list[FileEntry] = []
     for entry in manifest["files"].values():
-        if entry["config"] in (digests if configs is None else configs):
-            compared += 1
-            if not is_frozen(manifest, lock, entry, entry["rows_sha256"]):
-                custom.append(entry)
+        name = entry["config"]
+        if name not in (digests if configs is None else configs):
+            continue
+        compared += 1
+        if name not in digests:
+            unlisted.append(entry)
+        elif (
+            not standard or entry["rows_sha256"] != digests[name] or _reasons(manifest, lock, entry)
+        ):
+            listed.append(entry)
+    custom = [*listed, *unlisted]
     if configs is None and not compared:
         custom = list(manifest["files"].values())
     if not custom:
         return ""
-    if not is_standard(manifest):
+    if not standard:
         suite = manifest.get("suite", OWN_SUITE)
         return "a custom suite" if suite in (OWN_SUITE, manifest["dataset"]) else f"suite {suite}"
-    first = next((entry for entry in custom if entry["config"] in digests), custom[0])
-    why = ", ".join(_reasons(manifest, lock, first))
+    why = ", ".join(_reasons(manifest, lock, custom[0]))
     return why or _not_in_lock(manifest["data_version"], [entry["config"] for entry in custom])
 
 

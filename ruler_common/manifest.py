@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, read_bytes
+from ruler_common.files import parse_json
 from ruler_common.languages import custom_facts
 from ruler_common.names import CODE, LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
 from ruler_common.rows import CANARIES
@@ -174,24 +174,12 @@ def suite_digest(manifest: Manifest) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def is_standard(manifest: Manifest) -> bool:
-    """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name.
+def benchmark_suite(manifest: Manifest) -> str | None:
+    """Return the suite of SUITE_DIGESTS whose tasks a release has, at its lengths; else None.
 
-    Tasks of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
+    The tasks are compared by parameters and wording, not by name. Tasks of ruler at decimal lengths
+    are not the benchmark's: RULER's scores were measured at binary ones.
     """
-    return _benchmark_suite(manifest) == manifest["dataset"]
-
-
-def has_threshold(manifest: Manifest) -> bool:
-    """Return whether RULER's thresholds apply to a release: its tasks and lengths are the paper's.
-
-    They also apply to the suite ruler_2024, in whose layout they were measured.
-    """
-    return _benchmark_suite(manifest) in (manifest["dataset"], "ruler_2024")
-
-
-def _benchmark_suite(manifest: Manifest) -> str | None:
-    """Return the suite of SUITE_DIGESTS whose tasks a release has, at its lengths; else None."""
     for entry in manifest.get("files", {}).values():
         if in_tokens(entry["length"]):
             return None
@@ -202,6 +190,11 @@ def _benchmark_suite(manifest: Manifest) -> str | None:
     return None
 
 
+def is_standard(manifest: Manifest) -> bool:
+    """Return whether a release's tasks are the benchmark's own."""
+    return benchmark_suite(manifest) == manifest["dataset"]
+
+
 def read_manifest(root: Path) -> Manifest:
     """Return the manifest of a release folder. Raises RulerError; see also parse_manifest."""
     path = Path(root) / MANIFEST
@@ -209,7 +202,7 @@ def read_manifest(root: Path) -> Manifest:
         raise RulerError(f"'{root}' is a file: name the folder of a release.")
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
-    return parse_manifest(read_bytes(path), path)
+    return parse_manifest(path.read_bytes(), path)
 
 
 def _nearest_release(root: Path) -> str:

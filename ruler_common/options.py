@@ -14,6 +14,7 @@ A field with an `Option` is a flag; a field without one is only for Python.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,7 +80,7 @@ def flag_of(name: str, option: Option) -> str:
 
 def names_in(text: str) -> tuple[str, ...]:
     """Read names that are separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(re.findall(r"[^\s,]+", text))
 
 
 def several(names: Names | None) -> tuple[str, ...]:
@@ -93,7 +94,7 @@ def paths(places: Place | Iterable[Place]) -> list[Path]:
     """Return the places as paths: one may be given without a list."""
     if isinstance(places, str | Path):
         return [Path(places)]
-    return [Path(place) for place in places]
+    return list(map(Path, places))
 
 
 def check_options(options: object) -> None:
@@ -110,21 +111,17 @@ def check_options(options: object) -> None:
                 raise RulerError(f"{flag} has half a character: write it in UTF-8.")
             if option.choices is not None:
                 check_name(flag, value, option.choices, f"the choices of {flag}")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            _check_number(value, flag, option)
-
-
-def _check_number(value: float, flag: str, option: Option) -> None:
-    """Raise RulerError for a number that is not finite or out of bounds."""
-    low, high = option.min, option.max
-    too_low = low is not None and (value <= low if option.above else value < low)
-    too_high = high is not None and value > high
-    if math.isfinite(value) and not too_low and not too_high:
-        return
-    bounds = []
-    if low is not None:
-        bounds.append(f"above {low:g}" if option.above else f"of at least {low:g}")
-    if high is not None:
-        bounds.append(f"of at most {high:g}")
-    accepted = f"a number {' and '.join(bounds)}".rstrip()
-    raise RulerError(f"{flag} takes {accepted}, not {value:g}.")
+            continue
+        if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        low, high = option.min, option.max
+        too_low = low is not None and (value <= low if option.above else value < low)
+        too_high = high is not None and value > high
+        if too_low or too_high or not math.isfinite(value):
+            bounds = []
+            if low is not None:
+                bounds.append(f"above {low:g}" if option.above else f"of at least {low:g}")
+            if high is not None:
+                bounds.append(f"of at most {high:g}")
+            accepted = f"a number {' and '.join(bounds)}".rstrip()
+            raise RulerError(f"{flag} takes {accepted}, not {value:g}.")

@@ -98,14 +98,17 @@ def arrow_schema() -> Any:
     """
     import pyarrow as pa
 
+    span: list[Any] = []
+    span_features: dict[str, Any] = {}
+    for name, kind in _SPAN.items():
+        span.append(pa.field(name, kind))
+        span_features[name] = {"dtype": kind, "_type": "Value"}
     fields: list[Any] = []
     features: dict[str, Any] = {}
     for name, kind in COLUMNS.items():
         if name == "evidence":
-            span = pa.struct([pa.field(part, of) for part, of in _SPAN.items()])
-            values = {part: {"dtype": of, "_type": "Value"} for part, of in _SPAN.items()}
-            fields.append(pa.field(name, pa.list_(span)))
-            features[name] = {"feature": values, "_type": "List"}
+            fields.append(pa.field(name, pa.list_(pa.struct(span))))
+            features[name] = {"feature": span_features, "_type": "List"}
         elif name == "outputs":
             fields.append(pa.field(name, pa.list_(pa.string())))
             features[name] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
@@ -158,19 +161,22 @@ def row_order(data_version: str, dataset: str, task: str, length: str, rows: int
     So the first rows are a random sample, the same for every model and language. Lengths start with
     different indices, because row i asks the same question at every length.
     """
-
-    def hashed(*parts: object) -> bytes:
-        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).digest()
-
     if not rows:
         return []
-    circle = sorted(range(rows), key=lambda index: hashed(data_version, task, index))
+    hashes = []
+    for index in range(rows):
+        hashes.append(_hash(data_version, task, index))
+    circle = sorted(range(rows), key=hashes.__getitem__)
     lengths = LENGTHS[dataset]
     if length in lengths:
         start = rows * lengths.index(length) // len(lengths)
     else:
-        start = int.from_bytes(hashed(data_version, length), "big") % rows
+        start = int.from_bytes(_hash(data_version, length), "big") % rows
     return circle[start:] + circle[:start]
+
+
+def _hash(*parts: object) -> bytes:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).digest()
 
 
 def indices_of(manifest: Manifest, entry: FileEntry) -> list[int]:

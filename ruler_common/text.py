@@ -128,7 +128,7 @@ def command_line(*words: object) -> str:
     """Return a command as it is typed into a shell: `command_line("ruler", "score", folder)`."""
     import shlex
 
-    return shlex.join(str(word) for word in words)
+    return shlex.join(map(str, words))
 
 
 def sentences(text: str, markdown: bool = False) -> str:
@@ -246,7 +246,7 @@ def table(
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
     markdown: bool = False,
-    left: Sequence[int] = (0,),
+    left: Collection[int] = (0,),
     below: Sequence[str] = (),
 ) -> str:
     """Return a table as text for a terminal of COLUMNS columns, or as Markdown.
@@ -265,8 +265,15 @@ def table(
         left: The columns that are aligned to the left; the others are aligned to the right.
         below: A line to show below each row; not in Markdown.
     """
-    lines = [[line_of(cell, markdown) for cell in row] for row in (header, *rows)]
-    widths = [max(3, *map(width, column)) for column in zip(*lines, strict=True)]
+    lines: list[list[str]] = []
+    widths = [3] * len(header)
+    for row in (header, *rows):
+        line = []
+        for place, cell in enumerate(row):
+            text = line_of(cell, markdown)
+            widths[place] = max(widths[place], width(text))
+            line.append(text)
+        lines.append(line)
     if markdown:
         return _markdown_table(lines, widths, left)
     keys = 1  # the columns that every part repeats
@@ -295,7 +302,7 @@ def titled(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     markdown: bool = False,
-    left: Sequence[int] = (0,),
+    left: Collection[int] = (0,),
 ) -> str:
     """Return a table under its title; an empty text without rows."""
     if not rows:
@@ -310,15 +317,19 @@ def picked(
     empty: Collection[str] = ("", "-", "0", "0.0"),
 ) -> tuple[list[str], list[list[str]]]:
     """Return the columns that are not empty in every row, the first one, and those `kept`."""
-    header = []
+    header: list[str] = []
+    cells: list[list[str]] = [[] for _ in rows]
     for column in columns:
-        if column in (columns[0], *kept) or any(row[column] not in empty for row in rows):
+        values = [row[column] for row in rows]
+        if column in (columns[0], *kept) or not set(values) <= set(empty):
             header.append(column)
-    return header, [[row[column] for column in header] for row in rows]
+            for line, value in zip(cells, values, strict=True):
+                line.append(value)
+    return header, cells
 
 
 def _markdown_table(
-    lines: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int]
+    lines: Sequence[Sequence[str]], widths: Sequence[int], left: Collection[int]
 ) -> str:
     drawn = []
     for row, line in enumerate(lines):
@@ -334,7 +345,7 @@ def _draw_columns(
     lines: Sequence[Sequence[str]],
     columns: Sequence[int],
     widths: Sequence[int],
-    left: Sequence[int],
+    left: Collection[int],
     below: Sequence[str],
 ) -> list[str]:
     """Return the lines of columns that fit next to each other; long names go above their rows."""
@@ -367,20 +378,6 @@ def _aligned(text: str, columns: int, to_the_left: bool) -> str:
     """Return a cell with the spaces that make it as wide as its column."""
     space = " " * (columns - width(text))
     return text + space if to_the_left else space + text
-
-
-def print_table(
-    title: str, *columns: str, rows: Sequence[Sequence[Any]], below: Sequence[str] = ()
-) -> None:
-    """Print a table under its title; columns of numbers are aligned to the right."""
-    left = []
-    for place in range(len(columns)):
-        if not rows or not isinstance(rows[0][place], int | float):
-            left.append(place)
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    if title:
-        show(title)
-    show(table(columns, cells, left=left, below=below))
 
 
 # ---- Numbers -------------------------------------------------------------------------------------

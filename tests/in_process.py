@@ -63,3 +63,17 @@ def ruler(*arguments: object, cwd: Path | None = None) -> Printed:
 def ruler_command(*arguments: object) -> list[str]:
     """Return the command line of `ruler ARGUMENTS` as a process."""
     return [sys.executable, "-m", "ruler_release", *map(str, arguments)]
+
+
+def ruler_output(*arguments: object, cwd: Path | None = None) -> str:
+    """Run `ruler ARGUMENTS`, which must succeed, and return what it prints."""
+    done = ruler(*arguments, cwd=cwd)
+    assert done.code == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def ruler_error(*arguments: object, cwd: Path | None = None) -> str:
+    """Run `ruler ARGUMENTS`, which must end with exit code 2, and return its error message."""
+    done = ruler(*arguments, cwd=cwd)
+    assert done.code == 2, f"{done.stdout}\n{done.stderr}"
+    return done.stderr

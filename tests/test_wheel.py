@@ -38,8 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in FILES:
         shutil.copyfile(ROOT / name, source / name)
     out = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", out, ".", cwd=source)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=source)
     (made,) = out.iterdir()
     return made
 

@@ -26,7 +26,7 @@ from ruler_builder.release.folder import is_unfinished, join_manifests, locked_f
 from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, sha256_of, write_whole
+from ruler_common.files import sha256_of, write_whole
 from ruler_common.hub import hub_errors, hub_file, is_repository
 from ruler_common.manifest import (
     MANIFEST,
@@ -125,7 +125,7 @@ def _published_manifest(repo: str, state: HubState) -> Manifest | None:
         if isinstance(error.__cause__, EntryNotFoundError):
             return None
         raise
-    return parse_manifest(read_bytes(path), f"{MANIFEST} of {repo}")
+    return parse_manifest(path.read_bytes(), f"{MANIFEST} of {repo}")
 
 
 def _files_to_delete(
@@ -315,7 +315,7 @@ def fetch(
         existing = _existing_manifest(root)
         local = hub_file(repo, MANIFEST, revision)
         commit = local.parent.name  # the cache keeps snapshots/<commit>/manifest.json
-        published = parse_manifest(read_bytes(local), f"{MANIFEST} of {repo}")
+        published = parse_manifest(local.read_bytes(), f"{MANIFEST} of {repo}")
         asked = _asked_files(repo, published, list(configs), list(tokenizers))
         if not asked:
             raise RulerError(

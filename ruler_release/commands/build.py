@@ -13,11 +13,10 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import Manifest
 from ruler_common.options import Option
-from ruler_common.text import MANY, command_line, note, number_of, print_table, sentences, show
+from ruler_common.text import MANY, command_line, note, number_of, sentences, show, table
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildPlan
+    from ruler_builder.release.build import BuildPlan, Built
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
@@ -117,10 +116,10 @@ def show_files(manifest: Manifest) -> None:
     """Print the files of a release by tokenizer, from the shortest rows to the longest."""
     rows = []
     for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"])):
-        mean, fill = round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %"
-        rows.append((e["config"], e["rows"], mean, fill, e["bytes"]))
-    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
-    print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+        mean, fill = f"{e['tokens']['mean']:,.0f}", f"{100 * e['fill']:.2f} %"
+        rows.append((e["config"], f"{e['rows']:,}", mean, fill, f"{e['bytes']:,}"))
+    show(f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}")
+    show(table(["configuration", "rows", "mean length", "fill", "bytes"], rows, left=(0, 3)))
 
 
 def _show_lengths(manifest: Manifest) -> None:
@@ -135,9 +134,10 @@ def _show_lengths(manifest: Manifest) -> None:
             exhausted += entry["exhausted"]
             size += entry["bytes"]
         fill = least_fill(files, manifest["reserve"])
-        rows.append((tokenizer, length, len(files), number, fill, exhausted, size))
+        counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
+        rows.append((tokenizer, length, *counts))
     columns = ("tokenizer", "length", "files", "rows", "min fill", "exhausted", "bytes")
-    print_table("", *columns, rows=rows)
+    show(table(columns, rows, left=(0, 1, 4)))
 
 
 def show_size(plan: BuildPlan) -> None:

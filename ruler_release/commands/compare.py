@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_file, json_value, lines_of, write_json
+from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, check_options, names_in
 from ruler_common.text import announce, line_of, number_of, show
 from ruler_release import api
@@ -232,10 +233,10 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         raise RulerError(f"There is no '{path}'. Write it with: ruler errors RUN --out {path}")
     try:
-        errors = [json_value(line) for _, line in lines_of(path) if line.strip()]
+        errors = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
         if all(isinstance(error[key], str) for error in errors for key in ("languages", "kind")):
             return errors
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError, IsADirectoryError):
         pass
     raise RulerError(f"'{path}' was not written by `ruler errors --out`: name a file that was.")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS
 from ruler_common.options import Option
-from ruler_common.text import COLUMNS, print_table, sentences, show
+from ruler_common.text import COLUMNS, sentences, show, table
 
 if TYPE_CHECKING:
     from ruler_builder.text.sources import Source, State
@@ -118,9 +118,11 @@ def tokenizers(options: TokenizersCommand) -> None:
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
     """Print each source of ruler with its state; for oneruler one line per language."""
     if dataset == "ruler":
-        rows = [(source.name, state, source.canonical.file.bytes) for source, state in states]
-        licences = [_below(source.canonical.licence) for source, _ in states]
-        print_table("", "source", "state", "bytes", rows=rows, below=licences)
+        rows, licences = [], []
+        for source, state in states:
+            rows.append((source.name, state, f"{source.canonical.file.bytes:,}"))
+            licences.append(_below(source.canonical.licence))
+        show(table(["source", "state", "bytes"], rows, left=(0, 1), below=licences))
         return
     from ruler_builder.text.sources import restricted
 
@@ -128,23 +130,19 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
     for source, state in states:
         languages.setdefault(source.language or "nouns", []).append((source, state))
     perhaps_not_free = restricted()
-    by_language = [
-        (
-            code,
-            _state(files),
-            sum(source.canonical.file.bytes for source, _ in files),
-            "perhaps not" if code in perhaps_not_free else "",
-        )
-        for code, files in languages.items()
-    ]
-    books = [
-        next((source for source, _ in files if source.name.startswith("book-")), files[0][0])
-        for files in languages.values()
-    ]
-    show()
+    by_language, titles = [], []
+    for code, files in languages.items():
+        size, book = 0, files[0][0]
+        for source, _ in files:
+            size += source.canonical.file.bytes
+            if source.name.startswith("book-"):
+                book = source
+        free = "perhaps not" if code in perhaps_not_free else ""
+        by_language.append((code, _state(files), f"{size:,}", free))
+        titles.append(_below(book.canonical.title))
     columns = ("oneruler", "state", "bytes", "free everywhere")
-    titles = [_below(book.canonical.title) for book in books]
-    print_table("", *columns, rows=by_language, below=titles)
+    show()
+    show(table(columns, by_language, left=(0, 1, 3), below=titles))
 
 
 def _below(text: str) -> str:
@@ -185,7 +183,7 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
         (name, entry["library"], ", ".join(entry["models"]) or entry["title"])
         for name, entry in named.items()
     ]
-    print_table("", "name", "library", "used by models named", rows=rows)
+    show(table(["name", "library", "used by models named"], rows, left=(0, 1, 2)))
     show("For any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
     show("To see which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 

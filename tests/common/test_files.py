@@ -1,4 +1,4 @@
-"""A file is written whole or not at all, and read within bounds."""
+"""A file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.files import lines_of, read_bytes, read_text, temporary_beside, write_whole
+from ruler_common.files import read_text, temporary_beside, write_whole
 from tests.full_disk import files_of_at_most
 
 
@@ -23,12 +23,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
 
 
-def test_a_folder_is_not_a_file(tmp_path):
-    for read in (read_bytes, read_text, lambda path: [*lines_of(path)]):
-        with pytest.raises(RulerError, match="is a folder: name a file"):
-            read(tmp_path)
-
-
 def test_a_text_is_utf8_without_its_mark(tmp_path):
     path = tmp_path / "file"
     path.write_bytes("\ufeffé".encode())
@@ -36,9 +30,3 @@ def test_a_text_is_utf8_without_its_mark(tmp_path):
     path.write_bytes(b"\xff")
     with pytest.raises(RulerError, match="is not UTF-8 text"):
         read_text(path)
-
-
-def test_lines_keep_their_ends(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(b"a\n\nb")
-    assert [*lines_of(path)] == [(1, b"a\n"), (2, b"\n"), (3, b"b")]

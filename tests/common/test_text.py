@@ -20,7 +20,6 @@ from ruler_common.text import (
     number_of,
     one_line,
     plain,
-    print_table,
     printable,
     sentences,
     steps,
@@ -128,31 +127,17 @@ def test_a_table_is_text_or_markdown():
     ]
 
 
-def test_an_emoji_of_several_characters_takes_the_columns_that_a_terminal_gives_it():
+def test_wide_characters_and_long_names_keep_the_columns():
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
     assert first == f"{family}        7"  # two columns
     assert (head, second) == ("answer    1", "ab        7")
-
-
-def test_in_80_columns_a_long_name_stands_whole_above_its_numbers():
-    names = ["n" * 79 + end for end in "12"]
-    rows = [[name, "1.0"] for name in (*names, "vt")]
+    name = "n" * 80
+    rows = [[name, "1.0"], ["vt", "1.0"]]
     assert table(["task", "4K"], rows).splitlines() == [
-        *("task   4K", "----  ---", names[0], "      1.0", names[1], "      1.0", "vt    1.0")
+        *("task   4K", "----  ---", name, "      1.0", "vt    1.0")
     ]
-    assert names[1] in table(["task", "4K"], rows, markdown=True).splitlines()[3]
-
-
-def test_columns_that_are_too_many_follow_below_with_the_names_again():
-    header = ["task", *(f"{2**i}K" for i in range(16))]
-    rows = [[name, *["100.0"] * 16] for name in ("vt", "niah_multikey_1")]
-    shown = table(header, rows)
-    assert max(map(len, shown.splitlines())) <= 80
-    first, second = shown.split("\n\n")
-    assert first.split("\n")[0].split() + second.split("\n")[0].split()[1:] == header
-    assert [part.split("\n")[2].split()[0] for part in (first, second)] == ["vt", "vt"]
-    assert len(table(header, rows, markdown=True).splitlines()) == 4
+    assert name in table(["task", "4K"], rows, markdown=True).splitlines()[2]
 
 
 def test_a_line_can_stand_below_each_row():
@@ -170,15 +155,6 @@ def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
     assert sentences("/a" * 60) == "/a" * 60
     assert len(sentences(f"*{text}", markdown=True).splitlines()) == 1
     assert sentences("*a*", markdown=True) == r"\*a\*"
-
-
-def test_numbers_of_a_printed_table_stand_right(capsys):
-    print_table("Files", "name", "bytes", rows=[("one", 5), ("three", 12345)])
-    print_table("", "name", rows=[])
-    assert capsys.readouterr().out.splitlines() == [
-        *("Files", "name    bytes", "-----  ------", "one         5", "three  12,345"),
-        *("name", "----"),
-    ]
 
 
 def test_a_table_that_is_too_wide_goes_on_below_with_all_its_first_columns():

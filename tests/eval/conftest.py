@@ -11,7 +11,7 @@ from ruler_common.frozen import FrozenRows
 from ruler_eval.frozen_release import Release
 from tests.conftest import Once
 from tests.eval.scoring_helpers import right, write_answers
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +20,7 @@ def built(once: Once) -> Path:
 
     def make(root: Path) -> None:
         arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--samples", "5"]
-        out, error, code = ruler("build", root, *arguments)
-        assert code == 0, f"{out}\n{error}"
+        ruler_output("build", root, *arguments)
 
     return once("built/ruler", make)
 
@@ -90,12 +89,11 @@ def run(write_run, built, frozen):
             [*configs, "qa_1_8k"],
         )
         path = folder / "run.json"
-        known = json.loads(path.read_text(encoding="utf-8"))
-        known["mode"] = "prefill"
-        known["sessions"][0] |= {"started": "2026-11-01T10:00:00+00:00", "ended": None}
-        path.write_text(json.dumps({**known, **settings}), encoding="utf-8")
-        _, error, code = ruler("score", folder, "--dataset", built)
-        assert code == 0, error
+        run_json = json.loads(path.read_text(encoding="utf-8"))
+        run_json["mode"] = "prefill"
+        run_json["sessions"][0] |= {"started": "2026-11-01T10:00:00+00:00", "ended": None}
+        path.write_text(json.dumps({**run_json, **settings}), encoding="utf-8")
+        ruler_output("score", folder, "--dataset", built)
         return folder
 
     return make

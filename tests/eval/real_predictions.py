@@ -20,10 +20,10 @@ REFERENCE = "reference_llama-3.1-8b-chat"
 def folder() -> Path:
     """Where they are; a skip with the reason where they are not."""
     mirror = os.environ.get("RULER_MIRROR")
-    found = Path(mirror).parent / "predictions" if mirror else None
-    if found is None or not found.is_dir():
+    result = Path(mirror).parent / "predictions" if mirror else None
+    if result is None or not result.is_dir():
         pytest.skip("no folder 'predictions' with real answers beside RULER_MIRROR's")
-    return found
+    return result
 
 
 def kvpress_runs() -> dict[str, Path]:

@@ -35,13 +35,13 @@ def record(config, index, prediction="", **fields):
     }
 
 
-def whole_results(found):
+def whole_results(result):
     """A hand-written results.json with every field, its own where it has them."""
     cells, rows_of = {}, {}
-    for name, cell in found["configurations"].items():
-        held = found.get("rows", {"config": []})  # of results that have their table
-        here = [place for place, config in enumerate(held["config"]) if config == name]
-        of_table = {key: [values[place] for place in here] for key, values in held.items()}
+    for name, cell in result["configurations"].items():
+        records = result.get("rows", {"config": []})  # of results that have their table
+        here = [place for place, config in enumerate(records["config"]) if config == name]
+        of_table = {key: [values[place] for place in here] for key, values in records.items()}
         rows = {"index": [], "score": [], **of_table, **cell.get("rows", {})}
         if cell.get("score") is not None and not rows["index"]:
             rows |= {"index": [0], "score": [cell["score"] / 100]}
@@ -65,7 +65,7 @@ def whole_results(found):
     results = {"configurations": cells, "rows": row_table(cells, rows_of)}
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
     dataset |= {"rows": {}, "own_because": None, "tasks": [], "standard": None}
-    dataset |= found.get("dataset", {})
+    dataset |= result.get("dataset", {})
     return {
         "format": FORMAT,
         "score_version": "1",
@@ -79,8 +79,8 @@ def whole_results(found):
             cells, rows_by_config(results), Names.standard(dataset["name"])
         ),
         "notes": [],
-        **found,
-        "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
+        **result,
+        "rules": {"compat": None, "cut": "protocol", **result.get("rules", {})},
         "dataset": dataset,
         **results,
     }
@@ -125,21 +125,21 @@ def right(config, row):
     return " " + " ".join(row["outputs"])
 
 
-def write_answers(folder, held, configs, columns, answer):
+def write_answers(folder, records, configs, columns, answer):
     """Files of a run on a release: `answer(config, row)` gives a text, a line's fields, or None.
 
     Returns the digests of the release's rows by configuration.
     """
     for config in configs:
         lines = []
-        for row in held.rows(config, columns):
+        for row in records.rows(config, columns):
             fields = answer(config, row)
             if fields is not None:
                 fields = {"prediction": fields} if isinstance(fields, str) else fields
                 lines.append(record(config, row["index"], **fields))
         text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
         (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    return {config: held.rows_sha256(config) for config in configs}
+    return {config: records.rows_sha256(config) for config in configs}
 
 
 WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")

@@ -65,22 +65,6 @@ class Reading:
         main = {"name": "main", "ref": "refs/heads/main", "targetCommit": repo.main}
         return 200, {"branches": [main], "tags": tags, "converts": [], "pullRequests": []}, {}
 
-    def discussions(self, kind: str, name: str) -> Answer:
-        found = [
-            {
-                "title": request.title,
-                "num": number,
-                "author": {"name": "alice"},
-                "createdAt": "2026-01-01T00:00:00.000Z",
-                "status": request.status,
-                "repo": {"name": name, "type": kind.removesuffix("s")},
-                "isPullRequest": True,
-            }
-            for number, request in enumerate(self.repo(kind, name).pull_requests, 1)
-            if request.status == self.query["status"][0]
-        ]
-        return 200, {"discussions": found, "count": len(found), "start": 0}, {}
-
     def _entries(self, files: dict[str, Blob], path: str, recursive: bool) -> list[dict[str, Any]]:
         entries: dict[str, dict[str, Any]] = {}
         for name, blob in sorted(files.items()):

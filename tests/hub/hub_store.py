@@ -65,7 +65,6 @@ Answer = tuple[int, Any, dict[str, str]]
 class PullRequest:
     title: str
     commit: str
-    status: str = "open"
 
 
 @dataclass
@@ -129,9 +128,3 @@ class Repo:
             return commit, len(self.pull_requests)
         self.main = commit
         return commit, None
-
-    def merge(self, number: int) -> None:
-        """What the owner does on the site."""
-        request = self.pull_requests[number - 1]
-        request.status = "merged"
-        self.main = request.commit

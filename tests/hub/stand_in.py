@@ -171,7 +171,6 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
             ("POST", _API + "/commit/(?P<revision>[^/]+)", self.commit),
             ("POST", _API + "/tag/(?P<revision>[^/]+)", self.tag),
             ("GET", _API + "/refs", self.refs),
-            ("GET", _API + "/discussions", self.discussions),
             ("POST", _API + "/paths-info/(?P<revision>[^/]+)", self.paths_info),
             ("GET", _API + "/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?", self.tree),
             ("GET", _API + "(?:/revision/(?P<revision>[^/]+))?", self.info),

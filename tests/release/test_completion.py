@@ -41,10 +41,7 @@ def test_what_a_build_takes_is_completed_for_its_suite():
 
 def test_a_shell_asks_the_program(release):
     assert completed("run", "-d", str(release), "--configs", "vt") == ["vt_4k"]
-    assert completed("run", "-d", str(release), "--backend", "o") == ["openai", "oracle"]
     assert completed("run", "--mode", "c") == ["chat", "completion"]
-    assert completed("score", "runs/a", "--cut", "w") == ["wrong"]
-    assert completed("export", "ruler", "--format", "kv") == ["kvpress"]
     assert completed("quicks") == ["quickstart"]
 
 

@@ -45,7 +45,7 @@ def transformers_answers(
     from ruler_eval.run.records import read_lines
     from ruler_eval.run.runner import run
 
-    found = {}
+    result = {}
     for mode in ("completion", "prefill", "chat"):
         out = tmp_path_factory.mktemp(mode)
         options = model_options(str(tiny), arguments={"dtype": "float32"})
@@ -55,8 +55,8 @@ def transformers_answers(
             )
         )
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
-        found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
-    return found
+        result[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
+    return result
 
 
 @pytest.fixture(scope="module")

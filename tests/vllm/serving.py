@@ -33,10 +33,7 @@ def served(
     command += ["--enforce-eager", "--enable-prompt-tokens-details", *flags]
     with log.open("w") as out:
         process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}
         )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -57,8 +57,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         samples=ROWS,
     )
     out = root / "base"
-    given = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
-    api.run(dataset=release, configs="find_1k_smollm2", out=out, **given)
+    options = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
+    api.run(dataset=release, configs="find_1k_smollm2", out=out, **options)
     api.score(out)
     return out
 
@@ -103,8 +103,8 @@ def changed(base: Path) -> Any:
 
 
 def decided(base: Path, model: Path, out: Path) -> Any:
-    given = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
-    return api.decide(base, max_drop=MAX_DROP, out=out, **given)
+    options = {"model": str(model), "backend": "hf", "arguments": {"dtype": "float32"}}
+    return api.decide(base, max_drop=MAX_DROP, out=out, **options)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,13 @@ def decided(base: Path, model: Path, out: Path) -> Any:
         ("layer less", "larger"),
     ],
 )
-def test_it_stops_by_itself_with_the_right_verdict(
-    base: Path, changed: Any, change: str, verdict: str
-) -> None:
-    found = decided(base, changed(change), base.parent / f"run-{change}")
-    assert (found["verdict"], found["of"]) == (verdict, ROWS)
-    assert found["rows"] < ROWS
+def test_it_stops_by_itself_with_the_right_verdict(base, changed, change, verdict):
+    decision = decided(base, changed(change), base.parent / f"run-{change}")
+    assert (decision["verdict"], decision["of"]) == (verdict, ROWS)
+    assert decision["rows"] < ROWS
 
 
-def test_killed_in_the_middle_and_resumed_it_says_the_same(base: Path, changed: Any) -> None:
+def test_killed_in_the_middle_and_resumed_it_says_the_same(base, changed):
     model, out = changed("8 bits"), base.parent / "run-killed"
     whole = decided(base, model, base.parent / "run-8 bits")
     command = ruler_command("decide", base, "--model", model)

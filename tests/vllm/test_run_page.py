@@ -22,11 +22,11 @@ PAGE = Path(__file__).parents[2] / "docs/run.md"
 def block(heading: str) -> str:
     """The commands of a section."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    (found,) = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
-    return str(found)
+    (result,) = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+    return str(result)
 
 
-def test_the_batch_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
+def test_the_batch_commands_work(small, tiny, tmp_path):
     shutil.copytree(small, tmp_path / "ruler")
     done = subprocess.run(
         "set -e\n"
@@ -51,7 +51,7 @@ def environment_of(model: Path) -> dict[str, str]:
     }
 
 
-def test_the_server_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
+def test_the_server_commands_work(small, tiny, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

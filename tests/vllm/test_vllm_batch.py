@@ -21,8 +21,8 @@ pytestmark = pytest.mark.vllm
 
 
 def records(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    found = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
-    return {(r["config"], r["index"]): dict(r) for r in found}
+    result = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    return {(r["config"], r["index"]): dict(r) for r in result}
 
 
 def run_batch(requests: Path, answers: Path, model: Path) -> None:
@@ -39,9 +39,7 @@ def run_batch(requests: Path, answers: Path, model: Path) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def test_chat_and_prefill_give_the_openai_backends_answers(
-    small: Path, tiny: Path, server: str, tmp_path: Path
-) -> None:
+def test_chat_and_prefill_give_the_openai_backends_answers(small, tiny, server, tmp_path):
     """One engine answers both modes' files: it starts once."""
     runs, requests = {}, []
     for mode in ("chat", "prefill"):
@@ -68,12 +66,12 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert len(lines) == 12
     for mode, order in runs.items():
-        mine = tmp_path / f"{mode}.jsonl"
+        scores = tmp_path / f"{mode}.jsonl"
         own = [line for line in lines if line["custom_id"].startswith(f"{mode}:")]
         for line in own:
             line["custom_id"] = line["custom_id"].removeprefix(f"{mode}:")
-        mine.write_text("".join(json.dumps(line) + "\n" for line in own), encoding="utf-8")
-        summary = run(batch.options_to_read(order.folder, [mine]))
+        scores.write_text("".join(json.dumps(line) + "\n" for line in own), encoding="utf-8")
+        summary = run(batch.options_to_read(order.folder, [scores]))
         assert (summary.total.total() - summary.total["error"], summary.missing) == (6, 0)
 
         asked = replace(
@@ -86,9 +84,9 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
             out=tmp_path / f"{mode}-served",
         )
         run(asked)
-        found, served = records(order.folder), records(asked.folder)
-        assert found.keys() == served.keys()
-        for key, record in found.items():
+        result, served = records(order.folder), records(asked.folder)
+        assert result.keys() == served.keys()
+        for key, record in result.items():
             for field in ("prediction", "finish_reason", "thinking", "error"):
                 assert record[field] == served[key][field], (mode, key, field)
             assert record["usage"]["prompt_tokens"] == served[key]["usage"]["prompt_tokens"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ ENGINE = ("--engine-arg", "enforce_eager=true", "--engine-arg", "dtype=float32")
 
 
 @pytest.mark.parametrize("backend", ["vllm", "openai"])
-def test_a_sound_engine_is_not_called_broken(
-    request: pytest.FixtureRequest, small: Path, tiny: Path, tmp_path: Path, backend: str
-) -> None:
+def test_a_sound_engine_is_not_called_broken(request, small, tiny, tmp_path, backend):
     """The random model answers nothing right, so that no loss could be seen: exit code 3."""
     if backend == "vllm":
         flags = ("--backend", "vllm", "--model", tiny, *ENGINE)
@@ -32,7 +29,7 @@ def test_a_sound_engine_is_not_called_broken(
     assert done.code == 3, done.stderr
     verdict: Any = read_verdict(out)
     assert verdict["outcome"] == "unknown"
-    states = {one["name"]: one["state"] for one in verdict["conditions"]}
+    states = {item["name"]: item["state"] for item in verdict["conditions"]}
     assert states["cache"] == states["load"] == "same"
     if backend == "openai":  # in this process each answer says how much was cached
         assert json.loads((out / "doctor.json").read_text(encoding="utf-8"))["cache_hits"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,13 +18,8 @@ pytestmark = pytest.mark.vllm
     [("vllm", "prefill"), ("vllm", "chat"), ("vllm-completions", "completion")],
 )
 def test_each_mode_gives_the_offline_models_answers(
-    provider: str,
-    mode: str,
-    server: str,
-    small: Path,
-    transformers_answers: dict[str, Any],
-    tmp_path: Path,
-) -> None:
+    provider, mode, server, small, transformers_answers, tmp_path
+):
     from ruler_release.inspect_tasks import ruler
 
     (log,) = inspect_ai.eval(
@@ -36,6 +30,6 @@ def test_each_mode_gives_the_offline_models_answers(
         display="none",
     )
     assert log.status == "success"
-    found = {(row.config, row.index): row.text.strip() for row in predictions(Path(log.location))}
+    result = {(row.config, row.index): row.text.strip() for row in predictions(Path(log.location))}
     wanted = {key: text.strip() for key, text in transformers_answers[mode].items()}
-    assert found == wanted
+    assert result == wanted

@@ -52,11 +52,9 @@ def answered(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_reasoning_that_ends_is_kept_apart_from_the_answer(
-    order: Any, thinking_server: str, stream: bool
-) -> None:
-    found = answered(order, thinking_server, str(ENDS), stream)
-    for record in found:
+def test_reasoning_that_ends_is_kept_apart_from_the_answer(order, thinking_server, stream):
+    result = answered(order, thinking_server, str(ENDS), stream)
+    for record in result:
         assert record["thinking"]
         assert record["thinking_ended"] is True
         assert record["prediction"]
@@ -65,24 +63,22 @@ def test_reasoning_that_ends_is_kept_apart_from_the_answer(
         assert 0 < record["usage"]["thinking_tokens"] < record["usage"]["completion_tokens"]
 
 
-def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_server: str) -> None:
+def test_reasoning_that_does_not_end_leaves_no_answer(order, thinking_server):
     for record in answered(order, thinking_server, str(ROOM), thinking_token_budget=1000):
         assert record["thinking"]
         assert (record["prediction"], record["finish_reason"]) == ("", "length")
         assert record["thinking_ended"] is False
 
 
-def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(
-    order: Any, thinking_server: str
-) -> None:
+def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(order, thinking_server):
     for record in answered(order, thinking_server, "off"):
         assert record["prediction"]
         assert (record["thinking"], record["thinking_ended"]) == (None, None)
 
 
 def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_budget(
-    order: Any, thinker: Path, tmp_path: Path
-) -> None:
+    order, thinker, tmp_path
+):
     model = tmp_path / "model"
     shutil.copytree(thinker, model)
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
@@ -102,15 +98,13 @@ def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_
     assert kept["thinking_token_budget"] is True
 
 
-def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(
-    order: Any, thinker: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(order, thinker, capsys):
     """Without a parser of reasoning vLLM does not end it, which the run says at its start."""
     asked = replace(order, model=str(thinker), mode="chat", thinking=str(ROOM), temperature=0)
     summary = run(replace(asked, limit=1, progress=True))
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"--thinking {ROOM}: add --engine-arg reasoning_parser=NAME." in said
-    assert "Warning: the model reasons with temperature 0" in said
+    output = " ".join(capsys.readouterr().err.split())
+    assert f"--thinking {ROOM}: add --engine-arg reasoning_parser=NAME." in output
+    assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):
         for record in read_lines(path):

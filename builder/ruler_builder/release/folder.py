@@ -33,7 +33,7 @@ from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
-from ruler_common.files import check_writable, read_bytes, temporary_beside, write_whole
+from ruler_common.files import check_writable, temporary_beside, write_whole
 from ruler_common.manifest import (
     FORMAT_VERSION,
     OWN_SUITE,
@@ -240,7 +240,7 @@ def read_finished(root: Path) -> dict[str, Manifest]:
     finished = {}
     for record in sorted((root / BUILD_FOLDER).glob("data/**/*.json")):
         try:
-            manifest = parse_manifest(read_bytes(record), record)
+            manifest = parse_manifest(record.read_bytes(), record)
         except RulerError:
             continue
         for path, entry in manifest["files"].items():

@@ -22,7 +22,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.tasks.registry import sources_of
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, open_parquet, read_bytes, read_toml
+from ruler_common.files import open_parquet, read_toml
 from ruler_common.frozen import why_custom
 from ruler_common.manifest import Manifest, SourceEntry, is_standard
 from ruler_common.names import (
@@ -426,8 +426,8 @@ def described_repository(root: Path) -> str | None:
     if not (root / CROISSANT).is_file():
         return None
     try:
-        url = json_value(read_bytes(root / CROISSANT))["url"]
-    except (RulerError, OSError, ValueError, LookupError, TypeError):
+        url = json.loads((root / CROISSANT).read_bytes())["url"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     if isinstance(url, str) and url.startswith(_HUB):
         return url.removeprefix(_HUB)

@@ -14,7 +14,7 @@ import string
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,15 +46,6 @@ class TaskParams:
 
     def __post_init__(self) -> None:
         self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
-
-    def listed(self) -> dict[str, Any]:
-        """Return the parameters as a manifest lists them: optional ones only if not as usual."""
-        values = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name not in self.optional or value != item.default:
-                values[item.name] = value
-        return values
 
     def need(self, condition: bool, sentence: str) -> None:
         """Refuse impossible parameters with a sentence."""
@@ -140,6 +131,12 @@ class Task(ABC, Generic[P]):
     """Whether text and instruction may be in two languages."""
     cost: ClassVar[int] = 0
     """How long a file takes compared with other families, as a rank: the costliest come first."""
+    same_beginning: bool = False
+    """Whether the rows of a file share their haystack, so that compressing hard pays."""
+    languages: tuple[Language, ...] = ()
+    """The languages whose prompts and nouns rows are made of; none in RULER."""
+    prompt_end: str = ""
+    """What a prompt ends with, if it shows the form of an answer."""
 
     def __init__(
         self, key: TaskKey, params: P, templates: dict[str, Any], counted_sources: CountedSources
@@ -159,20 +156,14 @@ class Task(ABC, Generic[P]):
             else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
+        self.prepare()
 
-    @property
-    def languages(self) -> tuple[Language, ...]:
-        """The languages whose prompts and nouns rows are made of; none in RULER."""
-        return ()
-
-    @property
-    def same_beginning(self) -> bool:
-        """Whether the rows of a file share their haystack, so that compressing hard pays."""
-        return False
+    def prepare(self) -> None:
+        """Set what all rows share, such as words or a language; called once, by __init__."""
 
     @abstractmethod
     def row(self, index: int) -> NewRow:
-        """Row `index`. Raises RulerError if the window cannot hold the task."""
+        """Make row `index`. Raises RulerError if the window cannot hold the task."""
 
     def limit(self) -> int | None:
         """How many rows there can be; None if there is no end."""
@@ -209,11 +200,6 @@ class Task(ABC, Generic[P]):
                 f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a "
                 "custom suite."
             )
-
-    @property
-    def prompt_end(self) -> str:
-        """What a prompt ends with, if it shows the form of an answer."""
-        return ""
 
     def fit(
         self,
@@ -303,7 +289,7 @@ def rng(*key: str | int) -> np.random.Generator:
 
 
 def distinct(generator: np.random.Generator, population: int, count: int) -> list[int]:
-    """`count` different integers below `population`, in random order."""
+    """Draw `count` different integers below `population`, in random order."""
     drawn: list[int] = generator.choice(population, size=count, replace=False).tolist()
     return drawn
 
@@ -318,7 +304,7 @@ def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
 def numbers(
     generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
 ) -> list[str]:
-    """`count` different numbers of exactly `digits` digits, none of them in `taken`.
+    """Draw `count` different numbers of exactly `digits` digits, none of them in `taken`.
 
     Enough are drawn to replace all of `taken`, so that it is never necessary to draw again.
     """
@@ -329,7 +315,7 @@ def numbers(
 
 
 def uuids(generator: np.random.Generator, count: int) -> list[str]:
-    """`count` random version-4 UUIDs."""
+    """Draw `count` random version-4 UUIDs."""
     raw = np.frombuffer(generator.bytes(16 * count), dtype=np.uint8).reshape(count, 16).copy()
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40  # the version
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80  # the variant of RFC 4122
@@ -345,7 +331,7 @@ def letters(
     alphabet: str = string.ascii_lowercase,
     taken: Collection[str] = (),
 ) -> list[str]:
-    """`count` different strings of `length` letters, none of them in `taken`."""
+    """Draw `count` different strings of `length` letters, none of them in `taken`."""
     words = []
     for n in distinct(generator, len(alphabet) ** length, count + len(taken)):
         word = ""

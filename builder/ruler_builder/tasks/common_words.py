@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -107,9 +106,9 @@ class CommonParams(ListParams):
 
 
 def example_words(num_cw: int, max_length: int) -> int:
-    """Different words of the solved example: 40, below 4096 tokens 20, or twice the common ones.
+    """Return how many different words the solved example has: 40, below 4096 tokens 20.
 
-    The last if the common words would leave no room for others.
+    If the common words would leave no place for others, there are twice as many as common ones.
     """
     usual = 20 if CommonParams.is_short(max_length) else 40
     return usual if num_cw < usual else 2 * num_cw
@@ -140,34 +139,28 @@ P = TypeVar("P", bound=ListParams)
 class NumberedWords(Task[P]):
     """A list task; subclasses bring the words and the frame."""
 
-    @property
-    def extra_words(self) -> int:
-        """How many words are drawn besides the common ones, for solved examples."""
-        return 0
+    words: CountedTexts
+    """The words a list is made of, counted with the space before each."""
+    safe: np.ndarray
+    """The places in `words` of those that no other contains."""
+    unfit: frozenset[int] = frozenset()
+    """Which of these places hold words that the text around the list contains."""
+    further: Sequence[str] = ()
+    """The words at the end that are taken only when the others have run out."""
+    extra_words: int = 0
+    """How many words are drawn besides the common ones, for solved examples."""
+    words_file: str = "The list of words"
+    """What an error calls the list of words."""
 
-    @cached_property
-    def times(self) -> ListCounts:
-        """How many times words appear at this length."""
-        return self.params.counts(self.key.max_length)
-
-    @property
-    def words_in_words(self) -> str:
-        """What an error calls the list of words."""
-        return "The list of words"
-
-    @property
-    @abstractmethod
-    def words(self) -> CountedTexts:
-        """The words a list is made of, counted with the space before each."""
-
-    @abstractmethod
-    def safe(self) -> np.ndarray:
-        """Return the places in `words` of those that no other contains."""
-
-    @property
-    def unfit(self) -> frozenset[int]:
-        """Which of these places hold words that the text around the list contains."""
-        return frozenset()
+    def prepare(self) -> None:
+        """Count the numbers of the list; subclasses bring the words."""
+        self.times = self.params.counts(self.key.max_length)
+        min_items = self.params.num_cw * sum(self.times)  # at `0k`
+        self._labels = self.counted_sources.labels(
+            self.key.max_length // MIN_ITEM_TOKENS + 1000 + min_items
+        )
+        # Tokens of the first n numbers, each with the space before it
+        self._label_tokens = np.cumsum([0, *self._labels.tokens])
 
     @abstractmethod
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
@@ -176,25 +169,8 @@ class NumberedWords(Task[P]):
         The list's first number, or the space before it, begins where `head` ends.
         """
 
-    @property
-    def further(self) -> list[str]:
-        """The words at the end that are taken only when the others have run out."""
-        return []
-
-    @cached_property
-    def _labels(self) -> CountedTexts:
-        min_items = self.params.num_cw * sum(self.times)  # at `0k`
-        return self.counted_sources.labels(
-            self.key.max_length // MIN_ITEM_TOKENS + 1000 + min_items
-        )
-
-    @cached_property
-    def _label_tokens(self) -> np.ndarray:
-        """Tokens of the first n numbers, each with the space before it."""
-        return np.cumsum([0, *self._labels.tokens])
-
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same common words at every length."""
+        """Make row `index`: the same common words at every length."""
         draw, num = self.key.draw_asked(index), self.params.num_cw
         picked = self._picked(draw)
         common = picked[:num]
@@ -235,10 +211,10 @@ class NumberedWords(Task[P]):
 
         None is part of another word or `unfit`.
         """
-        safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.extra_words
+        safe, unfit, count = self.safe, self.unfit, self.params.num_cw + self.extra_words
         if len(safe) < count:
             raise RulerError(
-                f"{self.words_in_words} has {len(safe)} words that are not part of another word: "
+                f"{self.words_file} has {len(safe)} words that are not part of another word: "
                 f"{count} are needed."
             )
         picked = safe[distinct(draw, len(safe), count)]
@@ -266,7 +242,7 @@ class NumberedWords(Task[P]):
         return lambda n: fixed + int(sums[n]) + int(of_label[items + n * self.times.uncommon])
 
     def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: ListCounts) -> np.ndarray:
-        """Every word as often as it appears."""
+        """Return every word as often as it appears."""
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 
     def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:
@@ -282,11 +258,6 @@ class NumberedWords(Task[P]):
         return "".join(parts.tolist())[1:]
 
 
-def _wording_of(templates: Mapping[str, Any]) -> str:
-    """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
-    return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
-
-
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 
 
@@ -295,38 +266,23 @@ class CommonWords(NumberedWords[CommonParams]):
 
     cost = 3
 
-    @property
-    def _max_example_words(self) -> int:
-        """The most different words that a solved example has at any length."""
-        return max(example_words(self.params.num_cw, length) for length in (0, _LONG))
-
-    @property
-    def extra_words(self) -> int:
-        """The words of the solved examples, drawn alike at every length."""
-        return self.params.examples * self._max_example_words
-
-    @cached_property
-    def further(self) -> list[str]:
-        """Beyond 128k, the most frequent other words."""
-        if self.key.max_length <= _LONG:
-            return []
-        return corpora.extension()[: self.key.max_length // MIN_ITEM_TOKENS]
-
-    @cached_property
-    def words(self) -> CountedTexts:
-        """The words of wonderwords, then the extension."""
-        return self.counted_sources.counted(corpora.vocabulary() + self.further, before=" ")
-
-    def safe(self) -> np.ndarray:
-        """Return the places of the words that no other contains."""
-        return corpora.maximal_places()
-
-    @cached_property
-    def unfit(self) -> frozenset[int]:
-        """The places of those of them that the wording contains."""
-        wording, words = _wording_of(self.templates).casefold(), corpora.vocabulary()
-        safe = self.safe().tolist()
-        return frozenset(place for place in safe if words[place].casefold() in wording)
+    def prepare(self) -> None:
+        """Take the words of wonderwords and, beyond 128k, the most frequent other words."""
+        vocabulary = corpora.vocabulary()
+        if self.key.max_length > _LONG:
+            self.further = corpora.extension()[: self.key.max_length // MIN_ITEM_TOKENS]
+        self.words = self.counted_sources.counted([*vocabulary, *self.further], before=" ")
+        self.safe = corpora.maximal_places()
+        wording = "\n".join(self.templates[part] for part in ("input", "question", "prefix"))
+        wording = wording.casefold()
+        self.unfit = frozenset(
+            place for place in self.safe.tolist() if vocabulary[place].casefold() in wording
+        )
+        # The words of the solved examples are drawn alike at every length.
+        num_cw = self.params.num_cw
+        self._max_example_words = max(example_words(num_cw, 0), example_words(num_cw, _LONG))
+        self.extra_words = self.params.examples * self._max_example_words
+        super().prepare()
 
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """Return the solved example, then the instruction; the list's own question after it."""

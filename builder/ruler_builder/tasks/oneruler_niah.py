@@ -14,7 +14,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,9 +37,8 @@ from ruler_builder.tasks.templates import (
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, BookHaystack, Needle
+from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
@@ -135,26 +133,18 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
     same_beginning = True  # all rows hide their needles in the same book
 
-    @property
-    def languages(self) -> tuple[Language, ...]:
-        """The language of the text and that of the instruction."""
-        return self._text, self._instruction
-
-    @cached_property
-    def _text(self) -> Language:
-        """The language of the book and the needles."""
-        return self.counted_sources.language(self.key.language)
-
-    @cached_property
-    def _instruction(self) -> Language:
-        return self.counted_sources.language(self.key.instruction_language)
-
-    @cached_property
-    def _book(self) -> BookHaystack:
-        return self.counted_sources.book(self.key.language, self.key.max_length)
+    def prepare(self) -> None:
+        """Read the book, and the prompts of both languages."""
+        self._text = self.counted_sources.language(self.key.language)
+        self._instruction = self.counted_sources.language(self.key.instruction_language)
+        self.languages = self._text, self._instruction
+        self.prompt_end = self._instruction.parts["answer"]  # shows the form of an answer
+        self._book = self.counted_sources.book(self.key.language, self.key.max_length)
+        # How many of the first keys carry references
+        self._carrying = 0 if self.params.absent else self.params.queries
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same nouns, numbers and depths in every language, at every length."""
+        """Make row `index`: the same nouns, numbers and depths in every language and length."""
         asked, book = self._asked(index), self._book
         keys = [self._text.nouns[noun] for noun in asked.nouns]
         needle = self._text.parts["needle"]
@@ -201,16 +191,6 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         values = asked.values[: self._carrying]
         return [value for several in values for value in several] or [self._instruction.none_word]
 
-    @property
-    def prompt_end(self) -> str:
-        """The form of an answer, as the published prompt shows it."""
-        return self._instruction.parts["answer"]
-
-    @property
-    def _carrying(self) -> int:
-        """How many of the first keys carry references."""
-        return 0 if self.params.absent else self.params.queries
-
     def _asked(self, index: int) -> MultilingualQuestion:
         draw = self.key.draw_asked(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
@@ -226,7 +206,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
 
 def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
-    """`count` nouns in random order, none part of another in any language."""
+    """Draw `count` nouns in random order, none part of another in any language."""
     chosen: list[int] = []
     for noun in draw.permutation(len(clashes)).tolist():
         if len(chosen) < count and not clashes[noun, chosen].any():

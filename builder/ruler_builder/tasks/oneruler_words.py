@@ -19,9 +19,7 @@ import numpy as np
 from ruler_builder.tasks.base import between_tags
 from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
 from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame
-from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import CountedTexts
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
@@ -73,33 +71,15 @@ TEMPLATES: dict[str, Any] = {
 class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     """cwe_easy or cwe_hard for one window."""
 
-    @property
-    def languages(self) -> tuple[Language, ...]:
-        """The language of the words, which is also that of the prompt."""
-        return (self.counted_sources.language(self.key.language),)
-
-    @property
-    def words_in_words(self) -> str:
-        """The file of the words, as an error names it."""
-        return self.languages[0].file_in_words("words")
-
-    @property
-    def words(self) -> CountedTexts:
-        """The words of the language's dictionary."""
-        return self.counted_sources.dictionary(self.key.language).words
-
-    def safe(self) -> np.ndarray:
-        """Return the indices of the words that are not part of another word."""
-        return self.counted_sources.dictionary(self.key.language).distinct
-
-    @property
-    def prompt_end(self) -> str:
-        """The text after the list."""
-        return self._frame.tail
-
-    @property
-    def _frame(self) -> Frame:
-        return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
+    def prepare(self) -> None:
+        """Read the language of the words, which is also that of the prompt."""
+        language = self.counted_sources.language(self.key.language)
+        self.languages = (language,)
+        self.words_file = language.file_in_words("words")
+        self.words, self.safe = self.counted_sources.dictionary(self.key.language)
+        self._frame = list_frame(language.cwe)
+        self.prompt_end = self._frame.tail
+        super().prepare()
 
     def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
         """Return the published prompt around the list."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -24,9 +23,8 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
 from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame, context_of
-from ruler_builder.text.corpora import Corpus, Question
+from ruler_builder.text.corpora import Question
 from ruler_builder.text.sources import LanguageSources
-from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder, fit, refuse_if_over
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
@@ -95,33 +93,17 @@ class QuestionAnswering(Task[QaParams]):
 
     cost = 2
 
-    @cached_property
-    def _corpus(self) -> Corpus:
-        return self.counted_sources.documents(self.params.dataset)[0]
-
-    @cached_property
-    def _documents(self) -> CountedTexts:
-        """The documents of the corpus, each counted with the blank line after it."""
-        return self.counted_sources.documents(self.params.dataset)[1]
-
-    @cached_property
-    def _document_wording(self) -> tuple[str, str]:
-        """The text before a document, and after it."""
+    def prepare(self) -> None:
+        """Read the corpus, and count its documents and the labels `Document 1:` and so on."""
+        # Each document is counted with the blank line after it.
+        self._corpus, self._documents = self.counted_sources.documents(self.params.dataset)
         before, _, after = self.templates["document"].partition("{document}")
-        return before, after + _BETWEEN
-
-    @cached_property
-    def _labels(self) -> CountedTexts:
-        """The labels `Document 1:` and so on, for as many documents as a window may hold."""
+        self._before, self._after = before, after + _BETWEEN  # the text around a document
         max_documents = max(_MAX_GOLD, self.key.max_length // _MIN_TOKENS)
-        before, _ = self._document_wording
         labels = [before.format(i=number) for number in range(1, max_documents + 1)]
-        return self.counted_sources.counted(labels)
-
-    @cached_property
-    def _label_sums(self) -> np.ndarray:
-        """The tokens of the first 0, 1, 2 … labels together."""
-        return np.cumsum([0, *self._labels.tokens])
+        self._labels = self.counted_sources.counted(labels)
+        # The tokens of the first 0, 1, 2 … labels together
+        self._label_sums = np.cumsum([0, *self._labels.tokens])
 
     def limit(self) -> int:
         """Return the number of questions in the corpus: there is one row for each."""
@@ -142,7 +124,7 @@ class QuestionAnswering(Task[QaParams]):
                 refuse_if_over(self._draft(index, documents, frame).tokens, self.budget)
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same question and relative depths at every length."""
+        """Make row `index`: the same question and relative depths at every length."""
         question = self._corpus.questions[index]
         frame, required = self._frame(question), np.array(self._required(question))
 
@@ -231,7 +213,7 @@ class QuestionAnswering(Task[QaParams]):
 
     def _adds_up(self, documents: Documents, prompt: PromptBuilder) -> bool:
         """Return whether the tokens of a prompt are exactly the sum of those of its pieces."""
-        before, after = self._document_wording
+        before, after = self._before, self._after
         between = self.counter.split_points.between
         return (
             after == _BETWEEN
@@ -253,12 +235,11 @@ class QuestionAnswering(Task[QaParams]):
         depths = self.key.draw_asked(index).random(len(gold))
         for depth, document in sorted(zip(depths, gold, strict=True), reverse=True):
             order.insert(int(depth * (len(others) + 1)), document)
-        after = self._document_wording[1]
         labels = self._labels.texts[: len(order)].tolist()
         texts = self._documents.texts[order].tolist()
         parts: list[str] = []  # three for each document
         for label, text in zip(labels, texts, strict=True):
-            parts += [label, text, after]
+            parts += [label, text, self._after]
         prompt = PromptBuilder(self.counter).add(frame.head)
         prompt.context_start = prompt.length
         starts = np.cumsum([0, *map(len, parts)])
@@ -387,7 +368,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         yield "the context does not begin with the first document"
     gold = [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
     if not gold:
-        yield "there is no gold document in the evidence"
+        yield "the evidence has no gold document"
     if row["evidence"] != sorted(row["evidence"], key=lambda span: span["start"]):
         yield "the evidence is not in the order of the text"
     answers = [output.casefold() for output in row["outputs"]]

@@ -184,10 +184,17 @@ class Suite:
         return max_length == 0 or not getattr(self.params[task], "no_documents", False)
 
     def described(self) -> dict[str, dict[str, Any]]:
-        """Return each task's family and parameters, for the manifest."""
-        described = {}
+        """Return each task's family and parameters, for the manifest.
+
+        Optional parameters are left out if they are as usual.
+        """
+        described: dict[str, dict[str, Any]] = {}
         for task, params in self.params.items():
-            described[task] = {"family": self.family_of[task], **params.listed()}
+            described[task] = {"family": self.family_of[task]}
+            for item in fields(params):
+                value = getattr(params, item.name)
+                if item.name not in params.optional or value != item.default:
+                    described[task][item.name] = value
         return described
 
 

@@ -151,28 +151,27 @@ class VariableTracking(Task[ChainParams]):
 
     same_beginning = True  # all rows hide their chains in the same text
 
-    @cached_property
-    def _haystack(self) -> Haystack:
-        """The essays, or lines of noise, enough for the window and the example."""
+    def prepare(self) -> None:
+        """Take the essays or, for the window and the example, enough lines of noise."""
+        self._links = self.params.hops + 1  # assignments of one chain
+        self._haystack: Haystack
+        # The fewest lines of noise, or words of the essays, that a text with chains has
+        self._min_units = 0
+        # Strings in the essays: as names they would occur twice
+        self._in_the_text: frozenset[str] = frozenset()
         if self.params.haystack == "essay":
-            return self.counted_sources.essays
+            self._haystack = self.counted_sources.essays
+            self._in_the_text = self.counted_sources.essays.capitals(self.params.name_letters)
+            return
+        self._min_units = self._links
         lines = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
         if self.params.layout == "2024":
-            return self.counted_sources.run_on_noise(lines)
-        return self.counted_sources.noise(lines)
-
-    @property
-    def _links(self) -> int:
-        """Assignments of one chain."""
-        return self.params.hops + 1
-
-    @property
-    def _min_units(self) -> int:
-        """The fewest lines of noise, or words of the essays, that a text with chains has."""
-        return 0 if self.params.haystack == "essay" else self._links
+            self._haystack = self.counted_sources.run_on_noise(lines)
+        else:
+            self._haystack = self.counted_sources.noise(lines)
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same chains and depths at every length."""
+        """Make row `index`: the same chains and depths at every length."""
         chains, solved = self._asked(index)
         examples = "".join(map(self._example, solved))
         asked = chains[0]
@@ -219,13 +218,13 @@ class VariableTracking(Task[ChainParams]):
 
     @cached_property
     def _shared_example(self) -> list[Chain]:
-        """The chains of layout 2024's example, which is the same in every row."""
+        """Draw the chains of layout 2024's example, which is the same in every row."""
         draw = self.key.draw_asked(_EVERY_ROW)
         values = numbers(draw, _VALUE, self.params.chains)
         return self._chains(draw, values, self._example_names(draw))
 
     def _names(self, draw: np.random.Generator, count: int) -> list[str]:
-        """`count` different names for a row's chains."""
+        """Draw `count` different names for a row's chains."""
         length, taken = self.params.name_letters, self._in_the_text
         return letters(draw, length, count, string.ascii_uppercase, taken)
 
@@ -252,7 +251,7 @@ class VariableTracking(Task[ChainParams]):
         ]
 
     def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
-        """Different ones of the 40 depths for all assignments, the chains in random turns."""
+        """Draw different ones of the 40 depths for all assignments, the chains in random turns."""
         turns = np.arange(chains).repeat(self._links)
         depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
         draw.shuffle(turns)
@@ -260,13 +259,6 @@ class VariableTracking(Task[ChainParams]):
             [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
             for chain in range(chains)
         ]
-
-    @cached_property
-    def _in_the_text(self) -> frozenset[str]:
-        """Strings in the essays: as names they would occur twice."""
-        if self.params.haystack != "essay":
-            return frozenset()
-        return self.counted_sources.essays.capitals(self.params.name_letters)
 
     def _lay(
         self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str

@@ -131,35 +131,31 @@ EXTENSION_DIGEST = "5d58b1b75536518324788fdc60d766d6342b2680a2a00f1eb28fe1bc0398
 """sha256 of wordfreq 3.1.1's words as `extension` gives them, joined by newlines."""
 
 
-def _read(name: str) -> list[str]:
-    """Return the single words of one of wonderwords' lists, each once whatever its case."""
-    data = (files("wonderwords") / "assets" / name).read_bytes()
-    digest = sha256(data).hexdigest()
-    if digest != DIGESTS[name]:
-        raise RulerError(
-            f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
-            "Run: pip install wonderwords==3.0.1"
-        )
-    return _clean(data.decode("utf-8").split("\n"))
+def _read(names: Iterable[str]) -> list[str]:
+    """Return the single words of wonderwords' lists, each once whatever its case.
 
-
-def _clean(lines: Iterable[str]) -> list[str]:
-    """Return the lines that are one word, each once whatever its case: its last spelling."""
+    Of several spellings the last one is kept.
+    """
     words: dict[str, str] = {}
-    for line in lines:
-        word = line.strip()
-        if word and " " not in word:
-            words[word.casefold()] = word
+    for name in names:
+        data = (files("wonderwords") / "assets" / name).read_bytes()
+        digest = sha256(data).hexdigest()
+        if digest != DIGESTS[name]:
+            raise RulerError(
+                f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
+                "Run: pip install wonderwords==3.0.1"
+            )
+        for line in data.decode("utf-8").split("\n"):
+            word = line.strip()
+            if word and " " not in word:
+                words[word.casefold()] = word
     return list(words.values())
 
 
 @cache
 def vocabulary() -> list[str]:
     """Return wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
-    words: list[str] = []
-    for name in DIGESTS:
-        words += _read(name)
-    return sorted(_clean(words))
+    return sorted(_read(DIGESTS))
 
 
 @cache
@@ -205,8 +201,8 @@ def key_words() -> tuple[list[str], list[str]]:
     """
     words = vocabulary()
     safe = {words[place] for place in maximal_places() if words[place].isalpha()}
-    adjectives = [word for word in _read("adjectivelist.txt") if word in safe]
-    nouns = [word for word in _read("nounlist.txt") if word in safe]
+    adjectives = [word for word in _read(["adjectivelist.txt"]) if word in safe]
+    nouns = [word for word in _read(["nounlist.txt"]) if word in safe]
     return adjectives, nouns
 
 

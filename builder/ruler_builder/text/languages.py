@@ -44,7 +44,7 @@ from ruler_builder.text.sources import (
     restricted,
 )
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, json_value, parse_toml, read_bytes
+from ruler_common.files import check_type, parse_toml
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
 from ruler_common.manifest import BookRights, LanguageEntry
 from ruler_common.names import CODE, LANGUAGES, check_name
@@ -183,8 +183,11 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
         if both := custom.keys() & sources.keys():
-            code = min(both).rpartition("-")[2]
-            raise RulerError(f"Two folders describe the language '{code}': give one.")
+            name = min(both)
+            raise RulerError(
+                f"'{custom[name].folder}' and '{sources[name].folder}' describe the same language, "
+                f"'{name.rpartition('-')[2]}': give one of them."
+            )
         custom |= sources
     return custom
 
@@ -214,7 +217,7 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
             f"'{shown}' is not the folder of a language: it has no {missing[0]}. "
             "See docs/languages.md."
         )
-    data = {kind: read_bytes(folder / name) for kind, name in FILES.items()}
+    data = {kind: (folder / name).read_bytes() for kind, name in FILES.items()}
     texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
     about = describe(data["language"], shown / FILES["language"])
     _check_prompts(texts, about, shown)
@@ -301,12 +304,12 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
 def _read_parts(text: str, path: Path) -> dict[str, str]:
     """Return the parts of a niah.txt, their names in braces checked. Raises RulerError."""
     try:
-        table = json_value(text)
+        table = json.loads(text)
         parts = {name: table[name] for name in _FORMS}
         json.dumps(table, ensure_ascii=False).encode()  # fails for half characters
     except KeyError as error:
         raise RulerError(f"'{path}' has no part {error}. See docs/languages.md.") from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise RulerError(
             f"'{path}' is not a JSON object with the parts of a prompt: {error}."
         ) from None

@@ -31,7 +31,7 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, read_toml, sha256_of, temporary_beside
+from ruler_common.files import read_toml, sha256_of, temporary_beside
 from ruler_common.languages import language_table
 from ruler_common.manifest import BookRights, SourceEntry, Variant
 from ruler_common.names import LANGUAGES, check_name
@@ -132,7 +132,7 @@ class Store:
 
     def read(self, file: Pinned) -> bytes:
         """Return the bytes of the checked file. Raises RulerError."""
-        return read_bytes(self.get(file))
+        return self.get(file).read_bytes()
 
 
 def _download(file: Pinned, target: Path, progress: bool) -> None:

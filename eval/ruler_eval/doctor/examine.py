@@ -20,7 +20,7 @@ from typing import Any, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, parse_json, read_bytes, write_whole
+from ruler_common.files import check_type, parse_json, write_whole
 from ruler_eval.doctor.answers import Answer, Evidence, Key, Scorer
 from ruler_eval.doctor.asking import Asker, start_asker
 from ruler_eval.doctor.condition import COLD, Side
@@ -72,7 +72,7 @@ def read_state(folder: Path) -> StateJson | None:
     if not path.exists():
         return None
     remedy = "Name a new --out, or the folder of another examination."
-    state = parse_json(read_bytes(path), StateJson, path, remedy, newest=1)
+    state = parse_json(path.read_bytes(), StateJson, path, remedy, newest=1)
     return cast(StateJson, state)
 
 

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of, parse_json, read_bytes, write_whole
+from ruler_common.files import parse_json, write_whole
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
@@ -114,26 +114,27 @@ def read_lines(path: Path) -> Iterator[Record]:
     if not path.exists():
         return
     config = re.sub(r"(\.\d+of\d+)?\.jsonl$", "", path.name)
-    for number, line in lines_of(path):
-        try:
-            record = json_value(line)
-        except ValueError:
-            record = None
-        if (
-            isinstance(record, dict)
-            and type(record.get("index")) is int
-            and record.get("finish_reason") in STATES
-            and record.get("config", config) == config
-        ):
-            if line.endswith(b"\n"):
-                yield cast(Record, record)
-            continue
-        start = f'{{"config": "{config}"'.encode()[: len(line)]
-        if line.endswith(b"\n") or not line.startswith(start):
-            raise RulerError(
-                f"'{path}', line {number}, is not a record of a run of {config}: move the file "
-                "away, or name a new --out."
-            )
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if (
+                isinstance(record, dict)
+                and type(record.get("index")) is int
+                and record.get("finish_reason") in STATES
+                and record.get("config", config) == config
+            ):
+                if line.endswith(b"\n"):
+                    yield cast(Record, record)
+                continue
+            start = f'{{"config": "{config}"'.encode()[: len(line)]
+            if line.endswith(b"\n") or not line.startswith(start):
+                raise RulerError(
+                    f"'{path}', line {number}, is not a record of a run of {config}: move the file "
+                    "away, or name a new --out."
+                )
 
 
 class Shard(NamedTuple):
@@ -275,7 +276,7 @@ class Records:
         if not path.exists():
             return {}
         wrong = "not a run.json of `ruler run`"
-        settings = parse_json(read_bytes(path), RunFile, path, "Name a new --out.", 1, wrong)
+        settings = parse_json(path.read_bytes(), RunFile, path, "Name a new --out.", 1, wrong)
         return cast(RunSettings, settings)
 
     def record_settings(

@@ -9,6 +9,7 @@ records of a file by its form.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, parse_yaml, read_bytes, read_toml
+from ruler_common.files import parse_yaml, read_toml
 from ruler_common.names import check_name
 from ruler_common.text import one_line
 from ruler_eval.prediction import dataset_of
@@ -227,11 +228,11 @@ def facts_beside(form: Form, file: Path, again: str = "") -> dict[str, Any]:
     name = form.beside.get("file", "").replace("{again}", again)
     if not name or not (path := file.with_name(name)).is_file():
         return {}
-    text = read_bytes(path).decode("utf-8-sig", errors="replace")
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
     try:
-        table = json_value(text) if path.suffix == ".json" else parse_yaml(text)
+        table = json.loads(text) if path.suffix == ".json" else parse_yaml(text)
         facts = {fact: table.get(key) for fact, key in form.beside.items() if fact != "file"}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         why = one_line(error)
         raise RulerError(f"'{path}' is damaged: {why}. Get it again, or move it away.") from error
     return {fact: value for fact, value in facts.items() if value is not None}

@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, leaf_columns, read_bytes, rows_of
+from ruler_common.files import leaf_columns, rows_of
 from ruler_common.names import Names
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
@@ -346,8 +347,8 @@ def _parquet(file: Path, form: Form | None) -> Iterator[tuple[str, Any]]:
 
 def _document(file: Path) -> Iterator[tuple[str, Any]]:
     try:
-        document = json_value(read_bytes(file))
-    except ValueError as error:
+        document = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
         raise RulerError(f"'{file}' is not a JSON document: {one_line(error)}.") from error
     for number, record in enumerate(_records_in(document), 1):
         yield f"{file}:{number}", record
@@ -369,7 +370,7 @@ def _is_list_of_objects(value: Any) -> bool:
 
 def _csv(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
     csv.field_size_limit(1 << 30)
-    data = read_bytes(file)
+    data = file.read_bytes()
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     encoding = "utf-16" if utf_16 else "utf-8-sig"
     try:

@@ -15,6 +15,7 @@ run.json when it stopped: `stopped_at`.
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any, cast
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import check_type, json_value, lines_of, parse_json, read_bytes
+from ruler_common.files import check_type, parse_json
 from ruler_eval.prediction import FINISH_REASONS, Prediction, read_references, row_number
 
 RUN_FILE = "run.json"
@@ -121,7 +122,7 @@ def run_facts(folder: Path) -> RunFacts | None:
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    facts = cast(RunFacts, parse_json(read_bytes(file), RunFacts, file, "Score another folder."))
+    facts = cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
     check_times(facts, file)
     return facts
 
@@ -168,28 +169,29 @@ def own_predictions(file: Path, damaged: list[str]) -> Iterator[Prediction]:
 def json_lines(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield the place and the value of each line of JSON; note other lines in `damaged`."""
     has_noted_bytes = False
-    for number, data in lines_of(file):
-        where, encoding = f"{file}:{number}", "utf-8"
-        if number == 1:
-            encoding = "utf-8-sig"
-            if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise RulerError(f"'{file}' is UTF-16: save it as UTF-8.")
-        is_text = True
-        try:
-            line = data.decode(encoding)
-        except UnicodeDecodeError:
-            line, is_text = data.decode(encoding, errors="replace"), False
-        if not line or line.isspace():
-            continue
-        try:
-            value = json_value(line)
-        except ValueError:
-            damaged.append(f"{where} is not JSON")
-            continue
-        if not is_text and not has_noted_bytes:
-            damaged.append(f"{where} {NOT_UTF_8}")
-            has_noted_bytes = True
-        yield where, value
+    with file.open("rb") as stream:
+        for number, data in enumerate(stream, 1):
+            where, encoding = f"{file}:{number}", "utf-8"
+            if number == 1:
+                encoding = "utf-8-sig"
+                if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    raise RulerError(f"'{file}' is UTF-16: save it as UTF-8.")
+            is_text = True
+            try:
+                line = data.decode(encoding)
+            except UnicodeDecodeError:
+                line, is_text = data.decode(encoding, errors="replace"), False
+            if not line or line.isspace():
+                continue
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                damaged.append(f"{where} is not JSON")
+                continue
+            if not is_text and not has_noted_bytes:
+                damaged.append(f"{where} {NOT_UTF_8}")
+                has_noted_bytes = True
+            yield where, value
 
 
 def check_times(run: RunFacts, where: Path) -> None:

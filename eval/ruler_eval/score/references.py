@@ -14,6 +14,7 @@ context_end and evidence are a release's. Sorting errors reads them.
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of
 from ruler_eval.prediction import Prediction, digest, read_name, read_references, row_number
 from ruler_eval.score.config_naming import path_facts
 
@@ -148,9 +148,9 @@ def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceL
 def _lines(file: Path) -> list[dict[str, Any]]:
     """Return the objects of a file, or none where it holds anything else."""
     try:
-        lines = (line.removeprefix(codecs.BOM_UTF8) for _, line in lines_of(file))
-        objects = [json_value(line) for line in lines if line.strip()]
-    except ValueError:
+        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
+        objects = [json.loads(line) for line in lines if line.strip()]
+    except (ValueError, RecursionError):
         return []
     return objects if all(_is_line(line) for line in objects) else []
 

@@ -70,7 +70,7 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, read_bytes, sha256_of, write_whole
+from ruler_common.files import parse_json, sha256_of, write_whole
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
@@ -418,7 +418,7 @@ def load(path: Path) -> Results:
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
     remedy = "Write it again with `ruler score`."
     what = "not a results.json of `ruler score`"
-    results = cast(Results, parse_json(read_bytes(path), Results, path, remedy, FORMAT, what))
+    results = cast(Results, parse_json(path.read_bytes(), Results, path, remedy, FORMAT, what))
     if results["format"] != FORMAT:
         raise RulerError(f"'{path}' has the older format {results['format']}. {remedy}")
     return results

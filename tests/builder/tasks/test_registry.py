@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import sys
 from dataclasses import fields
 
 import pytest
@@ -29,20 +26,3 @@ def test_every_family_is_used_by_a_suite():
 def test_optional_parameters_are_parameters(family):
     params = FAMILIES[family].params
     assert {*params.optional} <= {item.name for item in fields(params)}
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_audit_uses_nothing_that_makes_rows(family):
-    """Below the line that begins the audit no name of the rows' part or of window/ is used."""
-    text = inspect.getsource(sys.modules[FAMILIES[family].task.__module__])
-    rows, audit = text.split("# ---- Rows")[1].split("# ---- Audit")
-    made = {node.name for node in ast.parse("#" + rows).body if isinstance(node, ast.ClassDef)}
-    made |= {node.name for node in ast.parse("#" + rows).body if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and str(node.module).endswith(".base"):
-            made |= {name.name for name in node.names}
-        if isinstance(node, ast.ImportFrom) and "ruler_builder.window" in str(node.module):
-            made |= {name.name for name in node.names}
-    used = {n.id for n in ast.walk(ast.parse("#" + audit)) if isinstance(n, ast.Name)}
-    assert FAMILIES[family].task.__name__ in made
-    assert not used & made

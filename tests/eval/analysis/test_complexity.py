@@ -17,11 +17,11 @@ TASK: dict[str, Any] = {"family": "niah", **NEEDLES, "queries": 1}
 @pytest.mark.parametrize(
     "odd", [{"family": "niah"}, {**TASK, "keys": "four"}, {**TASK, "keys": 4, "key_type": ["?"]}]
 )
-def test_a_task_without_the_parameters_of_its_family_is_in_no_panel(odd: dict[str, Any]) -> None:
+def test_a_task_without_the_parameters_of_its_family_is_in_no_panel(odd):
     """Another program may have written the release, or a hand."""
-    found = whole_results(results("m", one_4k=[1.0], four_4k=[0.5], odd_4k=[0.0]))
+    result = whole_results(results("m", one_4k=[1.0], four_4k=[0.5], odd_4k=[0.0]))
     parameters = {"one": {**TASK, "keys": 1}, "four": {**TASK, "keys": 4}}
-    found["dataset"]["parameters"] = {**parameters, "odd": odd}
-    (panel,) = panels(found)
+    result["dataset"]["parameters"] = {**parameters, "odd": odd}
+    (panel,) = panels(result)
     assert panel.title == "niah: keys"
     assert [(line.value, line.task) for line in panel.lines] == [("1", "one"), ("4", "four")]

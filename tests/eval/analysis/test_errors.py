@@ -11,7 +11,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import ScoringRules, join_row
 from tests.eval.scoring_helpers import right, write_answers
-from tests.in_process import ruler
+from tests.in_process import ruler, ruler_error, ruler_output
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 
@@ -107,9 +107,9 @@ AMONG_KEYS = make(
 )
 
 
-def kind(row, task, said, language=None, strict=False, **fields):
-    found = error(row, Prediction("c", 0, said, **fields), task, language, strict)
-    return found and found.kind
+def kind(row, task, text, language=None, strict=False, **fields):
+    row_error = error(row, Prediction("c", 0, text, **fields), task, language, strict)
+    return row_error and row_error.kind
 
 
 def error(row, prediction, task, language=None, strict=False):
@@ -153,9 +153,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "row", "task", "said"), CASES)
-def test_kinds_of_ruler(expected, row, task, said):
-    assert kind(row, task, said) == expected
+@pytest.mark.parametrize(("expected", "row", "task", "text"), CASES)
+def test_kinds_of_ruler(expected, row, task, text):
+    assert kind(row, task, text) == expected
 
 
 NONE_GIVEN = [
@@ -165,10 +165,10 @@ NONE_GIVEN = [
 ]
 
 
-@pytest.mark.parametrize("said", NONE_GIVEN)
-def test_what_says_that_there_is_no_answer(said):
-    assert kind(A_UUID, "niah_single_3", said) == "refused"
-    assert kind(VALUES, "niah_multivalue", said) == "refused"
+@pytest.mark.parametrize("text", NONE_GIVEN)
+def test_what_says_that_there_is_no_answer(text):
+    assert kind(A_UUID, "niah_single_3", text) == "refused"
+    assert kind(VALUES, "niah_multivalue", text) == "refused"
 
 
 def test_every_kind_is_met_by_a_test():
@@ -179,9 +179,9 @@ def test_every_kind_is_met_by_a_test():
 
 def test_right_answers_have_no_kind_and_those_with_more_only_strictly():
     assert kind(VALUES, "niah_multivalue", "1111111 2222222 3333333 4444444 9") is None
-    said = "1111111 2222222 3333333 4444444 and 5555555"
-    assert kind(VALUES, "niah_multivalue", said) is None
-    assert kind(VALUES, "niah_multivalue", said, strict=True) == "wrong count"
+    text = "1111111 2222222 3333333 4444444 and 5555555"
+    assert kind(VALUES, "niah_multivalue", text) is None
+    assert kind(VALUES, "niah_multivalue", text, strict=True) == "wrong count"
     assert kind(COMMON, "cwe", ", ".join([*WORDS, "stone"]), strict=True) == "wrong count"
 
 
@@ -195,8 +195,8 @@ def test_rows_without_an_answer():
 
 
 def test_k_of_n_and_how_near_the_distractor_is():
-    said = Prediction("c", 0, "1111111, 2222222 and 3333333")
-    assert error(VALUES, said, "niah_multivalue") == Error("incomplete", 3, 4)
+    text = Prediction("c", 0, "1111111, 2222222 and 3333333")
+    assert error(VALUES, text, "niah_multivalue") == Error("incomplete", 3, 4)
     cut_off = Prediction("c", 0, "1111111, 2222222, 3333333, 444")
     assert error(VALUES, cut_off, "niah_multivalue").kind == "incomplete"
     near = error(AMONG_NEEDLES, Prediction("c", 0, "1000049"), "niah_multikey_2")
@@ -210,12 +210,12 @@ def test_the_depth_of_a_distractor_is_that_in_the_row_however_its_text_is_normal
     text = needle("able-cat", "1111111")
     lines = [text, needle("bad-dog", "2222222"), "\ufb03" * 9000]
     row = make(HEAD, lines, ["1111111"], "\n…", needles=[text], answers=[text])
-    found = error(row, Prediction("c", 0, "2222222"), "niah_multikey_2")
-    assert (found.kind, found.needle) == ("distractor", lines[1][:-1])
-    assert found.gap == pytest.approx(0.007, abs=0.001)
+    row_error = error(row, Prediction("c", 0, "2222222"), "niah_multikey_2")
+    assert (row_error.kind, row_error.needle) == ("distractor", lines[1][:-1])
+    assert row_error.gap == pytest.approx(0.007, abs=0.001)
     late = make(HEAD, lines[::-1], ["1111111"], "\n…", needles=[text], answers=[text])
-    found = error(late, Prediction("c", 0, "2222222"), "niah_multikey_2")
-    assert found.gap == pytest.approx(0.007, abs=0.001)
+    row_error = error(late, Prediction("c", 0, "2222222"), "niah_multikey_2")
+    assert row_error.gap == pytest.approx(0.007, abs=0.001)
 
 
 # ---- ONERULER --------------------------------------------------------------------------------
@@ -245,14 +245,14 @@ ONERULER = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "row", "task", "language", "said"), ONERULER)
-def test_kinds_of_oneruler(expected, row, task, language, said):
-    assert kind(row, task, said, language) == expected
+@pytest.mark.parametrize(("expected", "row", "task", "language", "text"), ONERULER)
+def test_kinds_of_oneruler(expected, row, task, language, text):
+    assert kind(row, task, text, language) == expected
 
 
 def test_a_truncated_answer_is_a_kind_in_oneruler_alone():
-    said = "<odpowiedź>1111111</odpowiedź>"
-    assert kind(SINGLE, "niah_single", said, "pl", finish_reason="length") == "truncated"
+    text = "<odpowiedź>1111111</odpowiedź>"
+    assert kind(SINGLE, "niah_single", text, "pl", finish_reason="length") == "truncated"
     assert kind(SINGLE, "niah_single_1", "1111111", finish_reason="length") is None
 
 
@@ -268,8 +268,7 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
         return right(config, row)
 
     out = tmp_path / "errors.jsonl"
-    stdout, _, code = ruler("errors", write_run(answers), "--out", out)
-    assert code == 0
+    stdout = ruler_output("errors", write_run(answers), "--out", out)
     lines = [line.split() for line in stdout.splitlines()]
     row = next(line for line in lines if line[:2] == ["niah_multivalue_8k", "incomplete"])
     assert row[2:8] == ["5", "100", "%", "3.0", "of", "4.0"]
@@ -294,14 +293,6 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
     }
 
 
-def test_the_command_says_when_nothing_is_wrong_and_needs_a_release(write_run, tmp_path):
-    assert ruler("errors", write_run(right, configs=["vt_4k"]))[0] == "No wrong answers.\n"
-    path = tmp_path / "4096/pred/vt.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"index": 0, "pred": "", "outputs": ["A"]}) + "\n")
-    assert "add --dataset" in ruler("errors", path)[1]
-
-
 # ---- Answers from memory ---------------------------------------------------------------------
 
 
@@ -310,21 +301,20 @@ def with_and_without(once):
     """qa_1 at 4k, and its questions without documents at 0k; five rows each."""
 
     def make(root):
-        out, error, code = ruler(
+        ruler_output(
             *("build", root, "--suite", "ruler_complexity", "--sources", "embedded"),
             *("--tasks", "qa_1,qa_1_no_documents", "--lengths", "0k,4k", "--samples", 5),
         )
-        assert code == 0, f"{out}\n{error}"
 
     return once("built/memory", make)
 
 
-def run_of(folder, root, said):
-    """A run in which a row is answered with `said(config, index)`."""
+def run_of(folder, root, text):
+    """A run in which a row is answered with `answer(config, index)`."""
     frozen = Release.open(str(root))
     folder.mkdir()
     files = write_answers(
-        folder, frozen, list(frozen.configs), ("index",), lambda c, row: said(c, row["index"])
+        folder, frozen, list(frozen.configs), ("index",), lambda c, row: text(c, row["index"])
     )
     session = {"source": str(root), "configs": list(files), "shard": None}
     facts = {"format": 1, "model": "m", "backend": "test", "mode": "completion"}
@@ -334,28 +324,21 @@ def run_of(folder, root, said):
 
 
 def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path):
-    def said(config, index):
+    def answer(config, index):
         if "no_documents" in config:
             return f"<think>hm</think>Zanzibar number{index}."
         return f"zanzibar number{index}" if index < 2 else "Tessalonia, as it says"
 
-    run = run_of(tmp_path / "run", with_and_without, said)
+    run = run_of(tmp_path / "run", with_and_without, answer)
     out = tmp_path / "errors.jsonl"
-    stdout, error, code = ruler("errors", run, "--out", out)
-    assert code == 0, error
-    found = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    kinds = {e["index"]: e["kind"] for e in found if e["config"] == "qa_1_4k"}
+    stdout = ruler_output("errors", run, "--out", out)
+    results = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    kinds = {e["index"]: e["kind"] for e in results if e["config"] == "qa_1_4k"}
     assert [index for index, kind in kinds.items() if kind == "from memory"] == [0, 1]
-    assert all(e["kind"] != "from memory" for e in found if "no_documents" in e["config"])
+    assert all(e["kind"] != "from memory" for e in results if "no_documents" in e["config"])
     table = stdout.partition("without documents (RULER, section 5)")[2]
     (line,) = [line.split() for line in table.splitlines() if line.startswith("qa_1_4k")]
     assert line == ["qa_1_4k", "5", "2", "40", "%"]
-
-
-def test_where_nothing_was_asked_without_documents_there_is_no_table(write_run):
-    stdout, _, code = ruler("errors", write_run(lambda config, row: "Zanzibar"))
-    assert code == 0
-    assert "section 5" not in stdout
 
 
 def test_a_scored_run_is_sorted_by_its_own_rules(write_run):
@@ -365,10 +348,11 @@ def test_a_scored_run_is_sorted_by_its_own_rules(write_run):
         return {"prediction": right(config, row), "finish_reason": "length"}
 
     run = write_run(answer, configs=["niah_single_1_4k"])
-    for cut, shown in (("wrong", "truncated"), ("protocol", "No wrong answers.")):
-        assert ruler("score", run, "--cut", cut)[2] == 0
-        assert shown in ruler("errors", run)[0]
-    _, error, code = ruler("errors", run, "--cut", "wrong")
-    assert (code, "was scored with --cut protocol: leave --cut out" in error) == (2, True)
+    for cut, output in (("wrong", "truncated"), ("protocol", "No wrong answers.")):
+        ruler_output("score", run, "--cut", cut)
+        assert output in ruler("errors", run)[0]
+    assert "was scored with --cut protocol: leave --cut out" in ruler_error(
+        "errors", run, "--cut", "wrong"
+    )
     (run / "results.json").unlink()
     assert "truncated" in ruler("errors", run, "--cut", "wrong")[0]

@@ -7,12 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from ruler_common.errors import RulerError
 from ruler_eval.analysis.ranks import ranks
 from ruler_eval.report.comparison_tables import ranking
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 
 LENGTHS = {"4k": 4096, "8k": 8192}
 
@@ -20,77 +19,67 @@ LENGTHS = {"4k": 4096, "8k": 8192}
 def model(name, **wrong):
     """A result of 100 rows per configuration, some of them wrong: `model("a", vt_4k=3)`."""
     cells = {c: [0.0] * n + [1.0] * (100 - n) for c, n in wrong.items()}
-    found = results(name, **cells)
-    for cell in found["configurations"].values():
+    result = results(name, **cells)
+    for cell in result["configurations"].values():
         cell["max_length"] = LENGTHS[cell["length"]]
-    return found
+    return result
 
 
 def test_a_clear_order_leaves_one_rank_and_a_near_tie_two():
-    given = {"a": model("a", vt_4k=0), "b": model("b", vt_4k=2), "c": model("c", vt_4k=60)}
-    found = {one["model"]: (one["rank"], one["ranks"]) for one in ranks(given)["average"]}
-    assert found == {"a": (1, [1, 2]), "b": (2, [1, 2]), "c": (3, [3, 3])}
+    models = {"a": model("a", vt_4k=0), "b": model("b", vt_4k=2), "c": model("c", vt_4k=60)}
+    result = {item["model"]: (item["rank"], item["ranks"]) for item in ranks(models)["average"]}
+    assert result == {"a": (1, [1, 2]), "b": (2, [1, 2]), "c": (3, [3, 3])}
 
 
 def test_the_weighting_decides_who_is_first():
-    given = {"short": model("s", vt_4k=0, vt_8k=40), "long": model("l", vt_4k=35, vt_8k=0)}
-    found = ranks(given)
-    assert [one["model"] for one in found["weighted_inc"]] == ["long", "short"]
-    assert [one["model"] for one in found["weighted_dec"]] == ["short", "long"]
-    assert found["weighted_inc"][0]["score"] == pytest.approx((65 + 2 * 100) / 3)
-
-
-def test_lengths_weigh_alike_however_many_tasks_they_have():
-    one = model("a", vt_4k=50, cwe_4k=50, vt_8k=0)
-    assert ranks({"a": one, "b": one})["average"][0]["score"] == pytest.approx(75)
+    models = {"short": model("s", vt_4k=0, vt_8k=40), "long": model("l", vt_4k=35, vt_8k=0)}
+    result = ranks(models)
+    assert [item["model"] for item in result["weighted_inc"]] == ["long", "short"]
+    assert [item["model"] for item in result["weighted_dec"]] == ["short", "long"]
+    assert result["weighted_inc"][0]["score"] == pytest.approx((65 + 2 * 100) / 3)
 
 
 def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
     same = {name: model(name, vt_4k=5) for name in "abc"}
-    assert {(one["rank"], *one["ranks"]) for one in ranks(same)["average"]} == {(1, 1, 3)}
+    assert {(item["rank"], *item["ranks"]) for item in ranks(same)["average"]} == {(1, 1, 3)}
     few = {"a": results("a", vt_4k=[1.0] * 9), "b": results("b", vt_4k=[0.0] * 9)}
-    for found in few.values():
-        found["configurations"]["vt_4k"]["max_length"] = 4096
-    assert [one["ranks"] for one in ranks(few)["average"]] == [[1, 2], [1, 2]]
+    for result in few.values():
+        result["configurations"]["vt_4k"]["max_length"] = 4096
+    assert [item["ranks"] for item in ranks(few)["average"]] == [[1, 2], [1, 2]]
 
 
 def test_rows_that_one_model_lacks_count_for_none_and_a_partial_result_is_marked():
     """The first model answered the easy half alone."""
     hard, easy = [0.0] * 50, [1.0] * 50
-    given = {"part": results("part", vt_4k=easy), "b": results("b", vt_4k=[*easy, *hard])}
-    given |= {"c": results("c", vt_4k=[*easy[:40], *hard, *hard[:10]]), "d": given["b"]}
-    for one in given.values():
-        one["configurations"]["vt_4k"]["max_length"] = 4096
-    given["part"]["partial"] = True
-    found = ranks(given)
-    assert {one["model"]: one["score"] for one in found["average"]} == {
+    models = {"part": results("part", vt_4k=easy), "b": results("b", vt_4k=[*easy, *hard])}
+    models |= {"c": results("c", vt_4k=[*easy[:40], *hard, *hard[:10]]), "d": models["b"]}
+    for item in models.values():
+        item["configurations"]["vt_4k"]["max_length"] = 4096
+    models["part"]["partial"] = True
+    result = ranks(models)
+    assert {item["model"]: item["score"] for item in result["average"]} == {
         "part": 100.0,
         "b": 100.0,
         "c": 80.0,
         "d": 100.0,
     }
-    text = " ".join(ranking(found).split())
+    text = " ".join(ranking(result).split())
     assert text.count("PARTIAL: only rows with a prediction count") == 1
 
 
 def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():
     """Five models of 80 to 84 %: each interval of ranks is to hold in 95 % of the draws."""
     truth = dict(zip("abcde", (0.84, 0.83, 0.82, 0.81, 0.8), strict=True))
-    held = []
+    covered = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        given = {n: results(n, vt_4k=(rng.random(200) < p) * 1.0) for n, p in truth.items()}
-        for found in given.values():
-            found["configurations"]["vt_4k"]["max_length"] = 4096
-        for one in ranks(given)["average"]:
-            low, high = one["ranks"]
-            held.append(low <= 1 + "abcde".index(one["model"]) <= high)
-    assert np.mean(held) >= 0.95
-
-
-def test_results_without_a_common_configuration_are_refused():
-    with pytest.raises(RulerError, match="share no rows"):
-        ranks({"a": model("a", vt_4k=0), "b": model("b", cwe_4k=0)})
+        models = {n: results(n, vt_4k=(rng.random(200) < p) * 1.0) for n, p in truth.items()}
+        for result in models.values():
+            result["configurations"]["vt_4k"]["max_length"] = 4096
+        for item in ranks(models)["average"]:
+            low, high = item["ranks"]
+            covered.append(low <= 1 + "abcde".index(item["model"]) <= high)
+    assert np.mean(covered) >= 0.95
 
 
 def test_the_command_ranks_three_runs(write_run, tmp_path):
@@ -99,18 +88,16 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
 
     runs = [write_run(wrong_from(n), name) for n, name in ((9, "all"), (4, "most"), (0, "none"))]
     for run in runs:
-        assert ruler("score", run)[2] == 0
+        ruler_output("score", run)
     out = tmp_path / "ranks.json"
-    stdout, error, code = ruler("compare", *runs, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("compare", *runs, "--out", out)
     assert stdout.startswith("all has the highest average, ")
     assert "; no other model can be first (95 %)." in stdout
     whose, table = stdout.split("\n\n")[1:3]
     assert whose.startswith("all, ")
     assert " ".join(whose.split()).count("custom rows") == 3
     assert table.split()[:4] == ["model", "Avg.", "rank", "95"]
-    assert [one["model"] for one in json.loads(out.read_text())["average"]] == [
+    assert [item["model"] for item in json.loads(out.read_text())["average"]] == [
         *("all", "most", "none")
     ]
-    _, error, code = ruler("compare", *runs, "--max-drop", 1)
-    assert (code, "name two results" in error) == (2, True)
+    assert "name two results" in ruler_error("compare", *runs, "--max-drop", 1)

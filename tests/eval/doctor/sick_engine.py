@@ -123,10 +123,10 @@ class SickEngine:
         tokens = seen.tokens + (self.fault == "bos" and seen.form != "ids")
         tokens += 7 * (self.fault == "template" and seen.form == "chat")
         cached = self._look_up(seen) if self.caches else 0
-        found = re.search(r"number for key(\d+) mentioned", seen.text)
-        if found is None:
+        result = re.search(r"number for key(\d+) mentioned", seen.text)
+        if result is None:
             return {"text": " one two three", "prompt": tokens, "cached": cached}
-        key = int(found[1])
+        key = int(result[1])
         value = self.answers[key]
         at = seen.text.find(f" {value}.") / len(seen.text)
         if key not in self._rows:
@@ -147,9 +147,9 @@ class SickEngine:
     def _look_up(self, seen: Seen) -> int:
         """Return how many tokens are cached, and cache the prompt."""
         key = (seen.salt, seen.text)
-        found = self._cached.get(key, 0)
+        result = self._cached.get(key, 0)
         self._cached[key] = seen.tokens // BLOCK * BLOCK
-        return found
+        return result
 
     def _strikes(self, seen: Seen, together: Sequence[Seen], cached: int) -> bool:
         others = [other for other in together if other is not seen]
@@ -202,8 +202,8 @@ class SickBackend(Backend):
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         batch = list(prompts)
         seen = [self._seen(prompt) for prompt in batch]
-        for prompt, one in zip(batch, seen, strict=True):
-            reply = self.engine.answer(one, seen)
+        for prompt, item in zip(batch, seen, strict=True):
+            reply = self.engine.answer(item, seen)
             yield Completion(
                 prompt,
                 reply["text"],
@@ -280,13 +280,13 @@ def served(
         time.sleep(engine.hold)
         with lock:
             del in_flight[me]
-            found = engine.answer(seen, met.pop(me))
-        message = {"role": "assistant", "content": found["text"]}
-        choice = {"index": 0, "finish_reason": "stop", "text": found["text"], "message": message}
+            result = engine.answer(seen, met.pop(me))
+        message = {"role": "assistant", "content": result["text"]}
+        choice = {"index": 0, "finish_reason": "stop", "text": result["text"], "message": message}
         counts = {
-            "prompt_tokens": found["prompt"],
+            "prompt_tokens": result["prompt"],
             "completion_tokens": 8,
-            "prompt_tokens_details": {"cached_tokens": found["cached"]},
+            "prompt_tokens_details": {"cached_tokens": result["cached"]},
         }
         return Reply(200, {"choices": [choice], "usage": counts if usage else None})
 

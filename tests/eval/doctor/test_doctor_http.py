@@ -56,9 +56,7 @@ def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
-def test_the_fault_of_a_server_is_named(
-    fault: str, root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_the_fault_of_a_server_is_named(fault, root, values, tmp_path):
     hold = 0.03 if fault in ("load", "neighbours") else 0.0
     engine = SickEngine(values, fault=fault, loss=0.5, hold=hold)
     flags: list[object] = ["--mode", "completion"]
@@ -79,7 +77,7 @@ def test_the_fault_of_a_server_is_named(
     assert f"docs/doctor.md#{EXPECTED[fault]}" in printed.stdout
 
 
-def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: Path) -> None:
+def test_a_sound_server_is_sound(root, values, tmp_path):
     with served(SickEngine(values)) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
@@ -103,9 +101,7 @@ def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: P
 QUICK_FLAGS = ("--quick", "--mode", "completion", "--rows", 20, "--load", 4)
 
 
-def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, values, tmp_path):
     asked: list[str] = []
 
     def refuse(body: dict[str, Any]) -> Reply | None:
@@ -124,20 +120,18 @@ def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(
     assert all(prompt.startswith("[") for prompt in asked)
 
 
-def test_a_server_that_counts_no_tokens_is_examined_all_the_same(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, tmp_path):
     with served(SickEngine(values), usage=False) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
     assert printed.code == 3, printed
-    sentences = {one["name"]: one["sentence"] for one in verdict["conditions"]}
+    sentences = {item["name"]: item["sentence"] for item in verdict["conditions"]}
     assert "does not report whether its cache was hit" in sentences["cache"]
     assert "does not report the tokens of a prompt" in sentences["chunks"]
     assert "does not report the tokens of a prompt" in sentences["tokens"]
     assert "No change" in sentences["load"]
 
 
-def test_a_server_that_fails_every_request_is_one_sentence(root: Path, tmp_path: Path) -> None:
+def test_a_server_that_fails_every_request_is_one_sentence(root, tmp_path):
     def refuse(body: dict[str, Any]) -> Reply:
         return Reply(400, {"error": {"message": "this model takes no prompts"}})
 
@@ -148,7 +142,7 @@ def test_a_server_that_fails_every_request_is_one_sentence(root: Path, tmp_path:
     assert "--retry-failed" not in printed.stderr
 
 
-def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path: Path) -> None:
+def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path):
     printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
     assert printed.code == 2
     assert "Name RUN, to examine its answers, or --base-url and --model" in flat(printed.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from ruler_common.errors import RulerError
 from ruler_eval.doctor.asking import Asker
 from ruler_eval.doctor.examine import Examination, read_verdict
 from ruler_eval.doctor.options import DoctorOptions
-from ruler_eval.doctor.plan import split_evenly
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
@@ -76,16 +74,7 @@ def examination(
     return Examination(asked, asker)
 
 
-def test_rows_are_split_into_parts_of_nearly_equal_size() -> None:
-    keys = [("c", index) for index in range(200)]
-    waves = split_evenly(keys, 6)
-    assert [key for wave in waves for key in wave] == keys
-    assert {len(wave) for wave in waves} == {33, 34}
-
-
-def test_what_is_asked_is_shown_before_it_is(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_what_is_asked_is_shown_before_it_is(root, values, tmp_path):
     backend = Counting(SickEngine(values))
     examined = examination(root, tmp_path / "out", backend)
     (first, cost) = examined.plan.lines((1.0, 2.0))
@@ -96,7 +85,7 @@ def test_what_is_asked_is_shown_before_it_is(
     assert cost.startswith("Cost: ")
 
 
-def test_it_goes_on_where_it_stopped(root: Path, values: dict[int, str], tmp_path: Path) -> None:
+def test_it_goes_on_where_it_stopped(root, values, tmp_path):
     out, engine = tmp_path / "out", SickEngine(values)
     broken = examination(root, out, Counting(engine, most=300))
     with pytest.raises(RulerError, match="gone"):
@@ -128,19 +117,7 @@ class WithMetrics(Counting):
         return f"vllm:prefix_cache_hits_total {self.hits}\n"
 
 
-def test_cache_hits_of_an_earlier_session_count(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
-    """The same command again asks nothing, and its /metrics count nothing."""
-    out, engine = tmp_path / "out", SickEngine(values, seed=1, skill=0.9)
-    states = []
-    for _ in range(2):
-        verdict = examination(root, out, WithMetrics(engine)).run()
-        states += [finding.state for finding in verdict.findings if finding.name == "cache"]
-    assert states == ["same", "same"]
-
-
-def test_its_sides_are_run_folders(root: Path, values: dict[int, str], tmp_path: Path) -> None:
+def test_its_sides_are_run_folders(root, values, tmp_path):
     out = tmp_path / "out"
     examination(root, out, SickBackend(SickEngine(values, fault="cache", loss=0.5))).run()
     for side in ("cold", "cached"):
@@ -155,7 +132,7 @@ def test_its_sides_are_run_folders(root: Path, values: dict[int, str], tmp_path:
     assert read_verdict(tmp_path) is None
 
 
-def test_quick_asks_fewer_conditions(root: Path, values: dict[int, str], tmp_path: Path) -> None:
+def test_quick_asks_fewer_conditions(root, values, tmp_path):
     examined = examination(
         root, tmp_path / "out", SickBackend(SickEngine(values)), level="quick", rows=32
     )
@@ -183,13 +160,8 @@ def test_quick_asks_fewer_conditions(root: Path, values: dict[int, str], tmp_pat
     ],
 )
 def test_another_examination_in_the_same_folder_is_refused(
-    before: dict[str, Any],
-    after: dict[str, Any],
-    words: str,
-    two_lengths: Path,
-    values: dict[int, str],
-    tmp_path: Path,
-) -> None:
+    before, after, words, two_lengths, values, tmp_path
+):
     first = {"rows": 16, "configs": (CONFIG,)}
     backend = SickBackend(SickEngine(values))
     examination(two_lengths, tmp_path / "out", backend, **(first | before)).run()
@@ -202,66 +174,12 @@ def test_another_examination_in_the_same_folder_is_refused(
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": 1, "salt": "s", "settings": 5}', '{"format": 9}']
 )
-def test_a_damaged_doctor_json_is_one_sentence(
-    text: str, root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_a_damaged_doctor_json_is_one_sentence(text, root, values, tmp_path):
     (tmp_path / "doctor.json").write_text(text)
     with pytest.raises(RulerError, match=r"doctor\.json"):
         examination(root, tmp_path, SickBackend(SickEngine(values)))
     with pytest.raises(RulerError, match=r"doctor\.json"):
         read_verdict(tmp_path)
-
-
-def test_a_damaged_answer_of_an_earlier_session_is_one_sentence(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
-    examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
-    line = json.dumps({"config": CONFIG, "index": 5, "finish_reason": "stop"})
-    with (tmp_path / "cold" / f"{CONFIG}.jsonl").open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(RulerError, match="is damaged: prediction"):
-        examination(root, tmp_path, SickBackend(SickEngine(values)), rows=2).run()
-
-
-def test_under_load_as_many_requests_are_sent_at_once_as_asked(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
-    backend = Counting(SickEngine(values))
-    assert examination(root, tmp_path, backend, level="quick", rows=32).run().outcome == "sound"
-    assert max(backend.batches) == 32
-
-
-def test_full_neighbours_are_never_fewer_than_half_of_those_asked_for(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
-    backend = Counting(SickEngine(values))
-    examined = examination(root, tmp_path, backend, rows=25)
-    examined.run()
-    assert sorted(set(backend.batches)) == [1, 6, 7, 8, 25]
-
-
-def test_one_row_makes_no_load(root: Path, values: dict[int, str], tmp_path: Path) -> None:
-    backend = Counting(SickEngine(values))
-    examined = examination(root, tmp_path, backend, rows=1)
-    verdict = examined.run()
-    assert verdict.outcome == "unknown"
-    assert len(backend.asked) == examined.plan.requests
-    sentences = {finding.name: finding.sentence for finding in verdict.findings}
-    assert sentences["load"] == "Not checked: it needs more than one row."
-    assert sentences["neighbours"] == "Not checked: it needs more than one row."
-
-
-def test_a_length_that_is_given_twice_is_asked_once(
-    two_lengths: Path, values: dict[int, str], tmp_path: Path
-) -> None:
-    for lengths in (("8k",), ("8k", "8k")):
-        plan = examination(
-            two_lengths, tmp_path, SickBackend(SickEngine(values)), lengths=lengths, rows=16
-        ).plan
-        assert list(plan.rows) == [("niah_single_1_8k", index) for _, index in plan.rows]
-        assert len(plan.rows) == 16
-    with pytest.raises(RulerError, match="does not have length '16k'; it has 4k, 8k"):
-        examination(two_lengths, tmp_path, SickBackend(SickEngine(values)), lengths=("8k", "16k"))
 
 
 class Failing(Counting):
@@ -273,9 +191,7 @@ class Failing(Counting):
             yield Completion(prompt, error="HTTP 500: out of memory")
 
 
-def test_an_engine_that_fails_every_request_is_not_asked_on(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_an_engine_that_fails_every_request_is_not_asked_on(root, values, tmp_path):
     failing = Failing(SickEngine(values))
     with pytest.raises(RulerError, match="The first 8 rows failed: HTTP 500: out of memory"):
         examination(root, tmp_path, failing).run()
@@ -284,9 +200,7 @@ def test_an_engine_that_fails_every_request_is_not_asked_on(
     assert examination(root, tmp_path, backend).run().rows == ROWS  # the failed ones are asked too
 
 
-def test_hits_are_kept_if_the_server_dies_between_two_conditions(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_hits_are_kept_if_the_server_dies_between_two_conditions(root, values, tmp_path):
     """Cold and repeated requests of the only wave are answered, then the session ends."""
     engine = SickEngine(values)
     first = WithMetrics(engine, most=16 * 5)
@@ -310,9 +224,7 @@ class Coarse(SickBackend):
             yield replace(completion, prompt_tokens=(completion.prompt_tokens or 0) + extra)
 
 
-def test_padding_is_corrected_by_what_the_server_counts(
-    root: Path, values: dict[int, str], tmp_path: Path
-) -> None:
+def test_padding_is_corrected_by_what_the_server_counts(root, values, tmp_path):
     """Below the border too, where a prompt that comes out too long ends above it."""
     examined = examination(root, tmp_path, Coarse(SickEngine(values)))
     verdict = examined.run()
@@ -331,9 +243,7 @@ def test_padding_is_corrected_by_what_the_server_counts(
         (("--backend", "hf", "--model", "m"), "Known: openai, vllm"),
     ],
 )
-def test_a_wrong_command_is_one_sentence(
-    flags: tuple[str, ...], words: str, root: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_command_is_one_sentence(flags, words, root, tmp_path):
     printed = ruler("doctor", "--dataset", root, "--out", tmp_path / "out", *flags)
     assert printed.code == 2
     assert words in printed.stderr

@@ -47,13 +47,13 @@ def abridged(row: PartialRow, task: str, answers: Iterable[str]) -> dict[str, An
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return spans, those that overlap or touch as one."""
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for start, end in spans:
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if result and start <= result[-1][1]:
+            result[-1] = result[-1][0], max(result[-1][1], end)
         else:
-            found.append((start, end))
-    return found
+            result.append((start, end))
+    return result
 
 
 def _kept(row: PartialRow, task: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
@@ -68,11 +68,11 @@ def _kept(row: PartialRow, task: str, answers: Iterable[str]) -> Iterator[tuple[
 
 def answers_of(runs: Iterable[Path]) -> Mapping[tuple[str, int], list[str]]:
     """Return every answer of the runs' files by configuration and index."""
-    found: dict[tuple[str, int], list[str]] = {}
+    result: dict[tuple[str, int], list[str]] = {}
     for path in (path for run in runs for path in sorted(run.glob("*.jsonl"))):
         for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            found.setdefault((record["config"], record["index"]), []).append(record["prediction"])
-    return found
+            result.setdefault((record["config"], record["index"]), []).append(record["prediction"])
+    return result
 
 
 def write_abridged(release: Release, runs: Iterable[Path], folder: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import model_server
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 from tests.model_server import Reply
 
 BUDGET = {"niah": 128, "vt": 30, "cwe": 120, "fwe": 50, "qa": 32}
@@ -34,8 +34,7 @@ def scores(results):
 
 def scored(folder, release, out, *more):
     """The scores `ruler score` gives a folder of predictions."""
-    _, error, code = ruler("score", folder, "--dataset", release, "--out", out, *more)
-    assert code == 0, error
+    ruler_output("score", folder, "--dataset", release, "--out", out, *more)
     return scores(out)
 
 
@@ -52,8 +51,8 @@ def in_hub_cache(release, repo, revision="main"):
 def answers_of(config, release):
     """An answer of every kind to the rows of a configuration, and what the metric gives it."""
     columns = ("index", "task", "outputs", "instruction_language", "none_word")
-    known = list(release.rows(config, columns))
-    return [({**row}, answer(row)) for row in known]
+    rows = list(release.rows(config, columns))
+    return [({**row}, answer(row)) for row in rows]
 
 
 @contextmanager

@@ -6,18 +6,14 @@ KVPRESS_CODE=FOLDER, a checkout of NVIDIA/kvpress, runs its own calculate_metric
 
 from __future__ import annotations
 
-import os
 import re
-import runpy
-from pathlib import Path
 
 import pytest
 
 from ruler_common.names import TASKS
 from ruler_eval.export.row_files import COLUMNS, KVPRESS_COLUMNS, kvpress_view
-from tests.eval.export.export_helpers import answer, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 QUESTIONS = {
     "niah": r"What (is|are all) the special magic \w+ for .+ mentioned in the provided text\? ",
@@ -32,8 +28,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def exported(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kvpress") / "ruler-kvpress"
-    out, error, code = ruler("export", built, "--format", "kvpress", "--to", folder)
-    assert code == 0, error
+    out = ruler_output("export", built, "--format", "kvpress", "--to", folder)
     assert "--data_dir 8192" in out
     return folder
 
@@ -61,9 +56,9 @@ def test_the_question_begins_where_kvpress_cuts_the_reference_codes_prompts(froz
 def test_the_folder_loads_as_evaluate_py_loads_its_data_set(exported, frozen, how):
     from datasets import load_dataset
 
-    found = load_dataset(str(exported), split="test", **how)
-    assert found.column_names == list(KVPRESS_COLUMNS)
-    assert found.to_list() == [view for _, view in views(frozen)]
+    result = load_dataset(str(exported), split="test", **how)
+    assert result.column_names == list(KVPRESS_COLUMNS)
+    assert result.to_list() == [view for _, view in views(frozen)]
 
 
 def test_a_language_of_oneruler_is_a_configuration(tmp_path):
@@ -71,30 +66,8 @@ def test_a_language_of_oneruler_is_a_configuration(tmp_path):
 
     release = write_oneruler(tmp_path / "oneruler")
     arguments = ["--format", "kvpress", "--to", tmp_path / "out"]
-    _, error, code = ruler("export", release, *arguments)
-    assert code == 0, error
-    found = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
-    assert set(found["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
-    assert set(found["answer_prefix"]) == {""}
+    ruler_output("export", release, *arguments)
+    result = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
+    assert set(result["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
+    assert set(result["answer_prefix"]) == {""}
     assert "ruler score" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
-
-
-def test_its_own_metric_gives_the_scores_of_ruler_score(exported, built, write_run, tmp_path):
-    checkout = os.environ.get("KVPRESS_CODE")
-    if not checkout:
-        pytest.skip("KVPRESS_CODE names no checkout of NVIDIA/kvpress")
-    from datasets import load_dataset
-
-    file = Path(checkout) / "evaluation/benchmarks/ruler/calculate_metrics.py"
-    metric = runpy.run_path(str(file))["calculate_metrics"]
-    frame = load_dataset(str(exported), "4096", split="test").to_pandas()
-    places = frame.groupby("task").cumcount()
-    frame["predicted_answer"] = [
-        answer({"index": index, "outputs": list(references)})
-        for index, references in zip(places, frame["answer"], strict=True)
-    ]
-    run = write_run(lambda config, row: {"prediction": answer(row)})
-    mine = scored(run, built, tmp_path / "results.json")
-    assert {task: found["string_match"] for task, found in metric(frame).items()} == {
-        name.removesuffix("_4k"): round(score, 2) for name, score in mine.items() if "_4k" in name
-    }

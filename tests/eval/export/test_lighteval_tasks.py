@@ -17,7 +17,7 @@ from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answers_of, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 NAMES = {
     "lighteval.metrics.metrics_sample": ("SampleLevelComputation",),
@@ -29,8 +29,7 @@ NAMES = {
 
 
 def export(release, to, *more):
-    out, error, code = ruler("export", release, "--format", "lighteval", "--to", to, *more)
-    assert code == 0, error
+    out = ruler_output("export", release, "--format", "lighteval", "--to", to, *more)
     return to, out
 
 
@@ -106,22 +105,22 @@ def test_lighteval_loads_the_rows_by_these_names(tasks):
 def test_a_row_is_scored_as_ruler_score_does(tasks, frozen, built, write_run, tmp_path):
     configs = [f"{task}_4k" for task in TASKS["ruler"]]
     run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
-    mine = scored(run, built, tmp_path / "results.json")
+    scores = scored(run, built, tmp_path / "results.json")
     for task in TASKS["ruler"]:
         (metric,) = tasks[f"ruler_frozen_4k:{task}"].metrics
-        found = [
+        result = [
             metric.sample_level_fn.compute(Anything(specific=row), Anything(text=[text]))
             for row, text in answers_of(f"{task}_4k", frozen)
         ]
-        mean = metric.corpus_level_fn["score"]([one["score"] for one in found])
-        assert 100 * mean == pytest.approx(mine[f"{task}_4k"])
-        assert metric.metric_name == list(found[0])
+        mean = metric.corpus_level_fn["score"]([item["score"] for item in result])
+        assert 100 * mean == pytest.approx(scores[f"{task}_4k"])
+        assert metric.metric_name == list(result[0])
 
 
 def test_oneruler_has_no_more_words_and_names_its_language(tmp_path, monkeypatch):
     root = write_oneruler(tmp_path / "oneruler", ["en-ko"])
-    found = imported(export(root, tmp_path / "out")[0], monkeypatch)
-    task = found["oneruler_direct_8k_en-ko_cl100k:niah_none"]
+    result = imported(export(root, tmp_path / "out")[0], monkeypatch)
+    task = result["oneruler_direct_8k_en-ko_cl100k:niah_none"]
     row = {"input": "Text", "answer_prefix": "", "task": "niah_none", "outputs": ["없음"]}
     doc = task.prompt_function({**row, "instruction_language": "ko", "none_word": "없음"}, "")
     assert doc.query == "Text"

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import runpy
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +21,7 @@ from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 MISSING = "lm-evaluation-harness is not installed"
@@ -32,8 +30,7 @@ METRIC -= {"__init__.py", "app.py", "tests.py"}
 
 
 def export(release, to, *more):
-    _, error, code = ruler("export", release, "--format", "lm-eval", "--to", to, *more)
-    assert code == 0, error
+    ruler_output("export", release, "--format", "lm-eval", "--to", to, *more)
     return to
 
 
@@ -48,7 +45,7 @@ def evaluate(tasks, names, releases):
     from lm_eval.api.model import LM
     from lm_eval.tasks import TaskManager
 
-    known = {
+    row_of_prompt = {
         row["input"] + row["answer_prefix"]: row
         for release in releases
         for config in release.configs
@@ -60,9 +57,9 @@ def evaluate(tasks, names, releases):
         def generate_until(self, requests, disable_tqdm=False):
             for request in requests:
                 prompt, settings = request.args
-                assert settings["max_gen_toks"] == known[prompt]["max_new_tokens"]
+                assert settings["max_gen_toks"] == row_of_prompt[prompt]["max_new_tokens"]
                 asked.append((prompt, settings))
-            return [answer(known[request.args[0]]) for request in requests]
+            return [answer(row_of_prompt[request.args[0]]) for request in requests]
 
         def loglikelihood(self, requests, disable_tqdm=False):
             raise NotImplementedError
@@ -70,10 +67,10 @@ def evaluate(tasks, names, releases):
         loglikelihood_rolling = loglikelihood
 
     manager = TaskManager(include_path=str(tasks), include_defaults=False)
-    found = lm_eval.simple_evaluate(
+    report = lm_eval.simple_evaluate(
         model=Knowing(), tasks=names, task_manager=manager, bootstrap_iters=0
     )
-    return found, asked
+    return report, asked
 
 
 # ---- The files -------------------------------------------------------------------------------
@@ -89,8 +86,8 @@ def test_there_is_a_task_for_every_configuration_and_a_group_for_every_group(exp
 
 def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
     commit = in_hub_cache(built, "org/frozen")
-    found = export("org/frozen", tmp_path / "tasks", "--configs", "vt_4k")
-    task = yaml.safe_load((found / "ruler_frozen_vt_4k.yaml").read_text())
+    result = export("org/frozen", tmp_path / "tasks", "--configs", "vt_4k")
+    task = yaml.safe_load((result / "ruler_frozen_vt_4k.yaml").read_text())
     assert (task["dataset_path"], task["dataset_name"]) == ("org/frozen", "vt_4k")
     assert task["dataset_kwargs"] == {"revision": commit}
 
@@ -124,20 +121,20 @@ def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
 
 def test_the_harness_scores_as_ruler_score_does(exported, built, frozen, write_run, tmp_path):
     names = ["ruler_frozen_all_4k", "ruler_frozen_qa_8k"]
-    found, asked = evaluate(exported, names, [frozen])
+    result, asked = evaluate(exported, names, [frozen])
     run = write_run(lambda config, row: {"prediction": answer(row)})
-    mine = scored(run, built, tmp_path / "results.json")
+    scores = scored(run, built, tmp_path / "results.json")
     configs = [f"{task}_4k" for task in TASKS["ruler"]] + ["qa_1_8k", "qa_2_8k"]
-    results = found["results"]
+    results = result["results"]
     for config in configs:
         score = results[f"ruler_frozen_{config}"]["score,none"]
-        assert 100 * score == pytest.approx(mine[config], abs=1e-9)
-    mean = sum(mine[f"{task}_4k"] for task in TASKS["ruler"]) / 13
+        assert 100 * score == pytest.approx(scores[config], abs=1e-9)
+    mean = sum(scores[f"{task}_4k"] for task in TASKS["ruler"]) / 13
     assert 100 * results["ruler_frozen_all_4k"]["score,none"] == pytest.approx(mean, abs=1e-9)
     assert (
         results["ruler_frozen_qa_8k"]["strict,none"] <= results["ruler_frozen_qa_8k"]["score,none"]
     )
-    assert len({mine[config] for config in configs}) > 3
+    assert len({scores[config] for config in configs}) > 3
     assert len(asked) == 15 * 5
     assert {(tuple(s["until"]), s["do_sample"], s["temperature"]) for _, s in asked} == {
         ((), False, 0.0)
@@ -149,25 +146,29 @@ def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):
     release = Release.open(str(root))
     tasks = export(root, tmp_path / "tasks")
     names = [folder.task_name(release, config) for config in release.configs]
-    found = {}
+    result = {}
     for name, config in zip(names, release.configs, strict=True):
         alone = Release(str(root), root, one_file(release, config))
-        found[config] = 100 * evaluate(tasks, [name], [alone])[0]["results"][name]["score,none"]
+        result[config] = 100 * evaluate(tasks, [name], [alone])[0]["results"][name]["score,none"]
     run = tmp_path / "run"
     run.mkdir()
     for config in release.configs:
         rows = list(release.rows(config, ("index", "input", "outputs")))
-        known = {row["input"]: row for row in rows}  # hand-written: some rows ask the same
+        row_of_prompt = {row["input"]: row for row in rows}  # hand-written: some rows ask the same
         lines = [
-            {"config": config, "index": row["index"], "prediction": answer(known[row["input"]])}
+            {
+                "config": config,
+                "index": row["index"],
+                "prediction": answer(row_of_prompt[row["input"]]),
+            }
             for row in rows
         ]
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    assert found == scored(run, root, tmp_path / "results.json")
-    assert len(set(found.values())) > 1
+    assert result == scored(run, root, tmp_path / "results.json")
+    assert len(set(result.values())) > 1
     # the names of two tasks are RULER's too, whose rule would give the first of four its share
-    assert found["niah_multivalue_8k_pl_cl100k"] == 50
+    assert result["niah_multivalue_8k_pl_cl100k"] == 50
 
 
 def one_file(release, config):
@@ -184,32 +185,11 @@ def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
     tasks, name = tmp_path / "there/tasks", "ruler_frozen_vt_4k"
     for file in tasks.glob("[!R]*"):
         assert str(tmp_path) not in file.read_text(encoding="utf-8")
-    found, asked = evaluate(tasks, [name], [frozen])
-    assert (found["results"][name]["score,none"] > 0, len(asked)) == (True, 5)
+    result, asked = evaluate(tasks, [name], [frozen])
+    assert (result["results"][name]["score,none"] > 0, len(asked)) == (True, 5)
     (tmp_path / "there/ruler").rename(tmp_path / "far")
     with pytest.raises(FileNotFoundError, match=r"export RULER_RELEASE=FOLDER"):
         evaluate(tasks, [name], [frozen])
     assert "in `../ruler`, relative to this folder" in (tasks / "README.md").read_text()
     monkeypatch.setenv("RULER_RELEASE", str(tmp_path / "far"))
-    assert evaluate(tasks, [name], [frozen])[0]["results"] == found["results"]
-
-
-@pytest.mark.nightly
-def test_its_command_evaluates_a_group(exported, built, tmp_path):
-    pytest.importorskip("lm_eval", reason=MISSING)
-    arguments = ["--include_path", exported, "--tasks", "ruler_frozen_ag_4k", "--model", "dummy"]
-    arguments += ["--limit", "2", "--output_path", tmp_path / "out", "--log_samples"]
-    done = subprocess.run(
-        [sys.executable, "-m", "lm_eval", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "ruler_frozen_cwe_4k" in done.stdout
-    (report,) = (tmp_path / "out").rglob("results_*.json")
-    results = json.loads(report.read_text(encoding="utf-8"))["results"]
-    assert results["ruler_frozen_ag_4k"]["score,none"] == 0
-    mine = scored(tmp_path / "out", built, tmp_path / "results.json", "--partial")
-    assert mine == {"cwe_4k": 0, "fwe_4k": 0}  # from its samples_*.jsonl
+    assert evaluate(tasks, [name], [frozen])[0]["results"] == result["results"]

@@ -21,12 +21,11 @@ from ruler_common.names import TASKS
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answers_of, scored
 from tests.eval.scoring_helpers import write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 def export(release, to, *more):
-    _, error, code = ruler("export", release, "--format", "nemo", "--to", to, *more)
-    assert code == 0, error
+    ruler_output("export", release, "--format", "nemo", "--to", to, *more)
     return to
 
 
@@ -45,10 +44,10 @@ class ScorerInput:
 
 def registered(folder, monkeypatch, package):
     """Import the file as NeMo Evaluator does; by name what `benchmark` got, and the scorer."""
-    found = {}
+    result = {}
 
     def benchmark(**settings):
-        return lambda function: found.setdefault(settings["name"], (settings, function))
+        return lambda function: result.setdefault(settings["name"], (settings, function))
 
     module = ModuleType(package)
     module.benchmark, module.scorer = benchmark, lambda function: function
@@ -57,7 +56,7 @@ def registered(folder, monkeypatch, package):
         name = ".".join(parts[:end])
         monkeypatch.setitem(sys.modules, name, module if name == package else ModuleType(name))
     runpy.run_path(str(folder / "ruler_frozen.py"))
-    return found
+    return result
 
 
 @pytest.fixture(params=["nemo_evaluator", "nemo_evaluator.contrib.byob"])
@@ -87,19 +86,19 @@ def test_the_prompt_is_the_row_to_the_character(benchmarks, frozen):
 def test_a_row_is_scored_as_ruler_score_does(benchmarks, frozen, built, write_run, tmp_path):
     configs = [f"{task}_4k" for task in TASKS["ruler"]]
     run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
-    mine = scored(run, built, tmp_path / "results.json")
+    scores = scored(run, built, tmp_path / "results.json")
     for config in configs:
         _, score = benchmarks[f"ruler_frozen_{config}"]
-        found = [
+        result = [
             score(ScorerInput(text, row))["correct"] for row, text in answers_of(config, frozen)
         ]
-        assert 100 * sum(found) / len(found) == pytest.approx(mine[config])
+        assert 100 * sum(result) / len(result) == pytest.approx(scores[config])
 
 
 def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_path, monkeypatch):
     folder = export(write_oneruler(tmp_path / "oneruler", ["pl"]), tmp_path / "nemo")
-    found = registered(folder, monkeypatch, "nemo_evaluator")
-    settings, score = found["oneruler_direct_niah_none_8k_pl_cl100k"]
+    result = registered(folder, monkeypatch, "nemo_evaluator")
+    settings, score = result["oneruler_direct_niah_none_8k_pl_cl100k"]
     assert settings["prompt"] == "{input}{answer_prefix}"
     with open(settings["dataset"], encoding="utf-8") as file:
         row = json.loads(file.readline())
@@ -116,6 +115,6 @@ def test_the_folder_works_where_it_is_moved_to(exported, built, tmp_path, monkey
     monkeypatch.chdir(moved)  # where NeMo Evaluator looks for a file of benchmarks by its path
     settings = yaml.safe_load(Path("chat.yaml").read_text(encoding="utf-8"))
     file, _, name = settings["benchmarks"][0]["name"].partition(":")
-    found, _ = registered(Path(file).parent, monkeypatch, "nemo_evaluator")[name]
-    assert Path(found["dataset"]).is_relative_to(moved)
-    assert Path(found["dataset"]).is_file()
+    result, _ = registered(Path(file).parent, monkeypatch, "nemo_evaluator")[name]
+    assert Path(result["dataset"]).is_relative_to(moved)
+    assert Path(result["dataset"]).is_file()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-from pathlib import Path
 
 from ruler_common.files import read_toml
 from tests.documents import blocks
@@ -11,13 +10,13 @@ from tests.documents import blocks
 HEADING = "Register with Inspect Evals"
 
 
-def test_inspect_finds_the_tasks_and_they_hold_the_rows(built: Path, tmp_path: Path) -> None:
+def test_inspect_finds_the_tasks_and_they_hold_the_rows(built, tmp_path):
     from inspect_ai import list_tasks  # takes seconds, and is not needed to collect the tests
 
     (text,) = blocks("docs/publish.md", HEADING, "python")
     (tmp_path / "ruler_tasks.py").write_text(text, encoding="utf-8")
-    found = list_tasks(root_dir=tmp_path)
-    assert {(task.file, task.name) for task in found} == {
+    result = list_tasks(root_dir=tmp_path)
+    assert {(task.file, task.name) for task in result} == {
         ("ruler_tasks.py", "ruler"),
         ("ruler_tasks.py", "oneruler"),
     }
@@ -26,7 +25,7 @@ def test_inspect_finds_the_tasks_and_they_hold_the_rows(built: Path, tmp_path: P
     assert task.dataset[0].id == "vt_4k-0"
 
 
-def test_its_project_depends_on_inspect_and_on_this_package(tmp_path: Path) -> None:
+def test_its_project_depends_on_inspect_and_on_this_package(tmp_path):
     (text,) = blocks("docs/publish.md", HEADING, "toml")
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
     inspect, this = read_toml(tmp_path / "pyproject.toml")["project"]["dependencies"]

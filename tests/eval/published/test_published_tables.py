@@ -41,9 +41,9 @@ def test_every_table_says_where_it_stands_when_it_was_made_and_of_which_rows():
 def test_each_group_of_a_summary_has_its_newest_table():
     groups = ["all", *(category.name for category in CATEGORIES)]
     for kind, models in (("aligned", [44, 17, 17, 17, 17]), ("base", [7] * 5)):
-        found = newest_tables("ruler", kind)
-        assert [table.group for table in found] == groups
-        assert [len(table.models) for table in found] == models
+        tables = newest_tables("ruler", kind)
+        assert [table.group for table in tables] == groups
+        assert [len(table.models) for table in tables] == models
     thresholds = [ALL_TASKS.chat, *(category.chat for category in CATEGORIES)]
     assert [table.threshold for table in newest_tables("ruler")] == thresholds
     assert newest_tables("mine") == []
@@ -51,10 +51,10 @@ def test_each_group_of_a_summary_has_its_newest_table():
 
 def test_two_tables_are_of_a_task_and_their_averages_are_those_of_their_rows():
     for kind, models in (("aligned", 17), ("base", 7)):
-        found = newest_tables("ruler", kind, of_tasks=True)
-        assert [table.group for table in found] == ["niah_single_1", "niah_single_2"]
-        assert [len(table.models) for table in found] == [models, models]
-        for model in (model for table in found for model in table.models):
+        tables = newest_tables("ruler", kind, of_tasks=True)
+        assert [table.group for table in tables] == ["niah_single_1", "niah_single_2"]
+        assert [len(table.models) for table in tables] == [models, models]
+        for model in (model for table in tables for model in table.models):
             assert abs(mean(model.scores.values()) - model.average) < 0.06, model.model
 
 
@@ -92,8 +92,8 @@ def test_the_heat_map_says_of_languages_what_onerulers_text_says():
     assert max(means, key=means.__getitem__) == "pl"
     assert sum(value >= means["en"] for value in means.values()) == 6  # English is the sixth
     assert sum(value <= means["zh"] for value in means.values()) == 4  # Chinese the fourth worst
-    said = {"pl": 88, "en": 83.9, "zh": 62.1}  # from unrounded figures
-    assert {language: means[language] for language in said} == pytest.approx(said, abs=0.5)
+    text = {"pl": 88, "en": 83.9, "zh": 62.1}  # from unrounded figures
+    assert {language: means[language] for language in text} == pytest.approx(text, abs=0.5)
     o3 = {
         language: next(m for m in tables[language].models if m.model == "o3-mini-high")
         for language in ("en", "pl", "uk")

@@ -16,14 +16,14 @@ FOLDER = Path(__file__).parent
 JUDGED = read_toml(FOLDER / "judged_answers.toml")
 
 
-def test_every_language_has_answers_of_both_kinds() -> None:
+def test_every_language_has_answers_of_both_kinds():
     assert set(JUDGED) == set(LANGUAGES)
     for answers in JUDGED.values():
         assert {asked for asked, _, _ in answers} == {"none", "words"}
 
 
 @pytest.mark.parametrize("language", JUDGED)
-def test_each_answer_scores_what_it_was_judged_to(language: str) -> None:
+def test_each_answer_scores_what_it_was_judged_to(language):
     asked_for = read_toml(FOLDER / f"oneruler_cases/{language}.toml")
     words = asked_for["words"]
     comma = "、" if language in ("ja", "zh") else ", "
@@ -52,7 +52,7 @@ def ten_sentences(text: str) -> list[str]:
     return re.split(r"^\d+\. ", re.sub(r"\n +", " ", rule[0]), flags=re.MULTILINE)[1:]
 
 
-def test_the_cards_state_the_rule_in_the_same_ten_sentences_as_the_code() -> None:
+def test_the_cards_state_the_rule_in_the_same_ten_sentences_as_the_code():
     rule = ten_sentences(str(oneruler_rules.__doc__))
     assert len(rule) == 10
     for card in ("eval/ruler_score/README.md", "dataset_cards/oneruler.md"):

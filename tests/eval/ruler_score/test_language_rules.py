@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 
@@ -55,27 +54,27 @@ def listings(language: str, words: list[str]) -> list[str]:
     numbered = [
         "\n".join(f"{i}. {word}{count}" for i, word in enumerate(words, 1)) for count in behind
     ]
-    said = [*(front + listed for front in in_front), *numbered, f"{lead_in}\n\n{numbered[0]}"]
-    return [*said, *(f"<{tag}>{one}</{tag}>" for one in said)]
+    text = [*(front + listed for front in in_front), *numbered, f"{lead_in}\n\n{numbered[0]}"]
+    return [*text, *(f"<{tag}>{item}</{tag}>" for item in text)]
 
 
 @EVERY
 def test_ten_words_behind_a_lead_in_or_with_counts_are_right(language):
     words = table(language)["words"]
-    for said in listings(language, words):
-        row = score_row(said, words, "cwe_easy", language)
-        assert (row.score, row.found) == (1, 10), said
-        assert all(rules.references_found(said, words, "cwe_easy", language)), said
+    for text in listings(language, words):
+        row = score_row(text, words, "cwe_easy", language)
+        assert (row.score, row.found) == (1, 10), text
+        assert all(rules.references_found(text, words, "cwe_easy", language)), text
 
 
 @EVERY
 def test_a_wrong_word_behind_a_lead_in_or_with_a_count_stays_wrong(language):
     words = table(language)["words"]
-    for said in listings(language, [*words[:9], "grzyb"]):
-        row = score_row(said, words, "cwe_easy", language)
-        assert (row.score, row.found) == (0, 9), said
-    for said in (*listings(language, [*words, "grzyb"]), *listings(language, ["grzyb", *words])):
-        assert score_row(said, words, "cwe_easy", language).score == 0, said
+    for text in listings(language, [*words[:9], "grzyb"]):
+        row = score_row(text, words, "cwe_easy", language)
+        assert (row.score, row.found) == (0, 9), text
+    for text in (*listings(language, [*words, "grzyb"]), *listings(language, ["grzyb", *words])):
+        assert score_row(text, words, "cwe_easy", language).score == 0, text
 
 
 @EVERY
@@ -93,11 +92,11 @@ def test_a_language_has_two_to_eight_forms_of_none_each_with_a_source(language):
 def test_every_form_says_none_with_no_digit_beside_it(language):
     of = LANGUAGES[language]
     for form in (*of.none, *of.none_forms):
-        for said in (form, f"<{of.tags[0]}> {form.upper()}. </{of.tags[0]}>", f"„{form}”"):
-            assert score_row(said, [of.none[0]], "niah_none", language).score == 1, said
-            assert rules.references_found(said, [of.none[0]], "niah_none", language) == [True]
-        for said in (f"{form} 1234567", f"{form} (1)", f"1. {form}", f"x{form}x"):
-            assert score_row(said, [of.none[0]], "niah_none", language).score == 0, said
+        for text in (form, f"<{of.tags[0]}> {form.upper()}. </{of.tags[0]}>", f"„{form}”"):
+            assert score_row(text, [of.none[0]], "niah_none", language).score == 1, text
+            assert rules.references_found(text, [of.none[0]], "niah_none", language) == [True]
+        for text in (f"{form} 1234567", f"{form} (1)", f"1. {form}", f"x{form}x"):
+            assert score_row(text, [of.none[0]], "niah_none", language).score == 0, text
 
 
 @EVERY
@@ -115,14 +114,14 @@ def test_only_the_prompts_own_word_fails_an_answer_of_numbers(language):
 
 
 def test_a_form_that_is_not_the_prompts_own_word_leaves_an_answer_of_numbers_right():
-    for language, said in (("en", "no others"), ("de", "keine weiteren"), ("hi", "और नहीं")):
-        answer = f"1234567, {said}"
+    for language, text in (("en", "no others"), ("de", "keine weiteren"), ("hi", "और नहीं")):
+        answer = f"1234567, {text}"
         assert score_row(answer, ["1234567"], "niah_single", language).score == 1
 
 
 def test_serbian_tags_in_cyrillic_and_in_other_brackets_are_tags():
-    for said in ("‹Одговор> 1234567 ‹/Одговор>", "77 <Одговор>1234567</Одговор> 88"):
-        assert score_row(said, ["1234567"], "niah_single", "sr").score == 1
+    for text in ("‹Одговор> 1234567 ‹/Одговор>", "77 <Одговор>1234567</Одговор> 88"):
+        assert score_row(text, ["1234567"], "niah_single", "sr").score == 1
 
 
 def test_the_metric_holds_the_facts_of_today():
@@ -145,20 +144,6 @@ def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
     facts = {name: value for name, value in table.items() if name not in BUILDER_FIELDS}
     with pytest.raises(RulerError, match=why):
         read_facts({**facts, **change}, path)
-
-
-def test_an_unknown_language_is_named():
-    with pytest.raises(RulerError, match="Unknown language 'pq'"):
-        language_facts("pq")
-
-
-@EVERY
-def test_the_published_none_word_and_tag_are_the_first(mirror, language):
-    path = mirror / f"oneruler/prompt/{language}/niah.txt"
-    parts = json.loads(path.read_text(encoding="utf-8-sig"))
-    of = language_facts(language)
-    assert of.none.prompt[0] == parts["none"]
-    assert parts["answer_numbers"].startswith(f"<{of.answer_tags[0]}>")
 
 
 def test_letters_are_equal_in_their_language_alone():

@@ -12,11 +12,7 @@ import pytest
 
 from ruler_common.files import read_toml
 from ruler_score.language_text import normalize, numbers
-from ruler_score.oneruler_rules import (
-    NONE_WORDS,
-    WordList,
-    read_list,
-)
+from ruler_score.oneruler_rules import NONE_WORDS, WordList, read_list
 from ruler_score.ruler_score import ANSWER_TAGS, score_row
 
 ROOT = Path(__file__).parents[3]
@@ -44,12 +40,12 @@ EVERYWHERE = {
 
 
 class Case(NamedTuple):
-    """What is said, what it scores (0 or 1) and, of words, how many of the ten are right."""
+    """The answer, what it scores (0 or 1) and, of words, how many of the ten are right."""
 
     task: str
     name: str
     references: list[str]
-    said: str
+    answer: str
     score: int
     found: int | None = None
 
@@ -96,7 +92,7 @@ def test_every_language_has_a_file_with_the_cases_that_none_may_lack():
 @LANGUAGES
 def test_every_case_scores_what_its_file_says(language):
     for case in cases(language):
-        row = score_row(case.said, case.references, case.task, language)
+        row = score_row(case.answer, case.references, case.task, language)
         assert (row.score, row.strict) == (case.score, case.score), case
         assert case.found is None or row.found == case.found, case
 
@@ -107,10 +103,10 @@ def test_compat_authors_gives_what_their_script_gave(language):
     assert set(theirs) == {f"{task}{end}" for task in EVERYWHERE for end in ("", "_deepseek")}
     for name, expected in theirs.items():
         task, model = name.removesuffix("_deepseek"), "deepseek-r1" * name.endswith("_deepseek")
-        given = [case for case in cases(language) if case.task == task]
-        for case, score in zip(given, expected, strict=True):
+        options = [case for case in cases(language) if case.task == task]
+        for case, score in zip(options, expected, strict=True):
             row = score_row(
-                case.said, case.references, task, language, compat="authors", model=model
+                case.answer, case.references, task, language, compat="authors", model=model
             )
             assert row.score == int(score), (name, case)
 
@@ -119,7 +115,7 @@ def test_compat_authors_gives_what_their_script_gave(language):
 def test_the_metric_of_evaluate_counts_them_so(metric, language):
     all_cases = cases(language)
     result = metric.compute(
-        predictions=[case.said for case in all_cases],
+        predictions=[case.answer for case in all_cases],
         references=[case.references for case in all_cases],
         tasks=[case.task for case in all_cases],
         languages=[language] * len(all_cases),
@@ -129,9 +125,9 @@ def test_the_metric_of_evaluate_counts_them_so(metric, language):
         scores = [case.score for case in all_cases if case.task == task]
         assert result["per_task"][task]["n"] == len(scores)
         assert result["per_task"][task]["score"] == pytest.approx(100 * sum(scores) / len(scores))
-    found = [case.found for case in all_cases if case.found is not None]
+    results = [case.found for case in all_cases if case.found is not None]
     words = result["per_task"]["cwe_easy"]["words_right"]
-    assert words == pytest.approx(sum(found) / len(found))
+    assert words == pytest.approx(sum(results) / len(results))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +137,7 @@ def test_the_other_tasks_of_numbers_have_the_same_rule(task):
     for language in ANSWER_TAGS:
         for case in cases(language):
             if case.task == "niah_multiquery":
-                assert score_row(case.said, case.references, task, language).score == case.score
+                assert score_row(case.answer, case.references, task, language).score == case.score
 
 
 def read(text: str, words: list[str], language: str) -> tuple[int, bool]:
@@ -165,8 +161,8 @@ def test_a_word_with_digits_or_a_separator_in_it_is_whole():
 
 def test_a_lead_in_may_hold_a_word_of_the_list():
     words = ["list", "word", "time", "answer"]
-    for said in ("Answer: list, word, time, answer", "list: 30\nword: 30\ntime: 30\nanswer: 30"):
-        assert read(said, words, "en") == (4, True)
+    for text in ("Answer: list, word, time, answer", "list: 30\nword: 30\ntime: 30\nanswer: 30"):
+        assert read(text, words, "en") == (4, True)
     assert read("most, common, list, word, time, answer", words, "en") == (4, False)
 
 

@@ -61,10 +61,6 @@ def test_the_share_of_references_that_stand_in_the_prediction_is_the_score():
     assert score_row("abc DEF", ["ABC", "def", "ghi", "j"], "vt").score == 0.5
 
 
-def test_without_a_task_every_reference_counts():
-    assert score_row("a b", ["a", "x"]).score == 0.5
-
-
 def test_control_characters_split_a_reference_as_in_the_reference_code():
     assert score_row("12\x0034", ["1234"]).score == 0
     assert postprocess("\x00 a\tb \n") == "a\nb"
@@ -200,7 +196,7 @@ def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, 
 
 
 def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric):
-    found = metric.compute(
+    result = metric.compute(
         predictions=[None, "12"],
         references=[["12"]] * 2,
         tasks="niah_single",
@@ -208,7 +204,7 @@ def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric)
         compat="authors",
         model=None,
     )
-    assert (found["n"], found["dropped"], found["score"]) == (1, 1, 100)
+    assert (result["n"], result["dropped"], result["score"]) == (1, 1, 100)
 
 
 def test_no_rows_give_nan_and_a_warning(metric):
@@ -221,28 +217,10 @@ def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
     assert metric.compute(tasks=["vt", "vt"])["score"] == 50
 
 
-def test_it_combines_with_other_metrics():
-    import evaluate
-
-    path = str(ROOT / "eval/ruler_score")
-    both = evaluate.combine({"one": evaluate.load(path), "two": evaluate.load(path)})
-    assert both.compute(predictions=["a"], references=[["a"]])["one_score"] == 100
-
-
-@pytest.mark.nightly
-def test_39000_rows_are_scored_each_by_its_own_references(metric):
-    rows = 39_000
-    numbers = [[str(1_000_000 + 7 * row + i) for i in range(4)] for row in range(rows)]
-    predictions = [f" the magic numbers are {', '.join(values)}." * 4 for values in numbers]
-    predictions[::10] = predictions[1::10]  # every tenth answers the next row
-    result = metric.compute(predictions=predictions, references=numbers, tasks="niah_multivalue")
-    assert (result["n"], result["score"], result["strict"]) == (rows, 90, 90)
-
-
 def test_the_rules_load_without_evaluate_and_its_seconds():
     code = "import sys, ruler_score.ruler_score; print('datasets' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert found.stdout.strip() == "False", found.stderr
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout.strip() == "False", result.stderr
 
 
 def test_the_readme_example_holds(metric):

@@ -22,66 +22,6 @@ def tagged(language: str, text: str, tag: str | None = None) -> str:
     return f"<{tag}> {text} </{tag}>"
 
 
-LANGUAGES = pytest.mark.parametrize("language", sorted(rules.ANSWER_TAGS))
-
-
-@LANGUAGES
-def test_numbers_are_right_when_they_are_exactly_the_references(language):
-    def score(text, references=(NUMBER, OTHER), task="niah_multivalue"):
-        return score_row(text, list(references), task, language).score
-
-    none = NONE_WORDS[language][0]
-    assert score(tagged(language, f"{OTHER}, {NUMBER}")) == 1
-    assert score(tagged(language, f"{OTHER} {NUMBER}", "answer")) == 1
-    assert score(f"{NUMBER}\n{OTHER}") == 1
-    assert score(tagged(language, NUMBER)) == 0
-    assert score(tagged(language, f"{NUMBER} {OTHER} 55")) == 0
-    assert score(tagged(language, f"1. {NUMBER} 2. {OTHER}")) == 1
-    assert score(tagged(language, f"{NUMBER} {OTHER} {none}")) == 0
-    assert score(tagged(language, none)) == 0
-    assert score("") == 0
-
-
-@LANGUAGES
-def test_the_none_word_is_right_where_there_is_no_answer(language):
-    for none in NONE_WORDS[language]:
-
-        def score(text, none=none):
-            return score_row(text, [none], "niah_none", language).score
-
-        assert score(tagged(language, none)) == 1
-        assert score(tagged(language, f"„{none.upper()}”.")) == 1
-        assert score(tagged(language, f"«{none}»", "ANSWER")) == 1
-        assert score(f"\u200b{none}\ufeff") == 1
-        assert score(tagged(language, f"{none} {NUMBER}")) == 0
-        assert score(tagged(language, NUMBER)) == 0
-        assert score(tagged(language, f"x{none}x")) == 0
-
-
-@LANGUAGES
-def test_only_the_last_answer_counts_and_what_stands_outside_it_does_not(language):
-    format_shown = tagged(language, "List all numbers here 99")
-    text = f"{format_shown}\nIt is 42.\n{tagged(language, NUMBER)}\n(see page 77)"
-    assert score_row(text, [NUMBER], "niah_single", language).score == 1
-
-
-@LANGUAGES
-def test_ten_words_and_nothing_else(language):
-    words = [f"słowo{letter}" for letter in "abcdefghi"] + ["two parts"]
-
-    def row(text):
-        return score_row(text, words, "cwe_easy", language)
-
-    last = rules.LANGUAGES[language].conjunctions[0]
-    assert row(tagged(language, ", ".join(words))).score == 1
-    assert row(tagged(language, "、".join(words))).score == 1
-    assert row(tagged(language, "\n".join(f"{i}. {w}" for i, w in enumerate(words, 1)))).score == 1
-    assert row(tagged(language, " ".join(words).upper())).score == 1
-    assert row(tagged(language, f"{', '.join(words[:-1])} {last} {words[-1]}")).score == 1
-    assert row(tagged(language, ", ".join([*words, "jedenáste"]))).score == 0
-    assert row(tagged(language, ", ".join(words[:9]))) == rules.TextScore(0, 0, "none", 9)
-
-
 def test_the_words_the_published_prompts_put_into_the_tag_are_no_answer():
     words = ["nhà", "trả lời", "núi"]
     lead = "Câu trả lời: 10 từ xuất hiện nhiều nhất trong danh sách là"
@@ -146,9 +86,9 @@ def test_none_said_in_a_longer_expression_or_another_script(language, answer, sa
     tagged_answer = tagged(language, answer)
     none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
-    beside = tagged(language, f"{answer} {NUMBER}")
+    neighbour = tagged(language, f"{answer} {NUMBER}")
     fails = says_none and none in answer.lower().replace("нема", "nema")
-    assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - fails
+    assert score_row(neighbour, [NUMBER], "niah_single", language).score == 1 - fails
 
 
 @pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])
@@ -162,10 +102,6 @@ def test_a_count_in_brackets_is_no_word_of_the_list(count):
         == 0
     )
     assert score_row(tagged("en", "(1 apple) (2 river)"), words, "cwe_easy", "en").score == 1
-
-
-def test_the_rows_own_none_word_is_accepted_beside_the_languages():
-    assert score_row("nada", ["nada"], "niah_none", "es", "nada").score == 1
 
 
 def test_a_tag_may_be_full_width_spaced_or_never_closed():

@@ -54,8 +54,8 @@ PIECES = [mark for pair in FAMILIES.values() for mark in pair]
 )
 def test_reasoning_is_taken_out_whole(opening, closing, text, reasoning, answer, state):
     filled, expected = (part.replace("{o}", opening) for part in (text, reasoning))
-    found = split_reasoning(filled.replace("{c}", closing))
-    assert found == (expected.replace("{c}", closing), answer, state)
+    parts = split_reasoning(filled.replace("{c}", closing))
+    assert parts == (expected.replace("{c}", closing), answer, state)
 
 
 @EACH
@@ -119,8 +119,8 @@ def test_families_may_be_mixed(text, reasoning, answer):
     ],
 )
 def test_channels_end_with_the_final_one(text, answer, state):
-    found = split_reasoning(text)
-    assert (found.answer, found.state) == (answer, state)
+    parts = split_reasoning(text)
+    assert (parts.answer, parts.state) == (answer, state)
 
 
 @given(

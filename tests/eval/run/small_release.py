@@ -18,20 +18,20 @@ def niah_row(rng: random.Random, lines: int, keys: int = 1, values: int = 1, ask
     names = [f"key{rng.randrange(10**6)}-{i}" for i in range(keys)]
     needles = {name: [str(rng.randrange(10**6, 10**7)) for _ in range(values)] for name in names}
     text = [NOISE] * lines
-    for name, found in needles.items():
-        for value in found:
+    for name, result in needles.items():
+        for value in result:
             line = f"One of the special magic numbers for {name} is: {value}."
             text.insert(rng.randrange(len(text)), line)
     query = names[0] if asked == 1 else ", ".join(names[: asked - 1]) + f", and {names[asked - 1]}"
-    one = asked * values == 1
-    is_, what = ("is the", "number") if one else ("are all the", "numbers")
-    hidden = "A special magic number is" if one else "Some special magic numbers are"
+    item = asked * values == 1
+    is_, what = ("is the", "number") if item else ("are all the", "numbers")
+    hidden = "A special magic number is" if item else "Some special magic numbers are"
     question = f"What {is_} special magic {what} for {query} mentioned in the provided text?"
     return {
         "input": f"{hidden} hidden within the following text. Make sure to memorize it. I will "
         f"quiz you about the {what} afterwards.\n" + "\n".join(text) + f"\n{question}",
         "answer_prefix": f" The special magic {what} for {query} mentioned in the provided text "
-        + ("is" if one else "are"),
+        + ("is" if item else "are"),
         "outputs": [value for name in names[:asked] for value in needles[name]],
         "max_new_tokens": 128,
         "question": question,
@@ -64,9 +64,9 @@ def _vt_task(rng: random.Random, lines: int, letters: int, chains: int) -> tuple
 
 
 def vt_row(rng: random.Random, lines: int, chains: int = 1) -> Row:
-    shown, shown_prefix, example = _vt_task(rng, 6, 3, 1)
+    output, shown_prefix, example = _vt_task(rng, 6, 3, 1)
     head, prefix, asked = _vt_task(rng, lines, 5, chains)
-    one_shot = f"{shown}{shown_prefix} {' '.join(example['outputs'])}\n\n"
+    one_shot = f"{output}{shown_prefix} {' '.join(example['outputs'])}\n\n"
     return {"input": one_shot + head, "answer_prefix": prefix, "max_new_tokens": 30, **asked}
 
 
@@ -86,24 +86,24 @@ def _cwe_task(rng: random.Random, words: int, common: int, rare: int) -> tuple[s
 
 
 def cwe_row(rng: random.Random, words: int) -> Row:
-    shown, shown_prefix, example = _cwe_task(rng, 40, 10, 3)
+    output, shown_prefix, example = _cwe_task(rng, 40, 10, 3)
     head, prefix, asked = _cwe_task(rng, words, 30, 3)
     answer = " ".join(f"{i}. {word}" for i, word in enumerate(example["outputs"], 1))
-    one_shot = f"{shown}{shown_prefix} {answer}\n"
+    one_shot = f"{output}{shown_prefix} {answer}\n"
     return {"input": one_shot + head, "answer_prefix": prefix, "max_new_tokens": 120, **asked}
 
 
 def qa_row(rng: random.Random, documents: int) -> Row:
     towns = [f"Town{i}{rng.randrange(100)}" for i in range(documents)]
     mayors = [f"Mayor {chr(65 + i % 26)}{rng.randrange(1000)}" for i in range(documents)]
-    told = [
+    output = [
         f"{town} lies at a river. The mayor of {town} is {mayor}, who likes to walk."
         for town, mayor in zip(towns, mayors, strict=True)
     ]
     gold = rng.randrange(documents)
     ask = "Answer the question based on the given documents. Only give me the answer and do not "
     ask += "output any other words."
-    context = "\n\n".join(f"Document {i}:\n{text}" for i, text in enumerate(told, 1))
+    context = "\n\n".join(f"Document {i}:\n{text}" for i, text in enumerate(output, 1))
     return {
         "input": f"{ask}\n\nThe following are given documents.\n\n{context}\n\n{ask}\n\n"
         f"Question: Who is the mayor of {towns[gold]}?",

@@ -34,23 +34,23 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def given(tmp_path: Path, text: str, model: Path) -> Any:
+def tokenizer_with(tmp_path: Path, text: str, model: Path) -> Any:
     """The model's tokenizer with a template of its own file."""
     path = tmp_path / "own.jinja"
     path.write_text(text, encoding="utf-8")
     return load_model_tokenizer(model_options(str(model), chat_template=path))
 
 
-def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path: Path, model: Path) -> None:
-    tokenizer = given(tmp_path, LLAMA_2, model)
+def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path, model):
+    tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     prefill, chat = (Prompter(mode, tokenizer)("vt_4k", ROW) for mode in ("prefill", "chat"))
     assert prefill.text == "<s>[INST] Where is it? [/INST] It is in"
     assert chat.text == "<s>[INST] Where is it? [/INST]"
     assert list(prefill.token_ids or ()).count(tokenizer.bos_token_id) == 1
 
 
-def test_it_is_recorded_by_name_and_digest(tmp_path: Path, model: Path) -> None:
-    tokenizer = given(tmp_path, LLAMA_2, model)
+def test_it_is_recorded_by_name_and_digest(tmp_path, model):
+    tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     digest = hashlib.sha256((tmp_path / "own.jinja").read_bytes()).hexdigest()
     assert ChatTemplate.read(tmp_path / "own.jinja").facts() == {
         "name": "own.jinja",
@@ -68,16 +68,14 @@ def test_it_is_recorded_by_name_and_digest(tmp_path: Path, model: Path) -> None:
         ("[INST] {task_template} [/INST]", "leaves out the user's message"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_a_sentence(
-    tmp_path: Path, model: Path, text: str, sentence: str
-) -> None:
+def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text, sentence):
     with pytest.raises(RulerError, match=sentence):
-        given(tmp_path, text, model)
+        tokenizer_with(tmp_path, text, model)
 
 
 def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loaded(
-    small: Path, tmp_path: Path
-) -> None:
+    small, tmp_path
+):
     own = tmp_path / "own.jinja"
     own.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
@@ -102,9 +100,7 @@ def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loa
         (LLAMA_2.encode(), ("--backend", "oracle"), "vllm serve MODEL --chat-template FILE"),
     ],
 )
-def test_a_file_that_is_none_ends_the_command_with_two(
-    small: Path, tmp_path: Path, data: bytes | None, flags: tuple[str, ...], sentence: str
-) -> None:
+def test_a_file_that_is_none_ends_the_command_with_two(small, tmp_path, data, flags, sentence):
     path, out = tmp_path / "own.jinja", tmp_path / "RUN"
     if data is not None:
         path.write_bytes(data)

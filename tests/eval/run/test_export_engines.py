@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ruler_eval.export import export_release
-from ruler_eval.export.row_files import kvpress_view
 from ruler_eval.run.prompts import Prompter
 from ruler_score.ruler_score import score_row
-from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -22,9 +18,7 @@ pytestmark = pytest.mark.hf
 
 
 @pytest.mark.parametrize("mode", ["prefill", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
-    mode: str, small: Path, tiny: Path, tiny_tokenizer: Any, tmp_path: Path
-) -> None:
+def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tokenizer, tmp_path):
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     pytest.importorskip("accelerate", reason="lm-evaluation-harness's hf model needs accelerate")
     from lm_eval.models.huggingface import HFLM
@@ -33,7 +27,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
     import ruler_dataset
 
     export_release.export(str(small), "lm-eval", tmp_path / "tasks")
-    found = lm_eval.simple_evaluate(
+    report = lm_eval.simple_evaluate(
         model=HFLM(pretrained=str(tiny), device="cpu", max_length=8192),
         tasks=["ruler_frozen_vt_4k", "ruler_frozen_qa_1_4k"],
         task_manager=TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False),
@@ -44,7 +38,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
     prompter = Prompter(mode, tiny_tokenizer)
     for config in ("vt_4k", "qa_1_4k"):
         rows = ruler_dataset.load(small, config)
-        samples = found["samples"][f"ruler_frozen_{config}"]
+        samples = report["samples"][f"ruler_frozen_{config}"]
         assert [sample["doc_id"] for sample in samples] == [0, 1]
         for row, sample in zip(rows, samples, strict=False):
             assert sample["arguments"][0][0] == prompter(config, row).text
@@ -54,9 +48,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
 
 
 @pytest.mark.parametrize("mode", ["chat", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_inspect_asks_a_model_what_ruler_run_asks_it(
-    mode: str, small: Path, tiny: Path, tmp_path: Path
-) -> None:
+def test_inspect_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
     from ruler_eval.frozen_release import Release
@@ -108,32 +100,8 @@ def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
 
-    found, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
-    results = scoring.score(found, rows, ScoringRules(partial=True))
+    result, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
+    results = scoring.score(result, rows, ScoringRules(partial=True))
     table = results["rows"]
     places = zip(table["config"], table["index"], strict=True)
     return dict(zip(places, table["score"], strict=True))
-
-
-def test_kvpress_reads_context_and_question_as_the_prompt(tiny: Path, tiny_tokenizer: Any) -> None:
-    kvpress = pytest.importorskip("kvpress", reason="kvpress is not installed")
-    from transformers import pipeline
-
-    row = small_release.niah_row(random.Random(0), 20)
-    end = row["input"].rindex("\n" + row["question"])
-    row = small_release.full_row({**row, "context_end": end}, 0, "niah_single_1", 4096)
-    view = kvpress_view(row)
-    pipe = pipeline("kv-press-text-generation", model=str(tiny), device="cpu")
-    asked = pipe.preprocess(view["context"], [view["question"]], view["answer_prefix"], 8192)
-    ids = asked["context_ids"][0].tolist() + asked["questions_ids"][0][0].tolist()
-    whole = Prompter("prefill", tiny_tokenizer).text(row)
-    # its data set ends the question with the prefix's space: one before the turn's end
-    assert tiny_tokenizer.decode(ids).replace(" <|end|>", "<|end|>") == whole
-    answers = pipe(
-        view["context"],
-        questions=[view["question"]],
-        answer_prefix=view["answer_prefix"],
-        press=kvpress.KnormPress(0.5),
-        max_new_tokens=4,
-    )["answers"]
-    assert len(answers) == 1

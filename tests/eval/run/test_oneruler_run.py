@@ -39,23 +39,23 @@ def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, floa
     return {name: cell["score"] for name, cell in results["configurations"].items()}
 
 
-def test_the_oracle_scores_100_in_both_languages(oneruler: Path, tmp_path: Path) -> None:
+def test_the_oracle_scores_100_in_both_languages(oneruler, tmp_path):
     files = read_manifest(oneruler)["files"].values()
-    mine = [file for file in files if file["language"] == file["instruction_language"]]
-    found = scores(oneruler, tuple(file["config"] for file in mine), tmp_path / "run")
-    assert found == {file["config"]: 100.0 for file in mine}
-    assert len(found) == 2 * 8
+    our_scores = [file for file in files if file["language"] == file["instruction_language"]]
+    result = scores(oneruler, tuple(file["config"] for file in our_scores), tmp_path / "run")
+    assert result == {file["config"]: 100.0 for file in our_scores}
+    assert len(result) == 2 * 8
 
 
-def test_it_scores_100_in_every_language(tmp_path: Path) -> None:
+def test_it_scores_100_in_every_language(tmp_path):
     """With the answer tag and the none word of each."""
     release = write_oneruler(tmp_path / "oneruler", LANGUAGES, rows=2)
-    found = scores(release, ("all",), tmp_path / "run")
-    assert len(found) == 4 * 26
-    assert found == dict.fromkeys(found, 100.0)
+    result = scores(release, ("all",), tmp_path / "run")
+    assert len(result) == 4 * 26
+    assert result == dict.fromkeys(result, 100.0)
 
 
-def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path: Path) -> None:
+def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(SUITE, encoding="utf-8")
     order = BuildOptions(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import shutil
 import sys
 import time
 from dataclasses import replace
@@ -21,7 +19,6 @@ from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate_run, run
-from tests.eval.run import small_release
 from tests.in_process import ruler
 
 
@@ -32,7 +29,7 @@ def order(small: Path, tmp_path: Path) -> RunOptions:
     )
 
 
-def test_rows_and_tokens_are_those_that_are_missing(order: RunOptions, small: Path) -> None:
+def test_rows_and_tokens_are_those_that_are_missing(order, small):
     whole = estimate_run(replace(order, backend="vllm", model="m", thinking="100"))
     rows = [
         row
@@ -50,9 +47,9 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOptions, small: Pa
     assert estimate_run(order) == Estimate()
 
 
-def test_the_estimate_in_words() -> None:
-    found = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
-    assert found.lines((2.0, 8.0)) == [
+def test_the_estimate_in_words():
+    result = Estimate(rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000)
+    assert result.lines((2.0, 8.0)) == [
         "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
         "them, up to 500,000 tokens of answers.",
         "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at most; cached "
@@ -60,18 +57,18 @@ def test_the_estimate_in_words() -> None:
     ]
 
 
-def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path: Path) -> None:
+def test_a_dry_run_shows_the_estimate_and_needs_no_server(small, tmp_path):
     flags = ["--dataset", str(small), "--configs", "all_4k", "--out", str(tmp_path / "RUN")]
     flags += ["--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"]
     result = ruler("run", *flags, "--dry-run", "--price", "1,2")
     assert result.code == 0, result.stderr
-    said = " ".join(result.stdout.split())
-    assert said.startswith("To do: 20 rows of 4 configurations, ")
-    assert " Cost: " in said
+    output = " ".join(result.stdout.split())
+    assert output.startswith("To do: 20 rows of 4 configurations, ")
+    assert " Cost: " in output
     assert not (tmp_path / "RUN").exists()
 
 
-def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_moves_by_tokens(monkeypatch):
     record: Record = {
         "config": "vt_4k",
         "index": 0,
@@ -92,14 +89,14 @@ def test_the_bar_moves_by_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue().endswith(" 00:00 rows 1/2, 0 tokens/s")
 
 
-def test_a_price_is_two_numbers() -> None:
+def test_a_price_is_two_numbers():
     assert parse_price("0.15,0.60") == (0.15, 0.60)
     for wrong in ("1", "1,2,3", "-1,2", "nan,1", "a,b"):
         with pytest.raises(RulerError, match=r"such as 0\.15,0\.60"):
             parse_price(wrong)
 
 
-def test_rows_are_read_as_the_release_has_them(small: Path) -> None:
+def test_rows_are_read_as_the_release_has_them(small):
     sent = list(read_rows(Release.open(str(small)), {"vt_4k": [3, 0], "cwe_4k": [4]}))
     assert sorted((config, row["index"]) for config, row in sent) == [
         ("cwe_4k", 4),
@@ -111,35 +108,6 @@ def test_rows_are_read_as_the_release_has_them(small: Path) -> None:
         assert row == {name: whole[name] for name in COLUMNS}
 
 
-def test_a_row_that_the_file_lacks_is_named(small: Path) -> None:
+def test_a_row_that_the_file_lacks_is_named(small):
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
         list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))
-
-
-def test_a_shard_of_rows_without_a_haystack_does_not_get_all_of_them(
-    small: Path, tmp_path: Path
-) -> None:
-    root = small_release.write(tmp_path / "ruler", "0k", rows=2, lines=6)
-    manifest = json.loads((root / "manifest.json").read_text())
-    for file in manifest["files"].values():
-        file["evidence_alone"] = True
-    (root / "manifest.json").write_text(json.dumps(manifest))
-    counts = []
-    for shard in ("1/2", "2/2"):
-        options = RunOptions(
-            root, configs="all", backend="oracle", out=tmp_path / "RUN", shard=shard
-        )
-        counts.append(estimate_run(options).configs)
-    assert counts == [2, 2]
-
-
-def test_an_estimate_is_never_below_nothing(small: Path, tmp_path: Path) -> None:
-    """A file of rows that are counted shorter than their answers."""
-    root = tmp_path / "ruler"
-    shutil.copytree(small, root)
-    manifest = json.loads((root / "manifest.json").read_text())
-    for file in manifest["files"].values():
-        file["tokens"] = {"min": 1, "mean": 1.0, "max": 1}
-    (root / "manifest.json").write_text(json.dumps(manifest))
-    options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
-    assert estimate_run(options).prompt_tokens == 0

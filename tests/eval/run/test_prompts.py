@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.prompts import DIRECT, Prompter, TokenIds, load_tokenizer
+from ruler_eval.run.prompts import DIRECT, Prompter, load_tokenizer
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.row_state import over_limit
 from tests.nightly import mostly_nightly
@@ -40,15 +39,8 @@ HEADS = {  # everything around the user's turn, as each family's documentation s
     "gemma3": ("<bos><start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"),
 }
 BOS = {"qwen2_5": 0, "llama3_instruct": 1, "mistral_nemo": 1, "gemma3": 1}
-TAIL = {  # the last tokens of vt's prefix: nothing but its own space after the colon
-    "qwen2_5": ["Ġthey", "Ġare", ":", "Ġ"],
-    "llama3_instruct": ["Ġthey", "Ġare", ":", "Ġ"],
-    "mistral_nemo": ["Ġthey", "Ġare", ":", "Ġ"],
-    "gemma3": ["▁they", "▁are", ":", "▁"],
-}
 families = pytest.mark.parametrize(
-    "family",
-    mostly_nightly(2, ["qwen2_5", "mistral_nemo", "llama3_instruct", "gemma3"]),
+    "family", mostly_nightly(2, ["qwen2_5", "mistral_nemo", "llama3_instruct", "gemma3"])
 )
 pytestmark = pytest.mark.filterwarnings("ignore")
 Load = Callable[[str], Any]
@@ -58,8 +50,8 @@ Load = Callable[[str], Any]
 @families
 @pytest.mark.parametrize("row", mostly_nightly(2, [NIAH, VT]))
 def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
-    family: str, row: dict[str, Any], mirror_tokenizer: Load
-) -> None:
+    family, row, mirror_tokenizer
+):
     before, after = HEADS[family]
     prompt = Prompter("prefill", mirror_tokenizer(family))("vt_4k", row)
     assert prompt.text == before + INPUT + after + row["answer_prefix"][1:]
@@ -68,9 +60,7 @@ def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
 
 @pytest.mark.mirror
 @families
-def test_chat_is_the_template_with_an_open_turn_and_no_prefix(
-    family: str, mirror_tokenizer: Load
-) -> None:
+def test_chat_is_the_template_with_an_open_turn_and_no_prefix(family, mirror_tokenizer):
     before, after = HEADS[family]
     prompt = Prompter("chat", mirror_tokenizer(family))("vt_4k", NIAH)
     assert prompt.text == before + INPUT + after
@@ -80,8 +70,8 @@ def test_chat_is_the_template_with_an_open_turn_and_no_prefix(
 @pytest.mark.mirror
 @families
 def test_direct_puts_the_line_of_table_6_and_the_prefix_into_the_users_turn(
-    family: str, mirror_tokenizer: Load
-) -> None:
+    family, mirror_tokenizer
+):
     before, after = HEADS[family]
     prompt = Prompter("chat", mirror_tokenizer(family), direct=True)("vt_4k", NIAH)
     assert prompt.text == before + INPUT + DIRECT + NIAH["answer_prefix"] + after
@@ -89,7 +79,7 @@ def test_direct_puts_the_line_of_table_6_and_the_prefix_into_the_users_turn(
 
 @pytest.mark.mirror
 @families
-def test_completion_is_input_and_prefix_raw(family: str, mirror_tokenizer: Load) -> None:
+def test_completion_is_input_and_prefix_raw(family, mirror_tokenizer):
     prompt = Prompter("completion", mirror_tokenizer(family))("vt_4k", VT)
     assert prompt.text == INPUT + VT["answer_prefix"]
     assert prompt.messages == ()
@@ -98,7 +88,7 @@ def test_completion_is_input_and_prefix_raw(family: str, mirror_tokenizer: Load)
 @pytest.mark.mirror
 @families
 @pytest.mark.parametrize("mode", ["prefill", "chat", "completion"])
-def test_there_is_never_a_second_bos(family: str, mode: str, mirror_tokenizer: Load) -> None:
+def test_there_is_never_a_second_bos(family, mode, mirror_tokenizer):
     tokenizer = mirror_tokenizer(family)
     prompt = Prompter(mode, tokenizer)("vt_4k", NIAH)
     assert prompt.token_ids is not None
@@ -110,21 +100,7 @@ def test_there_is_never_a_second_bos(family: str, mode: str, mirror_tokenizer: L
 
 @pytest.mark.mirror
 @families
-@pytest.mark.parametrize("mode", ["prefill", "completion"])
-def test_the_answer_continues_right_after_the_prefix(
-    family: str, mode: str, mirror_tokenizer: Load
-) -> None:
-    tokenizer = mirror_tokenizer(family)
-    ids = Prompter(mode, tokenizer)("vt_4k", VT).token_ids
-    assert ids is not None
-    assert tokenizer.convert_ids_to_tokens(ids[-4:]) == TAIL[family]
-
-
-@pytest.mark.mirror
-@families
-def test_the_tokens_are_those_of_the_models_own_tokenizer_file(
-    family: str, mirror_tokenizer: Load
-) -> None:
+def test_the_tokens_are_those_of_the_models_own_tokenizer_file(family, mirror_tokenizer):
     from tokenizers import Tokenizer
 
     tokenizer = mirror_tokenizer(family)
@@ -142,32 +118,13 @@ def test_the_tokens_are_those_of_the_models_own_tokenizer_file(
 
 @pytest.mark.mirror
 @families
-def test_a_row_without_a_prefix_is_a_plain_chat_in_prefill_mode(
-    family: str, mirror_tokenizer: Load
-) -> None:
+def test_a_row_without_a_prefix_is_a_plain_chat_in_prefill_mode(family, mirror_tokenizer):
     tokenizer = mirror_tokenizer(family)
     prefilled = Prompter("prefill", tokenizer)("niah_single_8k_en", ONERULER)
     assert prefilled == Prompter("chat", tokenizer)("niah_single_8k_en", ONERULER)
 
 
-@pytest.mark.mirror
-@families
-def test_the_template_is_known_by_its_digest(family: str, mirror_tokenizer: Load) -> None:
-    tokenizer = mirror_tokenizer(family)
-    digest = hashlib.sha256(tokenizer.chat_template.encode()).hexdigest()
-    assert Prompter("prefill", tokenizer).settings()["template_sha256"] == digest
-    assert Prompter("completion", tokenizer).settings()["template_sha256"] is None
-
-
-@pytest.mark.mirror
-def test_two_texts_that_contain_the_prefix_do_not_confuse_the_seam(mirror_tokenizer: Load) -> None:
-    row = {**VT, "input": INPUT + VT["answer_prefix"] + " ABC\n\n" + INPUT}
-    prompt = Prompter("prefill", mirror_tokenizer("llama3_instruct"))("vt_4k", row)
-    before, after = HEADS["llama3_instruct"]
-    assert prompt.text == before + row["input"] + after + VT["answer_prefix"][1:]
-
-
-def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer: Any) -> None:
+def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer)
@@ -178,7 +135,7 @@ def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer: Any)
     assert Prompter("chat", tokenizer).text(NIAH) == f"Today Date: 26 Jul 2024\n{INPUT}"
 
 
-def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer: Any) -> None:
+def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer)
@@ -191,13 +148,6 @@ def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer: Any) -> None
     assert thinking("vt_4k", NIAH).max_tokens == 228
 
 
-def test_without_a_tokenizer_messages_still_carry_the_prefix() -> None:
-    prompt = Prompter("prefill")("vt_4k", VT)
-    assert prompt.text is None
-    assert prompt.token_ids is None
-    assert prompt.messages[-1] == {"role": "assistant", "content": VT["answer_prefix"][1:]}
-
-
 @pytest.mark.parametrize(
     ("mode", "direct", "thinking", "remedy"),
     [
@@ -206,14 +156,12 @@ def test_without_a_tokenizer_messages_still_carry_the_prefix() -> None:
         ("prefill", True, Reasoning(), "--mode chat"),
     ],
 )
-def test_what_cannot_go_together_is_refused(
-    mode: str, direct: bool, thinking: Reasoning, remedy: str
-) -> None:
+def test_what_cannot_go_together_is_refused(mode, direct, thinking, remedy):
     with pytest.raises(RulerError, match=remedy):
         Prompter(mode, None, direct, thinking)
 
 
-def test_a_base_model_is_not_given_somebody_elses_template(tiny_tokenizer: Any) -> None:
+def test_a_base_model_is_not_given_somebody_elses_template(tiny_tokenizer):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer)
@@ -222,7 +170,7 @@ def test_a_base_model_is_not_given_somebody_elses_template(tiny_tokenizer: Any) 
         Prompter("prefill", tokenizer)
 
 
-def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> None:
+def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer)
@@ -231,7 +179,7 @@ def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> 
         Prompter("prefill", tokenizer)("vt_4k", NIAH)
 
 
-def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
+def test_a_prompt_fits_to_the_last_token_and_not_one_more():
     prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
     for counted, limit, fits in (
         (1000, 1228, True),
@@ -242,27 +190,6 @@ def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
         assert (over_limit(replace(prompt, counted_tokens=counted), limit) is None) == fits
 
 
-def test_a_missing_tokenizer_folder_is_one_sentence() -> None:
+def test_a_missing_tokenizer_folder_is_one_sentence():
     with pytest.raises(RulerError, match="no tokenizer folder"):
         load_tokenizer("./not-here")
-
-
-TEXTS = (
-    "",
-    "The special magic number for key-1 is: 8f14e45f-ceea.\n\n  don't  stop",
-    "日本語 e\u0301 ½ 🙂👩‍👧 <|im_start|>user\nZażółć<|im_end|>",
-    "tab\tand\r\nline",
-)
-
-
-@pytest.mark.mirror
-@pytest.mark.parametrize("family", mostly_nightly(2, ("qwen2_5", "llama3_instruct")))
-def test_ids_are_those_of_the_tokenizer(
-    mirror_tokenizer: Callable[[str], Any], family: str
-) -> None:
-    tokenizer = mirror_tokenizer(family)
-    ids = TokenIds(tokenizer)
-    for text in TEXTS:
-        for special in (False, True):
-            expected = tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
-            assert ids(text, special_tokens=special) == list(expected)

@@ -23,7 +23,7 @@ def asked(**changes: Any) -> Prompt:
     return Prompt(**{"config": "vt_4k", "index": 0, "messages": user, **plain, **changes})
 
 
-def test_the_budget_is_read_from_a_flag() -> None:
+def test_the_budget_is_read_from_a_flag():
     assert Reasoning.parse("off") == Reasoning(False, 0)
     assert Reasoning.parse("on") == Reasoning(True, reasoning.ON_BUDGET)
     assert Reasoning.parse("512") == Reasoning(True, 512, limited=True)
@@ -32,11 +32,7 @@ def test_the_budget_is_read_from_a_flag() -> None:
             Reasoning.parse(wrong)
 
 
-def test_the_room_for_reasoning_comes_on_top_of_the_answers() -> None:
-    assert asked().max_tokens == 130
-
-
-def test_truncated_reasoning_leaves_no_answer() -> None:
+def test_truncated_reasoning_leaves_no_answer():
     record = record_of(
         Completion(
             asked(), "<think>so many words", "length", prompt_tokens=10, completion_tokens=130
@@ -50,7 +46,7 @@ def test_truncated_reasoning_leaves_no_answer() -> None:
     assert record["usage"]["thinking_tokens"] == 130
 
 
-def test_a_servers_reasoning_parser_is_believed() -> None:
+def test_a_servers_reasoning_parser_is_believed():
     answer = Completion(
         asked(),
         "42",
@@ -79,14 +75,14 @@ class MarkedTokens:
         self.added_tokens_decoder = {i: SimpleNamespace(content=m) for i, m in marks.items()}
 
 
-def test_the_tokens_of_reasoning_are_those_before_the_one_that_ends_it() -> None:
+def test_the_tokens_of_reasoning_are_those_before_the_one_that_ends_it():
     tokenizer = MarkedTokens()
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2, 8, 3, 8]) == 3
     assert reasoning.reasoning_length(tokenizer, [1, 9]) == 1
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2]) is None
 
 
-def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> None:
+def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
     record = record_of(
         Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120),
@@ -99,25 +95,15 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> No
     assert record["usage"]["thinking_tokens"] == reasoning.count_tokens(tiny_tokenizer, "hm")
 
 
-def test_a_model_that_reasons_unasked_is_seen(tiny_tokenizer: Any) -> None:
-    prompt = asked(reasoning_tokens=0)
-    record = record_of(
-        Completion(prompt, "<think>Okay, the", "length", prompt_tokens=10, completion_tokens=30),
-        None,
-    )
-    assert record["thinking_ended"] is False
-    assert record["prediction"] == ""
-
-
-def test_a_template_that_opens_the_reasoning_is_seen() -> None:
+def test_a_template_that_opens_the_reasoning_is_seen():
     prompt = asked(text="<|assistant|><think>\n")
     record = record_of(
-        Completion(prompt, "hm</think>42", "stop", prompt_tokens=10, completion_tokens=12),
+        Completion(prompt, "hm</think>42", "stop", prompt_tokens=10, completion_tokens=12)
     )
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
 
 
-def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer: Any) -> None:
+def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer):
     import copy
 
     tokenizer = copy.deepcopy(tiny_tokenizer)
@@ -128,7 +114,7 @@ def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer: Any) -> N
 
 
 @pytest.mark.parametrize("tag", ["think", "thinking", "thought", "reasoning", "seed:think"])
-def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer: Any, tag: str) -> None:
+def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer, tag):
     text = f"<{tag}>{'word ' * 500}</{tag}>\nIt is 1234567."
     prompt = asked(reasoning_tokens=5000)
     record = record_of(
@@ -141,7 +127,7 @@ def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer: Any, 
     assert score_row(record["prediction"], ["1234567"], "niah_single", "en").score == 1
 
 
-def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out() -> None:
+def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out():
     completion = Completion(
         asked(), "<think>b</think>42", "stop", prompt_tokens=10, completion_tokens=20, reasoning="a"
     )
@@ -149,7 +135,7 @@ def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out() -> None
     assert (record["thinking"], record["prediction"]) == ("a\nb", "42")
 
 
-def test_the_channels_of_gpt_oss_survive_decoding(tiny_tokenizer: Any) -> None:
+def test_the_channels_of_gpt_oss_survive_decoding(tiny_tokenizer):
     import copy
 
     tokenizer = copy.deepcopy(tiny_tokenizer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -25,27 +24,16 @@ PROMPT = Prompt(
 )
 
 
-@pytest.mark.parametrize("key", ["anything", "password", "sk-very/secret+12345678"])
-def test_a_prediction_is_stored_as_the_model_gave_it_whatever_the_key_is(
-    key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    text = f"It can be {key}, \\u0041 %41 &amp; {key[::-1]}"
-    record = record_of(Completion(PROMPT, text, reasoning=f"why not {key}"))
-    assert record["prediction"] == text
-    assert record["thinking"] == f"why not {key}"
-
-
 @pytest.mark.parametrize("field", ["finish_reason", "error"])
-def test_an_error_hides_the_key(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_hides_the_key(field, monkeypatch):
     key = "sk-very/secret+12345678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     record = record_of(Completion(PROMPT, **{field: f"bad key {key}."}))
     assert "bad key ***." in str(record["error"])
 
 
-@pytest.mark.parametrize("field", ["text", "reasoning", "finish_reason", "error"])
-def test_half_a_character_and_an_endless_reason_do_no_harm(field: str) -> None:
+@pytest.mark.parametrize("field", ["text", "error"])
+def test_half_a_character_and_an_endless_reason_do_no_harm(field):
     record = record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000}))
     json.dumps(record, ensure_ascii=False).encode("utf-8")
     assert len(record["error"] or "") <= 1000
@@ -77,9 +65,7 @@ def test_half_a_character_and_an_endless_reason_do_no_harm(field: str) -> None:
         ({"error": "429"}, (None, None), "error"),
     ],
 )  # fmt: skip
-def test_the_state_of_a_row(
-    answer: dict[str, Any], counted_and_limit: tuple[int | None, int | None], state: str
-) -> None:
+def test_the_state_of_a_row(answer, counted_and_limit, state):
     counted, limit = counted_and_limit
     prompt = replace(PROMPT, counted_tokens=counted)
     record = record_of(Completion(prompt, "found it", **answer), limit)
@@ -90,14 +76,7 @@ def test_the_state_of_a_row(
     assert (record["config"], record["index"]) == ("vt_4k", 7)
 
 
-def test_a_row_that_does_not_fit_says_by_how_much() -> None:
-    record = over_limit(replace(PROMPT, counted_tokens=4080), 4096)
-    assert record is not None
-    assert record["error"] == "4,080 prompt tokens + 30 for the answer are over the limit of 4,096"
-    assert record["usage"]["prompt_tokens"] == 4080
-
-
-def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
+def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do():
     summary = RunSummary()
     prompts = [replace(PROMPT, counted_tokens=tokens) for tokens in (4080, 4090)]
     summary.add("vt_4k", [over_limit(prompt, 4096) for prompt in prompts])
@@ -106,8 +85,3 @@ def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
         "30 for the answer are over the limit of 4,096.",
         "To find rows made for a model's tokenizer: ruler tokenizers --for MODEL",
     ]
-
-
-def test_half_a_surrogate_pair_does_not_stop_a_run() -> None:
-    record = record_of(Completion(PROMPT, "a\ud83d b"))
-    assert record["prediction"].encode() == b"a? b"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
-from tests.in_process import ruler_command
 
 
 @pytest.fixture
@@ -43,39 +41,30 @@ def scribble(folder: Path, name: str, text: str) -> Path:
     "text",
     [
         "my notes",
-        "my notes\n",
-        '{"index": 0, "answer": "42"}\n',
         '{"config": "cwe_4k", "index": 0, "finish_reason": "stop"}\n',
         '{"config": "vt_4k", "index": NaN, "finish_reason": "stop"}\n',
         '{"config": "vt_4k", "index": 0\n',
-        "[" * 100_000,
     ],
 )
-@pytest.mark.parametrize("name", ["vt_4k.jsonl", "vt_4k.1of2.jsonl"])
-def test_a_file_of_somebody_elses_is_never_touched(order: RunOptions, name: str, text: str) -> None:
-    path = scribble(order.out, name, text)
+def test_a_file_of_another_program_is_never_touched(order, text):
+    path = scribble(order.out, "vt_4k.jsonl", text)
     with pytest.raises(RulerError, match="is not a record of a run of vt_4k"):
         run(order)
     assert [path.read_text(), *order.out.iterdir()] == [text, path]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{}", "not JSON", '{"format": 1, "rows": []}', '{"format": "1"}', "[" * 9999],
-)
-def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOptions, text: str) -> None:
+@pytest.mark.parametrize("text", ["", "{}", "not JSON", '{"format": 1, "rows": []}'])
+def test_a_run_json_of_another_program_is_never_touched(order, text):
     path = scribble(order.out, "run.json", text)
     with pytest.raises(RulerError, match=r"is not a run\.json of `ruler run`: .* Name a new --out"):
         run(order)
     assert [path.read_text(), *order.out.iterdir()] == [text, path]
 
 
-@pytest.mark.parametrize(
-    "where", ["/tmp/elsewhere/file", "../file", "vt_4k/..", "", "CON:", "vt\n4k"]
-)
+@pytest.mark.parametrize("where", ["/tmp/elsewhere/file", "../file", "", "vt\n4k"])
 def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_opened(
-    order: RunOptions, small: Path, tmp_path: Path, where: str
-) -> None:
+    order, small, tmp_path, where
+):
     root = tmp_path / "planted"
     shutil.copytree(small, root)
     manifest = json.loads((root / "manifest.json").read_text())
@@ -87,7 +76,7 @@ def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_open
     assert not order.out.exists()
 
 
-def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
+def test_no_file_stays_open_between_rows(tmp_path):
     records = Records(tmp_path)
     for index in range(3):
         for number in range(40):
@@ -103,15 +92,11 @@ def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
             assert ours == []
     records.close()
-    found = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
-    assert found == [[0, 1, 2]] * 40
+    result = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
+    assert result == [[0, 1, 2]] * 40
 
 
-def test_a_file_that_does_not_exist_yet_has_no_records(tmp_path: Path) -> None:
-    assert list(read_lines(tmp_path / "vt_4k.jsonl")) == []
-
-
-def test_half_a_character_of_another_tool_stops_no_run(order: RunOptions) -> None:
+def test_half_a_character_of_another_tool_stops_no_run(order):
     run(replace(order, configs=("vt_4k",), limit=2))
     path = order.out / "vt_4k.jsonl"
     text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
@@ -139,9 +124,9 @@ except RulerError as error:
 """
 
 
-def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(
-    order: RunOptions, small: Path, tmp_path: Path
-) -> None:
+@pytest.mark.nightly
+@pytest.mark.nightly
+def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(order, small, tmp_path):
     run(replace(order, configs=("vt_4k",)))
     for lock in order.out.glob(".*.lock"):
         lock.unlink()
@@ -160,32 +145,17 @@ def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(
     assert {path.name: path.read_bytes() for path in order.out.iterdir()} == before
 
 
-@pytest.mark.nightly
-def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
-    order: RunOptions, small: Path, tmp_path: Path
-) -> None:
-    found = []
-    for seed in ("0", "1", "2"):
-        out = tmp_path / seed
-        flags = ["--dataset", small, "--configs", "all_4k", "--backend", "oracle", "--out", out]
-        command = ruler_command("run", *flags)
-        env = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run(command, check=True, capture_output=True, env=env)
-        found.append(lines(out))
-    assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize(
     ("changes", "remedy"),
     [
-        *(({"temperature": value}, "--temperature") for value in (float("inf"), float("nan"), -1)),
-        *(({"top_p": value}, "--top-p") for value in (0, 1.5, float("nan"))),
-        *(({"timeout": value}, "--timeout") for value in (0, -1, float("inf"))),
+        ({"temperature": float("nan")}, "--temperature"),
+        ({"temperature": -1}, "--temperature"),
+        ({"top_p": 1.5}, "--top-p"),
+        ({"timeout": 0}, "--timeout"),
+        ({"timeout": float("inf")}, "--timeout"),
     ],
 )
-def test_numbers_that_no_model_takes_are_refused(
-    order: RunOptions, changes: dict[str, float], remedy: str
-) -> None:
+def test_numbers_that_no_model_takes_are_refused(order, changes, remedy):
     with pytest.raises(RulerError, match=remedy):
         run(replace(order, **changes))
     assert not order.out.exists()

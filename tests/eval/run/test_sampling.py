@@ -35,13 +35,11 @@ QWEN3 = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
         ({"do_sample": False, "temperature": 0.6}, 0.0),
     ],
 )
-def test_a_model_is_sampled_as_its_generation_config_says(
-    tmp_path: Path, config: dict[str, Any], temperature: float
-) -> None:
+def test_a_model_is_sampled_as_its_generation_config_says(tmp_path, config, temperature):
     (tmp_path / "generation_config.json").write_text(json.dumps(config), encoding="utf-8")
     options = RunOptions("r", configs="vt_4k", backend="oracle", out="RUN", thinking="on")
-    found = choose_sampling(options, lambda: read_generation_config(str(tmp_path)))
-    assert found.values["temperature"] == temperature
+    sampling = choose_sampling(options, lambda: read_generation_config(str(tmp_path)))
+    assert sampling.values["temperature"] == temperature
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +64,11 @@ def sent(options: RunOptions, **model: Any) -> dict[str, Any]:
 
 
 def recorded(options: RunOptions) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((options.folder / "run.json").read_text())["sampling"]
-    return found
+    result: dict[str, Any] = json.loads((options.folder / "run.json").read_text())["sampling"]
+    return result
 
 
-def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options: RunOptions) -> None:
+def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options):
     body = sent(options)
     fields = ("temperature", "top_p", "seed", "top_k", "min_p", "repetition_penalty")
     assert [body[name] for name in fields] == [0.0, 1.0, 0, -1, 0.0, 1.0]
@@ -78,9 +76,7 @@ def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options: RunOptio
 
 
 @pytest.mark.parametrize("by", ["tokenizer", "root"])
-def test_a_reasoning_run_samples_as_the_models_makers_say(
-    options: RunOptions, model: Path, by: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reasoning_run_samples_as_the_models_makers_say(options, model, by, capfd):
     asked = replace(options, thinking="on", progress=True)
     asked = replace(asked, tokenizer=str(model)) if by == "tokenizer" else asked
     body = sent(asked, root=str(model) if by == "root" else "/on/another/machine")
@@ -92,7 +88,7 @@ def test_a_reasoning_run_samples_as_the_models_makers_say(
     assert "(the model's generation_config.json)" in error
 
 
-def test_flags_win_over_the_models_own_sampling(options: RunOptions, model: Path) -> None:
+def test_flags_win_over_the_models_own_sampling(options, model):
     flags = {"temperature": 0.9, "top_k": 7, "min_p": 0.1, "presence_penalty": 1.5}
     body = sent(replace(options, thinking="on", tokenizer=str(model), **flags))
     assert {name: body[name] for name in flags} == flags
@@ -100,32 +96,20 @@ def test_flags_win_over_the_models_own_sampling(options: RunOptions, model: Path
     assert recorded(options) == {**flags, "top_p": 0.95, "seed": 0}
 
 
-def test_a_greedy_reasoning_run_is_warned_about(
-    options: RunOptions, model: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_greedy_reasoning_run_is_warned_about(options, model, capfd):
     asked = replace(options, thinking="on", tokenizer=str(model), temperature=0.0, progress=True)
     assert sent(asked)["temperature"] == 0.0
     assert "Warning: the model reasons with temperature 0" in capfd.readouterr().err
 
 
-def test_without_the_models_file_its_server_samples_as_it_does(
-    options: RunOptions, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_models_file_its_server_samples_as_it_does(options, capfd):
     body = sent(replace(options, thinking="on", progress=True), root="/on/another/machine")
     assert not {"temperature", "top_p", "top_k", "min_p"} & set(body)
     assert recorded(options)["temperature"] == "the server's default"
     assert "Sampling: the server's defaults" in " ".join(capfd.readouterr().err.split())
 
 
-def test_a_model_without_sampling_of_its_own_reasons_greedily() -> None:
-    sampling = choose_sampling(model_options(thinking="on"), dict)
-    assert sampling.values["temperature"] == 0.0
-    assert "Warning" in (sampling.note(reasoning=True) or "")
-    assert sampling.note(reasoning=False) is None
-    assert "the 4 samples of a row differ only if" in (sampling.note(False, repeats=4) or "")
-
-
-def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None:
+def test_a_sampler_that_a_provider_lacks_is_refused(options):
     with (
         model_server(models=[MODEL]) as server,
         pytest.raises(RulerError, match=r"OpenAI does not accept top_k .*: leave --top-k out\."),
@@ -133,21 +117,13 @@ def test_a_sampler_that_a_provider_lacks_is_refused(options: RunOptions) -> None
         run(replace(options, base_url=server.url, provider="openai", top_k=3))
 
 
-def test_a_budget_of_reasoning_tokens_is_sent_to_vllm(options: RunOptions) -> None:
+def test_a_budget_of_reasoning_tokens_is_sent_to_vllm(options):
     assert sent(replace(options, thinking="50"))["thinking_token_budget"] == 50
     kept = json.loads((options.folder / "run.json").read_text())
     assert kept["thinking_token_budget"] is True
 
 
-def test_a_budget_that_is_given_as_a_field_is_sent_instead(options: RunOptions) -> None:
-    asked = replace(options, thinking="50", arguments={"thinking_token_budget": 20})
-    body = sent(asked)
-    assert (body["thinking_token_budget"], body["max_tokens"]) == (20, 80)
-
-
-def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(
-    options: RunOptions, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(options, capfd):
     """vLLM without a parser of reasoning refuses every request that has a budget."""
 
     def reply(request: Request) -> Reply:
@@ -162,21 +138,7 @@ def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(
     assert "start it with --reasoning-parser" in error
 
 
-def test_reasoning_over_the_budget_is_said_at_the_end(options: RunOptions) -> None:
-    usage = {"prompt_tokens": 900, "completion_tokens": 80}
-    usage |= {"completion_tokens_details": {"reasoning_tokens": 70}}  # type: ignore[dict-item]
-
-    def reply(_: Request) -> Reply:
-        message = {"role": "assistant", "content": "42", "reasoning_content": "hm " * 70}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return Reply(200, {"choices": [choice], "usage": usage})
-
-    with model_server(reply, models=[VLLM]) as server:
-        summary = run(replace(options, base_url=server.url, thinking="50"))
-    assert any("longer than the 50 tokens of --thinking" in line for line in summary.lines())
-
-
-def test_every_sample_of_a_row_has_a_seed_and_a_record_of_its_own(options: RunOptions) -> None:
+def test_every_sample_of_a_row_has_a_seed_and_a_record_of_its_own(options):
     asked = replace(options, repeats=3, temperature=0.7, seed=5, limit=2)
     with model_server(lambda request: answer(str(request.body["seed"]))) as server:
         summary = run(replace(asked, base_url=server.url, concurrency=1))
@@ -191,7 +153,7 @@ def test_every_sample_of_a_row_has_a_seed_and_a_record_of_its_own(options: RunOp
     assert json.loads((options.folder / "run.json").read_text())["repeats"] == 3
 
 
-def test_only_the_samples_that_are_missing_are_run(options: RunOptions) -> None:
+def test_only_the_samples_that_are_missing_are_run(options):
     asked = replace(options, repeats=3, temperature=0.7, limit=None)
     with model_server() as server:
         asked = replace(asked, base_url=server.url)
@@ -205,20 +167,3 @@ def test_only_the_samples_that_are_missing_are_run(options: RunOptions) -> None:
     assert len(Records(options.folder).read("vt_4k")) == 15
     with pytest.raises(RulerError, match="was run with repeats = 3, not 1"):
         run(replace(asked, repeats=1))
-
-
-def test_no_row_that_fits_is_an_error(options: RunOptions, model: Path) -> None:
-    with model_server(models=[{**VLLM, "max_model_len": 300}]) as server:
-        asked = replace(options, base_url=server.url, tokenizer=str(model))
-        with pytest.raises(RulerError, match=r"No row fits .* over the limit of 300"):
-            run(asked)
-        assert server.requests == []
-
-
-def test_a_window_that_is_wrong_shows_in_the_servers_refusal(options: RunOptions) -> None:
-    """The user's --max-model-len is longer than the server's window, which refuses the rows."""
-    refusal = {"error": {"message": "maximum context length is 300 tokens", "code": 400}}
-    with model_server(lambda _: Reply(400, refusal), models=[VLLM]) as server:
-        summary = run(replace(options, base_url=server.url, max_model_len=10**6))
-    assert summary.total == {"error": 1}
-    assert "HTTP 400: maximum context length is 300 tokens" in summary.lines()[0]

@@ -35,7 +35,7 @@ NOT_WRITTEN_AS_MORE = {(14, "Jamba-base (52B)"), (14, "LWM-base (7B)")}
 def published(table: int) -> list[tuple[float, tuple[PublishedModel, ...]]]:
     """The rows of a table, aligned models first, with the threshold that holds for them."""
     return [
-        (found.threshold, found.models)
-        for found in published_tables()
-        if found.dataset == "ruler" and found.name == f"Table {table}"
+        (tables.threshold, tables.models)
+        for tables in published_tables()
+        if tables.dataset == "ruler" and tables.name == f"Table {table}"
     ]

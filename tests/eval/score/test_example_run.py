@@ -36,17 +36,17 @@ IN_ESSAYS = ("niah_single_2", "niah_multikey_1", "niah_multivalue", "niah_multiq
 """Whose values are drawn from the numbers that the essays do not hold."""
 
 
-def test_every_task_scores_by_the_references_beside_it() -> None:
+def test_every_task_scores_by_the_references_beside_it():
     options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
     predictions, release = open_predictions(options)
     cells = score(predictions, release, ScoringRules())["configurations"]
-    found = {cell["task"]: cell["score"] for cell in cells.values()}
-    assert found == pytest.approx(SCORES, abs=1e-3)
+    scores = {cell["task"]: cell["score"] for cell in cells.values()}
+    assert scores == pytest.approx(SCORES, abs=1e-3)
     assert {cell["n"] for cell in cells.values()} == {20}
     assert predictions.run["model"] == "SmolLM2-135M-Instruct"
 
 
-def test_the_run_names_its_rows_by_their_digests() -> None:
+def test_the_run_names_its_rows_by_their_digests():
     """tests/vllm/test_real_model.py holds them against rows built under the model's tokenizer."""
     settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
     assert settings["data_version"] == DATA_VERSION
@@ -56,7 +56,7 @@ def test_the_run_names_its_rows_by_their_digests() -> None:
 
 
 @pytest.mark.parametrize("task", [task for task in SCORES if not task.startswith("qa")])
-def test_what_was_asked_is_what_the_code_asks_today(release: Path, task: str) -> None:
+def test_what_was_asked_is_what_the_code_asks_today(release, task):
     """Under every tokenizer a row asks the same. The numbers in essays depend on the essays."""
     compared = ["question"] if task in IN_ESSAYS else ["question", "outputs"]
     rows = Release.open(str(release)).rows(f"{task}_4k", ("index", "question", "outputs"))

@@ -70,20 +70,20 @@ def cells_of(*names):
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     same = {0: 1.0, 1: 0.0}
     values = {"vt_4k": same, "vt_8k": {0: 0.0, 1: 0.0}, "cwe_4k": same}
-    found = strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
-    assert [list(stratum.values) for stratum in found] == [[0.25, 0], [1, 0]]
-    assert [stratum.weight for stratum in found] == [4, 1]
-    assert [stratum.clusters for stratum in found] == [None, None]
+    result = strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
+    assert [list(stratum.values) for stratum in result] == [[0.25, 0], [1, 0]]
+    assert [stratum.weight for stratum in result] == [4, 1]
+    assert [stratum.clusters for stratum in result] == [None, None]
 
 
 def test_cells_over_different_rows_are_known_as_well_as_apart():
     rng = np.random.default_rng(0)
     short, long = rng.random(40), rng.random(10)
     values = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long, 40))}
-    found = moments(strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3}))
+    result = moments(strata_of(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3}))
     apart = moments([Stratum.from_rows(short, 1), Stratum.from_rows(long, 3)])
-    assert (found.mean, found.rows) == pytest.approx((apart.mean, apart.rows))
-    assert found.error2 == pytest.approx(apart.error2, rel=0.1)  # of 50 rows less 1, or less 2
+    assert (result.mean, result.rows) == pytest.approx((apart.mean, apart.rows))
+    assert result.error2 == pytest.approx(apart.error2, rel=0.1)  # of 50 rows less 1, or less 2
 
 
 def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
@@ -91,18 +91,20 @@ def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
     rng = np.random.default_rng(0)
     base = (rng.random(200) < 0.6).astype(float)
     rows = {f"vt_{i}": {int(j): base[j] for j in range(200) if j != i} for i in range(6)}
-    found = moments(strata_of(rows, cells_of(*rows)))
-    assert found.mean == pytest.approx(np.mean([np.mean([*one.values()]) for one in rows.values()]))
+    result = moments(strata_of(rows, cells_of(*rows)))
+    assert result.mean == pytest.approx(
+        np.mean([np.mean([*item.values()]) for item in rows.values()])
+    )
     whole = of(*base)
     assert interval(strata_of(rows, cells_of(*rows))) == pytest.approx(whole, abs=0.005)
-    assert found.rows == pytest.approx(200, rel=0.01)
+    assert result.rows == pytest.approx(200, rel=0.01)
 
 
 def test_an_equal_row_is_no_spread_though_another_lacks_it():
     rows = {"vt_4k": dict.fromkeys(range(20), 1.0), "vt_8k": dict.fromkeys(range(5), 0.5)}
-    found = moments(strata_of(rows, cells_of(*rows)))
-    assert (found.mean, found.error2) == (0.75, 0)
-    assert found.rows == pytest.approx(1 / (15 / 40**2 + 5 * (1 / 40 + 1 / 10) ** 2))
+    result = moments(strata_of(rows, cells_of(*rows)))
+    assert (result.mean, result.error2) == (0.75, 0)
+    assert result.rows == pytest.approx(1 / (15 / 40**2 + 5 * (1 / 40 + 1 / 10) ** 2))
 
 
 def test_rows_of_one_document_count_for_fewer():
@@ -127,6 +129,6 @@ def test_the_documents_of_a_task_follow_its_rows_through_the_lengths():
     rows = {2: 1.0, 0: 1.0, 1: 0.0}
     cells = cells_of("qa_1_4k", "qa_1_8k", "vt_4k")
     documents = {name: {0: "a", 1: "a", 2: "b"} for name in ("qa_1_4k", "qa_1_8k")}
-    found = strata_of(dict.fromkeys(cells, rows), cells, None, documents)
-    qa, vt = found
+    result = strata_of(dict.fromkeys(cells, rows), cells, None, documents)
+    qa, vt = result
     assert (list(qa.clusters), vt.clusters) == (["b", "a", "a"], None)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.forms import forms
 from tests.eval.scoring_helpers import read
 
 
@@ -57,13 +52,13 @@ def test_the_reference_codes_folder_tells_the_length(tmp_path):
     lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
     lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
     lines(tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"})
-    found = read(tmp_path / "m").rows
-    assert [(row.config, row.index) for row in found] == [
+    rows = read(tmp_path / "m").rows
+    assert [(row.config, row.index) for row in rows] == [
         ("qa_1_128k", 1),
         ("vt_8k", 0),
         ("vt_8k", 7),
     ]
-    assert found[0].outputs == ("a", "b")
+    assert rows[0].outputs == ("a", "b")
 
 
 def test_the_reference_codes_chunks_and_ids(tmp_path):
@@ -72,45 +67,17 @@ def test_the_reference_codes_chunks_and_ids(tmp_path):
     assert (row.config, row.index) == ("cwe_4k", 12)
 
 
-def test_a_submission_has_task_id_and_prediction(tmp_path):
-    path = tmp_path / "4096/pred/submission.csv"
-    path.parent.mkdir(parents=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["Task", "ID", "Prediction"])
-        writer.writerow(["niah_multikey_2", 4, 'two\nlines, "quoted"'])
-    (row,) = read(path.parent).rows
-    assert (row.config, row.index) == ("niah_multikey_2_4k", 4)
-    assert row.text == 'two\nlines, "quoted"'
-    assert row.outputs is None
-
-
 @pytest.mark.parametrize(
-    ("name", "task"),
-    [
-        ("ruler_qa_squad", "qa_1"),
-        ("ruler_qa_hotpot", "qa_2"),
-        ("ruler_vt", "vt"),
-        ("niah_single_2", "niah_single_2"),
-    ],
+    ("name", "task"), [("ruler_qa_squad", "qa_1"), ("niah_single_2", "niah_single_2")]
 )
 def test_lm_evaluation_harness_samples(tmp_path, name, task):
     path = tmp_path / f"samples_{name}_2025-05-01T10-20-30.123456.jsonl"
     lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
-    found = read(tmp_path).rows
-    assert [(row.config, row.index, row.text) for row in found] == [
+    rows = read(tmp_path).rows
+    assert [(row.config, row.index, row.text) for row in rows] == [
         (f"{task}_4k", 0, "a"),
         (f"{task}_8k", 0, "b"),
     ]
-
-
-def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
-    record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
-    path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
-    with pytest.raises(RulerError, match="--config"):
-        read(path)
-    failed, good = read(path, config="niah_none_8k_en").rows
-    assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
 
 
 def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
@@ -144,9 +111,9 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
     path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
     with path.open("a") as file:
         file.write('{"config": "vt_4k", "ind')
-    found = read(path)
-    assert len(found.rows) == 1
-    assert found.damaged == [f"{path}:2 is not JSON"]
+    predictions = read(path)
+    assert len(predictions.rows) == 1
+    assert predictions.damaged == [f"{path}:2 is not JSON"]
 
 
 @pytest.mark.parametrize(
@@ -156,8 +123,6 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         ([1, 2], "no known format"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
-        (reference(0, outputs=[1234567.0]), "not a list of texts"),
-        (reference(0, outputs={"a": 1}), "not a list of texts"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
@@ -171,9 +136,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
     [
         ("index,prediction,prediction\n0,no,yes\n", "several columns named 'prediction'"),
         ("index,prediction\n0,a\n1\n", "csv:3' has 1 cells and the first line 2"),
-        ("index,prediction\n0,a, b\n", "csv:2' has 3 cells and the first line 2"),
         ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not written as CSV"),
-        ('index,prediction\n0,a\n1,"b', "csv:3' is not written as CSV"),
     ],
 )
 def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, text, words):
@@ -181,41 +144,6 @@ def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, tex
     path.write_text(text)
     with pytest.raises(RulerError, match=words):
         read(path)
-
-
-def test_a_parquet_file_with_two_columns_of_a_name_is_refused(tmp_path):
-    columns = [pa.array([0]), pa.array(["no"]), pa.array(["yes"])]
-    table = pa.table(columns, names=["index", "prediction", "prediction"])
-    pq.write_table(table, tmp_path / "vt_4k.parquet")
-    with pytest.raises(RulerError, match="several columns named 'prediction'"):
-        read(tmp_path / "vt_4k.parquet")
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.jsonl", '{"config": "vt_4k", "index": 0, "prediction": "żaden"}\n'),
-        ("vt_4k.csv", "index,prediction\n0,żaden\n"),
-    ],
-)
-def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
-    (tmp_path / name).write_bytes(text.encode("cp1250"))
-    found = read(tmp_path / name)
-    assert [row.text for row in found.rows] == ["�aden"]
-    (note,) = found.damaged
-    assert "not UTF-8" in note
-
-
-def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
-    record = {"config": "vt_4k", "index": 0, "prediction": None}
-    (row,) = read(lines(tmp_path / "vt_4k.jsonl", record)).rows
-    assert row.text == ""
-
-
-def test_files_that_hold_nothing_to_read_say_why(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
-    with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is not JSON"):
-        read(tmp_path / "a.jsonl")
 
 
 def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
@@ -227,15 +155,3 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
         read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
         read(tmp_path / "nowhere")
-
-
-def test_the_length_of_a_folder():
-    (form,) = (form for form in forms() if form.name == "the reference code")
-
-    def length_of(path):
-        return form.of_path(Path(path)).get("length")
-
-    assert length_of("/m/131072/pred/vt.jsonl") == "131072"
-    assert length_of("/m/4096/vt.jsonl") == "4096"
-    assert length_of("/m/runs/pred/vt.jsonl") is None
-    assert length_of("/m/4096/other/vt.jsonl") is None

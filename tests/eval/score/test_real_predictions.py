@@ -6,14 +6,13 @@ import pytest
 
 from ruler_eval.score.results import load
 from tests.eval import real_predictions as real
-from tests.in_process import ruler
+from tests.in_process import ruler_error, ruler_output
 from tests.nightly import mostly_nightly
 
 
 def scored(tmp_path, *arguments):
     out = tmp_path / "r.json"
-    stdout, error, code = ruler("score", *arguments, "--out", out)
-    assert code == 0, error
+    stdout = ruler_output("score", *arguments, "--out", out)
     return load(out), stdout
 
 
@@ -21,9 +20,9 @@ def scored(tmp_path, *arguments):
 def test_kvpress_predictions_score_what_was_published(tmp_path, ratio):
     run = real.kvpress_runs()[ratio]
     results, _ = scored(tmp_path, run)
-    found = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
-    assert found == pytest.approx(real.published(run), abs=0.0051)
-    assert len(found) == 13
+    scores = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
+    assert scores == pytest.approx(real.published(run), abs=0.0051)
+    assert len(scores) == 13
     assert sum(cell["n"] for cell in results["configurations"].values()) == 6500
     assert ratio in results["model"]
 
@@ -33,22 +32,18 @@ def test_the_reference_codes_submission_scores_what_was_published(tmp_path, leng
     root = real.folder() / real.REFERENCE
     run, references = root / "synthetic" / length, root / "references"
     results, stdout = scored(tmp_path, run, "--references", references)
-    found = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
-    known = real.reference_scores(length)
-    assert found == pytest.approx({task: known[task] for task in found}, abs=0.0051)
-    assert len(found) == tasks
+    scores = {cell["task"]: cell["score"] for cell in results["configurations"].values()}
+    expected = real.reference_scores(length)
+    assert scores == pytest.approx({task: expected[task] for task in scores}, abs=0.0051)
+    assert len(scores) == tasks
     assert "no references in" in stdout
     assert f"mean of {tasks} of 13 tasks" in stdout
 
 
 def test_a_real_submission_is_not_scored_against_rows_it_does_not_answer(tmp_path, built):
     run = real.folder() / real.REFERENCE / "synthetic/4096"
-    _, error, code = ruler("score", run, "--dataset", built)
-    assert code == 2
-    assert "are for rows that" in error
+    assert "are for rows that" in ruler_error("score", run, "--dataset", built)
 
 
 def test_a_folder_of_two_kvpress_runs_is_refused(tmp_path):
-    _, error, code = ruler("score", real.folder() / real.KVPRESS)
-    assert code == 2
-    assert "holds several runs" in error
+    assert "holds several runs" in ruler_error("score", real.folder() / real.KVPRESS)

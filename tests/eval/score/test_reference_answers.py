@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from ruler_eval.prediction import Prediction
 from tests.eval.score.test_prediction_files import lines
 from tests.eval.scoring_helpers import record
 from tests.in_process import ruler
@@ -42,31 +41,19 @@ def errors(tmp_path, fields):
 def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
     _, error, code = errors(tmp_path, fields)
     assert code == 0, error
-    found = json.loads((tmp_path / "e.jsonl").read_text())
-    assert (found["kind"], found["index"]) == ("distractor", 0)
-    assert 0.4 < found["gap"] < 1
-
-
-def test_pieces_stand_where_they_stood():
-    text = Prediction("niah_multikey_1_4k", 0, "", columns=PIECES).known_prompt
-    assert len(text) == len(INPUT)
-    assert text[SECOND : SECOND + len(OTHER)] == OTHER
-    assert set(text.replace(OTHER, "")) == {"."}
+    results = json.loads((tmp_path / "e.jsonl").read_text())
+    assert (results["kind"], results["index"]) == ("distractor", 0)
+    assert 0.4 < results["gap"] < 1
 
 
 @pytest.mark.parametrize(
     "fields",
     [
         {"pieces": [[200, "x"], [3, "y"]]},
-        {"pieces": [[-1, "x"]]},
         {"pieces": [[0, "x" * 500]]},
-        {"pieces": [[0]]},
-        {"pieces": [[True, "x"]]},
         {"pieces": "text"},
         {"context_end": None},
-        {"evidence": [{}]},
         {"evidence": [{**GOLD_SPAN, "end": 9999}]},
-        {"evidence": [{**GOLD_SPAN, "depth": "deep"}]},
     ],
     ids=str,
 )

@@ -10,7 +10,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import column, record, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 @pytest.fixture(scope="module")
@@ -26,22 +26,19 @@ def answers(many, folder, answer):
         tag = ANSWER_TAGS[release.parse(config).instruction_language]
         with (folder / f"{config}.jsonl").open("w", encoding="utf-8") as file:
             for row in release.rows(config, ("index", "outputs", "task")):
-                said = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
-                line = record(config, row["index"], **answer(row, said))
+                text = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
+                line = record(config, row["index"], **answer(row, text))
                 file.write(json.dumps(line) + "\n")
     return folder
 
 
 def results_of(many, folder, *options):
-    stdout, stderr, code = ruler(
-        "score", folder, "--dataset", many, "--out", folder / "r", *options
-    )
-    assert code == 0, stderr
+    stdout = ruler_output("score", folder, "--dataset", many, "--out", folder / "r", *options)
     return load(folder / "r"), stdout
 
 
 def test_right_answers_in_the_instructions_language(many, tmp_path):
-    folder = answers(many, tmp_path / "run", lambda row, said: {"prediction": said})
+    folder = answers(many, tmp_path / "run", lambda row, text: {"prediction": text})
     results, stdout = results_of(many, folder, "--all")
     cells = results["configurations"]
     assert {cell["score"] for cell in cells.values()} == {100}
@@ -78,15 +75,14 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
         for language, none in (("pl", "brak"), ("ko", "없음")):
             path = tmp_path / f"{model}/{language}/niah_none/8000/prediction_{model}.jsonl"
             lines = [
-                {"index": i, "outputs": [none], f"response-{model}": said, "finish_reason": ending}
+                {"index": i, "outputs": [none], f"response-{model}": text, "finish_reason": ending}
                 for i, ending in enumerate(endings)
-                for said in [none if ending == "stop" else "hm"]
+                for text in [none if ending == "stop" else "hm"]
             ]
             path.parent.mkdir(parents=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         out = tmp_path / f"{model}.json"
-        _, error, code = ruler("score", tmp_path / model, "--compat", "authors", "--out", out)
-        assert code == 0, error
+        ruler_output("score", tmp_path / model, "--compat", "authors", "--out", out)
         results = load(out)
         assert results["model"] == model
         cell = results["configurations"]["niah_none_8k_pl"]
@@ -98,8 +94,8 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
 
 
 def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tmp_path):
-    def answer(row, said):
-        return {"prediction": said.replace("słowoa", "inne").replace("słowob", "obce")}
+    def answer(row, text):
+        return {"prediction": text.replace("słowoa", "inne").replace("słowob", "obce")}
 
     cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]
     cell = cells["cwe_easy_8k_pl_cl100k"]
@@ -107,7 +103,7 @@ def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tm
 
 
 def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
-    def answer(row, said):
+    def answer(row, text):
         return {"prediction": row["outputs"][0]}
 
     cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]
@@ -116,18 +112,3 @@ def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
     assert sum(bin["n"] for bin in depth) == 16
     assert sum(bin["score"] * bin["n"] for bin in depth if bin["n"]) == 400
     assert cells["niah_none_8k_pl_cl100k"]["depth"] is None
-
-
-def test_the_authors_own_files_are_read(many, tmp_path):
-    path = tmp_path / "prediction_o3.jsonl"
-    lines = [
-        {"index": i, "outputs": ["없음"], "response-o3": said, "finish_reason": "stop"}
-        for i, said in enumerate(["없음", "<Answer>없음 1234567</Answer>", "1234567", None])
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    name = "niah_none_8k_en-ko_cl100k"
-    for options, score in (([], 25), (["--compat", "authors"], 200 / 3)):
-        out = tmp_path / "r"
-        _, error, code = ruler("score", path, "--config", name, "--out", out, *options)
-        assert code == 0, error
-        assert load(out)["configurations"][name]["score"] == pytest.approx(score)

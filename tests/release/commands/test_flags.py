@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import resource
-import subprocess
 
 import click
 import pytest
@@ -23,7 +21,7 @@ from ruler_release.commands.build import BuildCommand, VerifyCommand
 from ruler_release.commands.doctor import DoctorCommand
 from ruler_release.commands.run import DecideCommand, EvalCommand, RunCommand
 from ruler_release.commands.score import ErrorsCommand, ScoreCommand
-from tests.in_process import ruler, ruler_command
+from tests.in_process import ruler
 
 OPTIONS = {
     "build": BuildCommand,
@@ -46,8 +44,6 @@ CALLS = {
     "report": ReportOptions,
 }
 LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
-HELP_SECONDS = 0.5
-"""What `ruler --help` may take of a processor."""
 
 
 def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
@@ -89,15 +85,6 @@ def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
         ruler_release.build(tmp_path / "out", samples=0)
     _, error, code = ruler("build", tmp_path / "out", "--samples", 0)
     assert (code, "--samples takes a number of at least 1, not 0." in error) == (2, True)
-
-
-def test_the_most_used_flags_have_a_letter(release, tmp_path):
-    given = ("-d", release, "-c", "vt_4k", "-b", "oracle", "-m", "right", "-o", tmp_path / "run")
-    _, error, code = ruler("run", *given)
-    assert code == 0, error
-    _, error, code = ruler("score", tmp_path / "run", "-d", release, "-o", tmp_path / "scored.json")
-    assert code == 0, error
-    assert (tmp_path / "scored.json").is_file()
 
 
 def test_every_command_is_in_a_group_of_the_help():
@@ -146,14 +133,3 @@ def test_a_letter_means_the_same_in_every_command():
             assert letters == wanted, f"{command.name} {parameter.opts}"
             found += bool(wanted)
     assert found > 20
-
-
-def test_the_help_appears_at_once():
-    def seconds() -> float:
-        """The processor's, which other work on the machine does not change."""
-        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(ruler_command("--help"), check=True, stdout=-3)
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime
-
-    assert min(seconds() for _ in range(3)) < HELP_SECONDS

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import json_value, lines_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
@@ -213,17 +212,19 @@ class BatchAnswers(BatchFiles):
     def _read(self, path: Path, release: Release) -> None:
         """Add the answers of a file; an answer replaces a failure of the same request."""
         try:
-            for number, line in lines_of(path):
-                if not line.strip():
-                    continue
-                name, answer = _parse_answer(line, f"'{path}', line {number},")
-                if not _is_row(name, release, self.options):
-                    raise RulerError(
-                        f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', which is "
-                        "not a row of this run: give the answers to the requests of this run."
-                    )
-                if name not in self._answers or _failed(self._answers[name]):
-                    self._answers[name] = answer
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if not line.strip():
+                        continue
+                    name, answer = _parse_answer(line, f"'{path}', line {number},")
+                    if not _is_row(name, release, self.options):
+                        raise RulerError(
+                            f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', "
+                            "which is not a row of this run: give the answers to the requests "
+                            "of this run."
+                        )
+                    if name not in self._answers or _failed(self._answers[name]):
+                        self._answers[name] = answer
         except OSError as error:
             raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
 
@@ -242,8 +243,8 @@ def open_batch(options: RunOptions, release: Release) -> Backend:
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     try:
-        answer = json_value(line)
-    except ValueError:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
         answer = None
     name = answer.get("custom_id") if isinstance(answer, dict) else None
     if not isinstance(answer, dict) or not isinstance(name, str):

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Once
 from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
 from tests.eval.scoring_helpers import WRITTEN_TASKS, right, write_oneruler
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 @pytest.fixture(scope="session")
@@ -92,8 +92,7 @@ def large_page(once: Once, two_runs: list[Path]) -> Path:
 
 def write_page(runs: list[Path], path: Path) -> None:
     """Write the page of some runs."""
-    _, error, code = ruler("report", *runs, "--out", path)
-    assert code == 0, error
+    ruler_output("report", *runs, "--out", path)
 
 
 @pytest.fixture(scope="module")

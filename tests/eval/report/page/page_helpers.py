@@ -9,7 +9,7 @@ from typing import Any
 
 from ruler_eval.frozen_release import Release
 from tests.eval.scoring_helpers import right, write_answers
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 PHONE = {"width": 390, "height": 800}
 DESK = {"width": 1280, "height": 900}
@@ -36,8 +36,8 @@ def write_run(
 ) -> Path:
     """A scored RUN folder; `answer(config, row)` gives a text, a line's fields, or None."""
     folder.mkdir(parents=True)
-    held = Release.open(str(release))
-    chosen = configs or list(held.configs)
+    records = Release.open(str(release))
+    chosen = configs or list(records.configs)
     columns = ("index", "outputs", "evidence", "question")
     run = {
         "format": 1,
@@ -46,14 +46,13 @@ def write_run(
         "backend_version": "0.32.0",
         "mode": "prefill",
         "thinking": {"on": False, "budget": 0},
-        "dataset": held.dataset,
+        "dataset": records.dataset,
         "data_version": "1.0.0",
-        "rows": write_answers(folder, held, chosen, columns, answer),
+        "rows": write_answers(folder, records, chosen, columns, answer),
         "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
     }
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    _, error, code = ruler("score", folder)
-    assert code == 0, error
+    ruler_output("score", folder)
     return folder
 
 

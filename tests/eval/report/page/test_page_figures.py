@@ -23,8 +23,8 @@ def parts(spec: Any) -> Any:
 def test_the_correlation_has_every_pair_of_tasks():
     matrix = [[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]]
     figure = correlation_figure(["a", "b", "c"], matrix, 3)
-    shown = {(record["row"], record["column"]): record["r"] for record in figure.records}
-    assert shown == {
+    output = {(record["row"], record["column"]): record["r"] for record in figure.records}
+    assert output == {
         (row, column): r
         for row, line in zip("abc", matrix, strict=True)
         for column, r in zip("abc", line, strict=True)

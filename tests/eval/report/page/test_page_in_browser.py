@@ -119,8 +119,8 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     line.dispatch_event("click")  # many cells share a line
     assert page.query_selector("dialog[open]") is None
     cell = page.locator('#depth figure[data-series="1"] .needles button').first
-    needles, shown = cell.get_attribute("title"), cell.inner_text().split()
-    assert f": {shown[0]} of {shown[1]}" in needles
+    needles, output = cell.get_attribute("title"), cell.inner_text().split()
+    assert f": {output[0]} of {output[1]}" in needles
     cell.click()
     page.wait_for_selector("dialog[open] .row")
     assert page.input_value("#by-depth") == "0"
@@ -144,9 +144,9 @@ def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
     output, error, code = ruler(*command[1:-1], made)
     assert (code, output) == (0, f"Written: {made}\n"), error
     assert made.read_text(encoding="utf-8").count('<b class="verdict') == 2
-    shown = open_file(made)
-    assert shown.title() == "niah_single_8k_pl_cl100k, row 3"
-    assert serious_faults(shown) == []
+    displayed = open_file(made)
+    assert displayed.title() == "niah_single_8k_pl_cl100k, row 3"
+    assert serious_faults(displayed) == []
 
 
 def test_hostile_answers_and_names_are_text(opened, page_input):
@@ -210,8 +210,8 @@ def test_models_are_hidden_and_published_ones_shown(opened):
     assert "published, on other rows" in page.inner_text("p.published >> nth=0")
     page.uncheck("#published")
     page.check('[data-published="GPT-4-1106-preview"]')
-    shown = "tr.published:visible >> nth=0"
-    assert page.inner_text(f"{shown} >> th").startswith("GPT-4-1106-preview")
+    output = "tr.published:visible >> nth=0"
+    assert page.inner_text(f"{output} >> th").startswith("GPT-4-1106-preview")
     assert page.locator("tr.published:visible").count() == 1
 
 
@@ -301,10 +301,3 @@ def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
     assert all(len(picture) > 100_000 for picture in pictures.values())
     assert pictures["light"] != pictures["dark"]
-
-
-@pytest.mark.nightly
-def test_it_prints(opened):
-    printed = opened().pdf(prefer_css_page_size=True, print_background=True)
-    assert printed.startswith(b"%PDF")
-    assert len(printed) > 50_000

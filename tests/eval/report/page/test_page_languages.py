@@ -106,16 +106,6 @@ def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen
     assert "mean over 3 languages" in figure.title
 
 
-def test_a_difference_in_a_language_opens_the_rows_of_that_language(page):
-    (pair,) = pair_runs(page)
-    figure = difference_figure(page, pair, pair.comparison)
-    in_korean = [record for record in figure.records if record["language"] == "ko"]
-    assert in_korean
-    for record in in_korean:
-        assert record["configs"]
-        assert all("_ko_" in name for name in record["configs"])
-
-
 def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
     head = languages_file.read_text(encoding="utf-8").split("<main>")[0]
     assert "ONERULER, custom rows · score version" in " ".join(head.split())

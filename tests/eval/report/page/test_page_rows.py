@@ -15,10 +15,10 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
 from ruler_eval.report.page.build import VEGA
 from ruler_eval.report.page.error_section import count_errors, error_note
-from ruler_eval.report.page.rows import dialog_row, fair_shares, read_rows, show_command
+from ruler_eval.report.page.rows import dialog_row, read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
 from tests.eval.scoring_helpers import right
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 
 def errors_of(page, **options):
@@ -53,12 +53,6 @@ def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_ru
     assert sum(first == second == 0 for first, second in scores) >= 1
 
 
-def test_a_budget_is_shared_evenly_and_small_needs_leave_the_rest():
-    assert fair_shares([10, 100, 1000], 300) == [10, 100, 190]
-    assert fair_shares([50, 50], 60) == [30, 30]
-    assert fair_shares([], 5) == []
-
-
 def test_the_runtime_of_the_charts_is_the_one_whose_parts_are_listed():
     listed = VEGA.with_name("VEGA_LICENSES.md").read_text(encoding="utf-8")
     assert hashlib.sha256(gzip.decompress(VEGA.read_bytes())).hexdigest() in listed
@@ -75,7 +69,7 @@ def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path
         paths = [example / "run", example / "first-line"]
         how = {"references": example / "references"}
         for path in paths:
-            assert ruler("score", path, "--references", how["references"])[2] == 0
+            ruler_output("score", path, "--references", how["references"])
     calls = []
 
     def counted(joined):
@@ -108,7 +102,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     (run / "vt_4k.jsonl").write_text("".join(lines))
     settings = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**settings, "repeats": 2}))
-    assert ruler("score", run)[2] == 0
+    ruler_output("score", run)
     page = open_runs([run])
     rows = read_rows(page)
     (task,), note = errors_of(page)
@@ -117,7 +111,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     assert "only the first counts" in note
     answers = {view.row["index"]: view.answers[0] for view in rows.shown["vt_4k"]}
     assert [(answers[i].score, answers[i].kind is None) for i in range(5)] == [
-        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)],
+        *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)]
     ]
     assert answers[0].state == "the first of 2 samples: ended"
 

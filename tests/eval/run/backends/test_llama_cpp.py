@@ -99,10 +99,10 @@ def answers(order: RunOptions) -> list[str]:
     total = run(order).total
     assert total["error"] == total["does_not_fit"] == 0
     wanted = {row["index"]: row["outputs"][0] for row in ruler_dataset.load(order.dataset, CONFIG)}
-    found = list(read_lines(order.out / f"{CONFIG}.jsonl"))
-    assert all(wanted[record["index"]] in record["prediction"] for record in found)
-    assert all(record["usage"] for record in found)
-    return [record["prediction"] for record in found]
+    records = list(read_lines(order.out / f"{CONFIG}.jsonl"))
+    assert all(wanted[record["index"]] in record["prediction"] for record in records)
+    assert all(record["usage"] for record in records)
+    return [record["prediction"] for record in records]
 
 
 PYTHON, OWN = "of_python", "of_llama_cpp"
@@ -113,21 +113,21 @@ PYTHON, OWN = "of_python", "of_llama_cpp"
     [(PYTHON, "chat"), (PYTHON, "completion"), (OWN, "chat"), (OWN, "completion")],
     indirect=["order"],
 )
-def test_it_finds_the_needles(order: RunOptions, mode: str) -> None:
+def test_it_finds_the_needles(order, mode):
     assert len(answers(replace(order, mode=mode))) == 2
 
 
 @pytest.mark.parametrize("order", [OWN], indirect=True)
-def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOptions) -> None:
-    found = answers(order)
+def test_it_continues_a_turn_which_the_answer_does_not_repeat(order):
+    result = answers(order)
     kept = json.loads((order.out / "run.json").read_text())
     assert kept["backend_version"] == "llama_cpp"
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 2048)
-    assert not any("special magic number" in answer.splitlines()[0] for answer in found)
+    assert not any("special magic number" in answer.splitlines()[0] for answer in result)
 
 
 @pytest.mark.parametrize("order", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_is_its_own_error(order: RunOptions) -> None:
+def test_a_row_that_is_too_long_is_its_own_error(order):
     summary = run(replace(order, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
     assert "HTTP 400" in summary.first["error"]
@@ -136,7 +136,7 @@ def test_a_row_that_is_too_long_is_its_own_error(order: RunOptions) -> None:
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])
 @pytest.mark.parametrize("order", [PYTHON], indirect=True)
-def test_token_ids_are_refused_before_a_row(order: RunOptions, tmp_path: Path, mode: str) -> None:
+def test_token_ids_are_refused_before_a_row(order, tmp_path, mode):
     write_tokenizer(tmp_path / "tokenizer")
     options = replace(order, tokenizer=str(tmp_path / "tokenizer"))
     with pytest.raises(RulerError, match=r"llama-cpp-python .*: use --mode chat"):

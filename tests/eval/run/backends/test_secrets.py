@@ -10,7 +10,7 @@ from ruler_eval.run.backends.secrets import check_argument, hide_keys
 KEY = "sk-proj-Very_Secret-1234567890"
 
 
-def test_a_key_of_the_environment_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_the_environment_is_hidden(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("HF_TOKEN", f"{KEY}-and-more")
     assert hide_keys(f"bad key {KEY}") == "bad key ***"
@@ -18,20 +18,12 @@ def test_a_key_of_the_environment_is_hidden(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("key", ["EMPTY", "password", "not-needed", "1234567890123456789"])
-def test_a_placeholder_of_a_local_server_is_not_a_key(
-    key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_placeholder_of_a_local_server_is_not_a_key(key, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     assert hide_keys(f"the password is {key}") == f"the password is {key}"
 
 
-def test_a_key_is_hidden_before_the_message_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert hide_keys(f"xx{KEY}", 10) == "xx***"
-    assert hide_keys("\ud800" * 20, 10) == "?" * 10
-
-
-def test_an_argument_that_holds_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_argument_that_holds_a_key_is_refused(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(RulerError, match="contains one of your keys"):
         check_argument("user", {"name": [KEY]})

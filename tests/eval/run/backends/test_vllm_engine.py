@@ -40,7 +40,7 @@ def vllm_config(**changes: Any) -> SimpleNamespace:
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def engine_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The arguments that the engine is started with; vLLM itself is a stand-in."""
     arguments: dict[str, Any] = {}
 
@@ -57,17 +57,17 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return arguments
 
 
-def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
+def test_prefix_caching_is_left_to_vllm(engine_arguments):
     vllm_engine.VLLM(model_options("m"), None)
-    assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
+    assert engine_arguments == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
 
 
-def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
+def test_prefix_caching_can_be_set_as_any_engine_argument(engine_arguments):
     vllm_engine.VLLM(model_options("m", arguments={"enable_prefix_caching": False}), None)
-    assert given["enable_prefix_caching"] is False
+    assert engine_arguments["enable_prefix_caching"] is False
 
 
-def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
+def test_run_json_says_what_the_engine_resolved(engine_arguments):
     settings = vllm_engine.VLLM(model_options("m"), None).settings()
     assert settings == {
         "backend_version": "0",
@@ -83,7 +83,7 @@ def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
     }
 
 
-def test_attention_and_speculative_decoding_are_named_where_the_engine_tells() -> None:
+def test_attention_and_speculative_decoding_are_named_where_the_engine_tells():
     layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
     layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
@@ -100,7 +100,7 @@ def test_attention_and_speculative_decoding_are_named_where_the_engine_tells() -
     }
 
 
-def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
+def test_what_another_version_of_vllm_does_not_say_is_unknown():
     model = SimpleNamespace(hf_config=SimpleNamespace())
     settings = vllm_engine.engine_settings(SimpleNamespace(model_config=model))
     assert settings["cache"] == {"dtype": "unknown", "prefix_caching": "unknown"}
@@ -110,7 +110,7 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("size", ["two", 2])
-def test_several_replicas_in_this_process_are_refused(given: dict[str, Any], size: Any) -> None:
+def test_several_replicas_in_this_process_are_refused(engine_arguments, size):
     with pytest.raises(RulerError, match="offline engine has no data parallelism"):
         vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
-    assert given == {}
+    assert engine_arguments == {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Collection
 from typing import Any
 
-from ruler_common.files import json_value
 from ruler_eval.run.backends.backend import UNKNOWN, Completion
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
@@ -27,8 +27,8 @@ class Malformed(Exception):
 def read_json(text: str) -> Any:
     """Return the JSON value of a body. Raises Malformed."""
     try:
-        return json_value(text)
-    except ValueError as error:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"the answer is not valid JSON ({error}): {text}") from error
 
 

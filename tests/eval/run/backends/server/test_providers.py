@@ -152,19 +152,19 @@ def record_in(order: RunOptions) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_provider_answers_and_its_requests_are_kept(order: RunOptions, name: str) -> None:
+def test_a_provider_answers_and_its_requests_are_kept(order, name):
     with strict_server(RULES[name]) as server:
-        found = RULES[name].owner != "system"  # by what its /models says
-        assert run(at(order, server.url, provider=None if found else name)).total == {"stop": 1}
+        result = RULES[name].owner != "system"  # by what its /models says
+        assert run(at(order, server.url, provider=None if result else name)).total == {"stop": 1}
     kept = json.loads((order.out / "run.json").read_text())
     (sent,) = (request.body for request in server.requests)
     assert kept["backend_version"] == name
     assert kept["mode"] == ("prefill" if name in CONTINUE else "chat")
     fixed = {key: value for key, value in sent.items() if key not in ("model", "messages")}
-    known = {**kept["sent"], **kept["request"]}
-    assert sent[known.pop("limit")] == 30
+    expected = {**kept["sent"], **kept["request"]}
+    assert sent[expected.pop("limit")] == 30
     turn = {"add_generation_prompt", "continue_final_message"}
-    assert {*fixed} - turn == {*known, kept["sent"]["limit"]}
+    assert {*fixed} - turn == {*expected, kept["sent"]["limit"]}
     record = record_in(order)
     assert record["prediction"] == "an answer"
     if name in ("sglang", "llama_cpp", "ollama"):
@@ -172,13 +172,13 @@ def test_a_provider_answers_and_its_requests_are_kept(order: RunOptions, name: s
 
 
 @pytest.mark.parametrize("name", REFUSE)
-def test_without_its_entry_it_refuses(order: RunOptions, name: str) -> None:
+def test_without_its_entry_it_refuses(order, name):
     with strict_server(RULES[name]) as server:
         assert run(at(order, server.url)).total == {"error": 1}
     assert "Unsupported parameter" in record_in(order)["error"] or name == "anthropic"
 
 
-def test_omitted_fields_are_not_sent(order: RunOptions) -> None:
+def test_omitted_fields_are_not_sent(order):
     omit = ("temperature", "top_p", "seed")
     with strict_server(RULES["openai_reasoning"]) as server:
         run(at(order, server.url, omit=omit))
@@ -188,21 +188,14 @@ def test_omitted_fields_are_not_sent(order: RunOptions) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name not in CONTINUE])
-def test_prefill_is_refused_with_its_source(order: RunOptions, name: str) -> None:
+def test_prefill_is_refused_with_its_source(order, name):
     with strict_server(RULES[name]) as server:
         wrong = replace(at(order, server.url, provider=name), mode="prefill")
         with pytest.raises(RulerError, match=r"does not continue an .* \(https://.*--mode chat"):
             run(wrong)
 
 
-def test_mistrals_parts_of_thinking_are_reasoning(order: RunOptions) -> None:
-    with strict_server(RULES["mistral"]) as server:
-        run(replace(at(order, server.url, provider="mistral"), mode="chat"))
-    assert record_in(order)["thinking"] == "let me see"
-    assert record_in(order)["prediction"] == "an answer"
-
-
-def test_what_it_does_not_take_is_refused_before_a_row(order: RunOptions) -> None:
+def test_what_it_does_not_take_is_refused_before_a_row(order):
     with strict_server(RULES["openai_reasoning"]) as server:
         asked = at(order, server.url, provider="openai_reasoning")
         with pytest.raises(
@@ -232,13 +225,13 @@ def test_what_it_does_not_take_is_refused_before_a_row(order: RunOptions) -> Non
         ("127.0.0.1", "o3", "unknown"),
     ],
 )
-def test_a_provider_is_found_by_host_and_model(host: str, model: str, name: str) -> None:
+def test_a_provider_is_found_by_host_and_model(host, model, name):
     assert provider_for(None, host, ["system"], model).name == name
 
 
-def test_every_entry_names_its_documentation_and_is_tried() -> None:
+def test_every_entry_names_its_documentation_and_is_tried():
     table = providers()
     assert {*table} - {"unknown", "vllm"} == {*RULES}
-    for name, one in table.items():
-        assert name == "unknown" or all(source.startswith("https://") for source in one.sources)
-        assert (one.sources == ()) == (name == "unknown")
+    for name, item in table.items():
+        assert name == "unknown" or all(source.startswith("https://") for source in item.sources)
+        assert (item.sources == ()) == (name == "unknown")
