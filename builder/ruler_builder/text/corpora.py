@@ -227,7 +227,9 @@ def extension() -> list[str]:
 
 def digests(extended: bool = False) -> dict[str, str]:
     """Return the sha256 of each list that is used, for the manifest."""
-    named = {f"wonderwords 3.0.1 {name}": digest for name, digest in DIGESTS.items()}
+    named = {}
+    for name, digest in DIGESTS.items():
+        named[f"wonderwords 3.0.1 {name}"] = digest
     if extended:
         named["wordfreq 3.1.1 (en)"] = EXTENSION_DIGEST
     return named
