@@ -200,7 +200,10 @@ def key_words() -> tuple[list[str], list[str]]:
     Only words of letters that are not part of another word, so that no key is part of another.
     """
     words = vocabulary()
-    safe = {words[place] for place in maximal_places() if words[place].isalpha()}
+    safe = set()
+    for place in maximal_places():
+        if words[place].isalpha():
+            safe.add(words[place])
     adjectives = [word for word in _read(["adjectivelist.txt"]) if word in safe]
     nouns = [word for word in _read(["nounlist.txt"]) if word in safe]
     return adjectives, nouns

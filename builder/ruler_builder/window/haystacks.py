@@ -74,11 +74,13 @@ class Haystack(ABC):
         `places` are the indices of the units before which the needles go; by default those at their
         depths. Needles before the same unit are ordered by depth.
         """
-        if places is None:
-            places = [self.place(units, needle.depth) for needle in needles]
+        placed = []
+        for number, needle in enumerate(needles):
+            place = self.place(units, needle.depth) if places is None else places[number]
+            placed.append((place, needle))
         prompt.context_start = prompt.length
         done = 0
-        for place, needle in sorted(zip(places, needles, strict=True)):
+        for place, needle in sorted(placed):
             self._add_units(prompt, done, place)
             done = place
             lead = "" if prompt.at_context_start else self.separator
