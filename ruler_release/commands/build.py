@@ -121,7 +121,7 @@ def show_files(manifest: Manifest) -> None:
 
 def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    from ruler_builder.release.card import files_by_length, least_fill
+    from ruler_builder.release.card import files_by_length, min_fill
 
     rows = []
     for (tokenizer, length), files in files_by_length(manifest).items():
@@ -130,10 +130,10 @@ def _show_lengths(manifest: Manifest) -> None:
             number += entry["rows"]
             exhausted += entry["exhausted"]
             size += entry["bytes"]
-        fill = least_fill(files, manifest["reserve"])
+        fill = min_fill(files, manifest["reserve"])
         counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
         rows.append((tokenizer, length, *counts))
-    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    columns = ("tokenizer", "length", "files", "rows", "min fill", "run out", "bytes")
     show(table(columns, rows, left=(0, 1, 4)))
 
 
