@@ -20,8 +20,8 @@ from ruler_common.manifest import (
 )
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page.runs import open_runs
-from ruler_eval.report.page.score_section import curves
-from ruler_eval.report.page.task_section import complexity
+from ruler_eval.report.page.scores import curves
+from ruler_eval.report.page.tasks import complexity
 from ruler_release.api import verify
 from tests.conftest import SUITE_LENGTHS
 from tests.in_process import ruler

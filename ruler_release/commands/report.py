@@ -54,7 +54,7 @@ def show(options: ShowCommand) -> None:
     import pydoc
 
     from ruler_eval.frozen_release import Release
-    from ruler_eval.report.row_text import row_page, short_text, whole_text
+    from ruler_eval.report.row_text import short_text, whole_text
     from ruler_eval.report.row_view import row_view
 
     html = options.html
@@ -62,6 +62,8 @@ def show(options: ShowCommand) -> None:
     release = Release.open(options.dataset, options.revision)
     view = row_view(release, options.config, options.index, options.run)
     if html is not None:
+        from ruler_eval.report.page.build import row_page
+
         write_whole(html, row_page(view))
         print(f"Written: {plain(html)}")
     elif options.full:

@@ -47,7 +47,6 @@ from ruler_common.names import (
     EVIDENCE_ALONE,
     LANGUAGES,
     SPLIT,
-    in_tokens,
     languages_of,
 )
 from ruler_common.rows import COLUMNS
@@ -285,7 +284,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
         "size": _size_category(rows),
         "lengths": lengths,
         "has_0k": EVIDENCE_ALONE in lengths,
-        "has_decimal_length": any(map(in_tokens, lengths)),
+        "has_decimal_length": any(map(str.isdigit, lengths)),
         "length_table": markdown_table(header, table),
         **fill_tables(manifest, columns),
     }
