@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from ruler_builder.suites import FOLDER, suite_names
+from ruler_builder.options import SUITES, suite_names
 from ruler_builder.tasks import (
     common_words,
     frequent_words,
@@ -222,7 +222,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     """
     name = OWN_SUITE
     if path in suite_names():
-        name, path = str(path), FOLDER / f"{path}.toml"
+        name, path = str(path), SUITES / f"{path}.toml"
     elif isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
     path = Path(path)
@@ -234,7 +234,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     tasks = table.get("tasks", {})
     if "extends" in table:
         check_name("suite to extend", table["extends"], (dataset,), str(path))
-        tasks = {**read_toml(FOLDER / f"{dataset}.toml")["tasks"], **tasks}
+        tasks = {**read_toml(SUITES / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
     groups = _read_groups(table, path, dataset, tasks)
@@ -287,7 +287,7 @@ def _make_suite(
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
         family_of[task] = check_name("family", str(table["family"]), families_of_dataset, see)
     used = {*family_of.values(), *wording}
-    for table in read_toml(FOLDER / f"{dataset}.toml")["tasks"].values():
+    for table in read_toml(SUITES / f"{dataset}.toml")["tasks"].values():
         used.add(table["family"])
     for family in families_of_dataset:
         if family in used:
