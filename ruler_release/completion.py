@@ -17,7 +17,7 @@ from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 def suites(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the project's suites."""
-    from ruler_builder.suites import suite_names
+    from ruler_builder.options import suite_names
 
     return _completions(incomplete, suite_names())
 
@@ -31,7 +31,7 @@ def tokenizers(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 
 def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the groups and tasks of the suite, if it is one of the project's."""
-    from ruler_builder.suites import suite_names
+    from ruler_builder.options import suite_names
     from ruler_builder.tasks.registry import read_suite
 
     name = str(flags.get("suite") or "ruler")

@@ -124,7 +124,7 @@ def show_files(manifest: Manifest) -> None:
 
 def _show_lengths(manifest: Manifest) -> None:
     """Print many files by tokenizer and length; `ruler list` shows each file."""
-    from ruler_builder.release.card import files_by_length, least_fill
+    from ruler_builder.release.card import files_by_length, min_fill
 
     rows = []
     for (tokenizer, length), files in files_by_length(manifest).items():
@@ -133,7 +133,7 @@ def _show_lengths(manifest: Manifest) -> None:
             number += entry["rows"]
             exhausted += entry["exhausted"]
             size += entry["bytes"]
-        fill = least_fill(files, manifest["reserve"])
+        fill = min_fill(files, manifest["reserve"])
         counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
         rows.append((tokenizer, length, *counts))
     columns = ("tokenizer", "length", "files", "rows", "min fill", "exhausted", "bytes")
