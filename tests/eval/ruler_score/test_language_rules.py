@@ -153,16 +153,16 @@ def test_letters_are_equal_in_their_language_alone():
     assert normalize("Straße", "de") == normalize("STRASSE", "de")
 
 
-@pytest.mark.parametrize("language", ["en", "vi", "zh"])
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_answer_takes_long(language):
     """Long answers of the pieces that the rules look for, in time linear in them."""
     of, words = LANGUAGES[language], table(language)["words"]
     pieces = [*words, *of.none, *of.none_forms, *of.conjunctions, *of.none_exceptions]
     pieces += [f"<{of.tags[0]}>", f"</{of.tags[0]}>", "<", "<a>", "</a>", ",", ":", "1", " ", "\n"]
     rng = random.Random(language)
-    texts = ["".join(rng.choices(pieces, k=4000)), *(piece * 4000 for piece in pieces)]
+    texts = ["".join(rng.choices(pieces, k=2000)), *(piece * 2000 for piece in pieces)]
     begun = time.process_time()
     for text in texts:
         score_row(text, words, "cwe_easy", language)
         score_row(text, [of.none[0]], "niah_none", language)
-    assert (time.process_time() - begun) / len(texts) < 0.5
+    assert (time.process_time() - begun) / len(texts) < 0.2
