@@ -16,8 +16,7 @@ from ruler_common.options import Option
 from ruler_common.text import MANY, command_line, note, number_of, sentences, show, table
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.plan import BuildPlan
+    from ruler_builder.release.build import BuildPlan, Built
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 

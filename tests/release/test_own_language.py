@@ -226,7 +226,7 @@ def test_the_metric_names_rules_of_another_form(rules):
 
 
 def test_two_folders_of_one_code_are_named():
-    with pytest.raises(RulerError, match="Two folders describe the language 'tr'"):
+    with pytest.raises(RulerError, match="describe the same language, 'tr': give one of them"):
         language_folders([FOLDER, FOLDER])
 
 

@@ -1,8 +1,10 @@
-"""Build a release: files -> card -> manifest. The same options continue a stopped build.
+"""Build a release: plan -> files -> card -> manifest. The same options continue a stopped build.
 
-    build(BuildOptions("ruler", lengths=("4k",), tokenizers="qwen2.5"))
+    options = BuildOptions("ruler", lengths=("4k",), tokenizers="qwen2.5")
+    plan_build(options).missing       # one FileJob for each file that is not made yet
+    build(options)
 
-A file is the unit of work: a worker (FileBuilder) writes `vt.parquet` and then its manifest,
+A file is the unit of work: a worker (worker.py) writes `vt.parquet` and then its manifest,
 `vt.json`. A file that has both is not made again. The release's manifest is joined from these and
 written last, so that every file in it is complete. Neither the number of workers, nor their order,
 nor interruptions change a byte.
@@ -11,20 +13,11 @@ nor interruptions change a byte.
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
 import shutil
-import signal
-import socket
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.card import write_card_files
@@ -35,27 +28,202 @@ from ruler_builder.release.folder import (
     join_manifests,
     locked_folder,
     new_settings,
-    rows_in_group,
-    with_files,
-    write_finished,
-    write_rows,
+    read_finished,
 )
-from ruler_builder.release.plan import BuildPlan, FileJob, plan_build
-from ruler_builder.tasks.base import Task, TaskKey
-from ruler_builder.tasks.registry import Suite, sources_of
-from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
-from ruler_builder.tokens.tokenizers import load_counter
-from ruler_builder.window.haystacks import CountedSources
-from ruler_builder.window.prompt import Impossible
-from ruler_common.errors import RulerError, missing_packages
-from ruler_common.files import sha256_of, write_whole
-from ruler_common.manifest import MANIFEST, FileEntry, Manifest, manifest_text
-from ruler_common.options import several
-from ruler_common.rows import Row
-from ruler_common.text import files_bar, one_line
+from ruler_builder.release.worker import (
+    CheckedJob,
+    FileBuilder,
+    FileJob,
+    processes_for,
+    worker_pool,
+)
+from ruler_builder.tasks.base import Task
+from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
+from ruler_builder.text.languages import language_folders, language_pairs
+from ruler_builder.text.sources import SourceFile, parse_choice
+from ruler_builder.tokens.tokenizers import split_spec
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
+from ruler_common.names import EVIDENCE_ALONE, Config, in_tokens, length_name, parse_length
+from ruler_common.options import paths, several
+from ruler_common.rows import FULL_ROWS
+from ruler_common.text import files_bar
 
 log = logging.getLogger(__name__)
+
+# ---- The plan ------------------------------------------------------------------------------------
+
+# Measured on the builds in bench/RELEASE.md, with the extra `fast`. Texts of other languages or
+# sources may differ by half.
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
+_SECONDS_OF_ROW = 0.004
+_SECONDS_OF_TOKEN = 1.1e-7
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """The files that the options ask for, and which of them have to be made."""
+
+    suite: Suite
+    # The sources of custom languages
+    custom_sources: Mapping[str, SourceFile]
+    # The manifest of the release that is in the folder; None for a new one
+    release: Manifest | None
+    # Paths of the files that a stopped build finished
+    finished: list[str]
+    # The settings of all, with the files of the release and the finished ones
+    shared: Manifest
+    # Number of files asked for
+    files: int
+    missing: list[FileJob]
+    # Of the missing files; tokens if every window is full
+    rows: int
+    tokens: int
+
+    @property
+    def bytes(self) -> float:
+        """The approximate size of the missing files on disk."""
+        return self.tokens * _BYTES[self.suite.dataset]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The approximate CPU time of all processes together, with the extra `fast`."""
+        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+
+
+def plan_build(options: BuildOptions) -> BuildPlan:
+    """Return the plan of a build, without the files that the release has already.
+
+    Raises RulerError for files that cannot be built, or cannot be in this release.
+    """
+    root, suite = Path(options.root), read_suite(options.suite)
+    custom_sources = language_folders(paths(options.language_folders))
+    jobs = _file_jobs(options, suite, custom_sources)
+    release, finished = _existing_release(root), read_finished(root)
+    manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
+    if release:
+        manifests.insert(0, release)
+    shared = join_manifests(manifests, root)
+    missing, rows, tokens = [], 0, 0
+    lengths = {entry["length"] for entry in shared["files"].values()}
+    for job in jobs:
+        lengths.add(job.config.length)
+        entry = shared["files"].get(job.config.path)
+        if entry is None:
+            missing.append(job)
+            rows += job.rows
+            tokens += job.tokens
+        elif entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
+            raise RulerError(
+                f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
+                f"ask for --samples {entry['rows']} or give a new folder."
+            )
+    _refuse_two_kinds(root, lengths)
+    return BuildPlan(
+        suite=suite,
+        custom_sources=custom_sources,
+        release=release,
+        finished=list(finished),
+        shared=shared,
+        files=len(jobs),
+        missing=missing,
+        rows=rows,
+        tokens=tokens,
+    )
+
+
+def _file_jobs(
+    options: BuildOptions, suite: Suite, custom_sources: Mapping[str, SourceFile]
+) -> list[FileJob]:
+    """Return a job for each file, by tokenizer and then by language, the longest first."""
+    dataset = suite.dataset
+    samples = FULL_ROWS[dataset] if options.samples is None else options.samples
+    lengths: set[int] = set()
+    for name in several(options.lengths):
+        for length in suite.lengths if name == "all" else (name,):
+            lengths.add(parse_length(length, dataset))
+    tasks: dict[str, type[Task[Any]]] = {}
+    for name in several(options.tasks):
+        for task in suite.params if name == "default" else suite.names.expand(name):
+            tasks[task] = FAMILIES[suite.family_of[task]].task
+    costliest_first = sorted(tasks, key=lambda task: (-tasks[task].cost, task))
+    pairs = language_pairs(
+        dataset,
+        several(options.languages),
+        instruction=options.instruction_language,
+        skip_restricted=options.skip_restricted,
+        custom_sources=custom_sources,
+    )
+    jobs, has_rows = [], False
+    for name, tokenizer in _tokenizers(options).items():
+        for pair in pairs:
+            for max_length in sorted(lengths, reverse=True):
+                for task in costliest_first:
+                    if not suite.has(task, max_length):
+                        continue
+                    has_rows = True
+                    is_crossed = pair.language != pair.instruction_language
+                    if is_crossed and not tasks[task].crosses_languages:
+                        continue
+                    length = length_name(max_length, dataset)
+                    config = Config(dataset, task, length, tokenizer=name, **pair._asdict())
+                    jobs.append(FileJob(config, tokenizer, samples))
+    if not has_rows:
+        raise RulerError(f"{', '.join(tasks)} has rows only at 0k: ask for --lengths 0k.")
+    if not jobs:
+        raise RulerError(
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+        )
+    return jobs
+
+
+def _tokenizers(options: BuildOptions) -> dict[str, str]:
+    """Return the spec of each tokenizer, by its name.
+
+    Folders are absolute paths, because workers of a cluster have another current folder.
+    """
+    tokenizers = {}
+    for spec in several(options.tokenizers):
+        name, where = split_spec(spec)
+        if where == name:
+            tokenizers[name] = name
+        elif where.startswith("hf:"):
+            tokenizers[name] = spec
+        else:
+            tokenizers[name] = f"{name}={Path(where).resolve()}"
+    return tokenizers
+
+
+def _existing_release(root: Path) -> Manifest | None:
+    """Return the manifest of the release in a folder; None if there is none.
+
+    Raises RulerError for a folder with other files.
+    """
+    if (root / MANIFEST).exists():
+        return read_manifest(root)
+    others = [path.name for path in root.iterdir()] if root.is_dir() else []
+    if others and not is_unfinished(root):
+        raise RulerError(f"'{root}' holds other files ({others[0]}): give a new folder.")
+    return None
+
+
+def _refuse_two_kinds(root: Path, lengths: set[str]) -> None:
+    """Raise RulerError if a release would have lengths in binary thousands and in tokens.
+
+    A mean over both would mean nothing, and `4000` next to `4k` would be read as the same length.
+    """
+    kinds: dict[bool, str] = {}
+    for length in sorted(lengths - {EVIDENCE_ALONE}):
+        kinds[in_tokens(length)] = length
+    if len(kinds) > 1:
+        raise RulerError(
+            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
+            "(tokens): build each kind into a separate folder."
+        )
+
+
+# ---- The build -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -114,7 +282,9 @@ def _make_files(
         files_bar("Building", options.progress) as bar,
         worker_pool(workers, FileBuilder, arguments, options.engine, options.address) as run,
     ):
-        checked = {file.job.config.path: file for file in run(FileBuilder.check, plan.missing)}
+        checked: dict[str, CheckedJob] = {}
+        for file in run(FileBuilder.check, plan.missing):
+            checked[file.job.config.path] = file
         possible, settings, left_out, tokens = [], [plan.shared], {}, 0
         for job in plan.missing:
             file = checked[job.config.path]
@@ -141,327 +311,3 @@ def _make_files(
                 bar.finished(entry["rows"] * entry["max_length"])
                 log.debug("%s: %d rows", path, entry["rows"])
     return made, left_out
-
-
-# ---- Workers -------------------------------------------------------------------------------------
-
-_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
-_SAMPLED = 100  # every 100th row, from the first on, is also counted whole
-
-
-class CheckedJob(NamedTuple):
-    """A job that was checked before any work."""
-
-    job: FileJob  # with the number of rows that can be made
-    settings: Manifest  # the manifest of the file, without the file
-    impossible: str  # why the file cannot be built; "" if it can
-
-
-class FileBuilder:
-    """Makes files in a worker process; keeps the texts of the tokenizer that it used last.
-
-    `choice` says which sources are replaced by the project's texts, and where custom languages are.
-    """
-
-    def __init__(
-        self,
-        suite: Suite,
-        root: Path,
-        seed: int,
-        reserve: int,
-        mirror: str | None,
-        choice: SourceChoice,
-        load: Callable[[str, Store], TokenCounter] = load_counter,
-    ) -> None:
-        self.suite, self.root, self.seed, self.reserve = suite, root, seed, reserve
-        self.mirror, self.choice, self.load = mirror, choice, load
-        self._counted_sources: CountedSources
-        self._counted_by: tuple[str, bool] | None = None
-
-    def rows(self, job: FileJob) -> FileRows:
-        """Return the rows of a job; all jobs of a tokenizer share the counted sources."""
-        config = job.config
-        if self._counted_by != (job.tokenizer, job.fast):
-            store = Store(self.mirror)
-            counter = self.load(job.tokenizer, store)
-            counter = with_engine(counter) if job.fast else counter
-            self._counted_sources = CountedSources(Sources(store, self.choice), counter)
-            self._counted_by = job.tokenizer, job.fast
-        key = TaskKey(
-            dataset=config.dataset,
-            task=config.task,
-            max_length=config.max_length,
-            reserve=self.reserve,
-            seed=self.seed,
-            language=config.language,
-            instruction_language=config.instruction_language,
-        )
-        return FileRows(job, self.suite.task(key, self._counted_sources))
-
-    def check(self, job: FileJob) -> CheckedJob:
-        """Check whether a job can be done, and collect the settings of its file."""
-        rows = self.rows(job)
-        config, task = job.config, rows.task
-        impossible = ""
-        try:
-            task.check_answers(rows.count)
-            task.check(rows.count)
-        except Impossible as error:
-            impossible = str(error)
-        settings = new_settings(self.suite, self.seed, self.reserve, config.max_length)
-        for language in task.languages:
-            settings["languages"][language.code] = language.entry
-        for name in sources_of(settings, config):
-            settings["sources"][name] = self._counted_sources.sources.used[name]
-        settings["tokenizers"][config.tokenizer] = task.counter.about
-        return CheckedJob(job._replace(rows=rows.count), settings, impossible)
-
-    def build(self, checked: CheckedJob) -> Manifest:
-        """Write the job's file, then its manifest, which is returned.
-
-        If the second engine counts a sampled row wrongly, the file is made again without it.
-        """
-        job = checked.job
-        try:
-            entry = self._write_file(job)
-        except EngineMismatch as error:
-            log.warning("%s", error)
-            entry = self._write_file(job._replace(fast=False))
-        manifest = with_files(checked.settings, {job.config.path: entry})
-        write_finished(self.root, manifest)
-        return manifest
-
-    def _write_file(self, job: FileJob) -> FileEntry:
-        """Write the rows of a job; return the manifest's entry."""
-        path, rows = self.root / job.config.path, self.rows(job)
-        level = _LEVEL_SHARED if rows.task.same_beginning else _LEVEL_OTHER
-        digest = write_rows(path, rows, rows_in_group(job.config.max_length), level)
-        entry = rows.entry()
-        entry["rows_sha256"] = digest
-        entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)
-        return entry
-
-
-class FileRows:
-    """The rows of one file, made one by one, and the figures that its manifest entry sums up."""
-
-    def __init__(self, job: FileJob, task: Task[Any]) -> None:
-        self.config, self.task = job.config, task
-        self.count = min(job.rows, task.limit() or job.rows)
-        """The number of rows: what was asked for, or fewer if the corpus has fewer."""
-        self._lengths: list[int] = []
-        self._repeats: list[int] = []
-        self._next_unit_tokens: list[int] = []  # of the rows that do not hold all there is
-
-    def __iter__(self) -> Iterator[Row]:
-        """Make the rows; every 100th is also counted whole, by the reference.
-
-        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
-        source is missing.
-        """
-        for index in range(self.count):
-            row = self.task.row(index)
-            columns = row.columns
-            if index % _SAMPLED == 0:
-                name = f"row {index} of {self.config.name}"
-                text = columns["input"] + columns["answer_prefix"]
-                length = self.task.counter.confirmed_count(text, name) + columns["max_new_tokens"]
-                if length != columns["length"]:
-                    raise AssertionError(f"{name} has {length} tokens, not {columns['length']}")
-            self._lengths.append(columns["length"])
-            self._repeats.append(row.repeats)
-            if row.next_unit_tokens is not None:
-                self._next_unit_tokens.append(row.next_unit_tokens)
-            yield columns
-
-    def entry(self) -> FileEntry:
-        """Return the file's entry in the manifest, without its size and digests.
-
-        It describes the rows that were made.
-        """
-        config, task, lengths = self.config, self.task, self._lengths
-        mean = sum(lengths) / len(lengths)
-        entry: FileEntry = {
-            "config": config.name,
-            "task": config.task,
-            "tokenizer": config.tokenizer,
-            "length": config.length,
-            "max_length": config.max_length,
-            "language": config.language,
-            "instruction_language": config.instruction_language,
-            "rows": len(lengths),
-            "most_rows": task.limit(),
-            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-            "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
-            "unit": max(self._next_unit_tokens, default=0),
-            "exhausted": 0 if task.evidence_only else len(lengths) - len(self._next_unit_tokens),
-            "repeats": max(self._repeats),
-            "counted_by": task.counter.counted_by,
-            "bytes": 0,
-            "sha256": "",
-            "rows_sha256": "",
-        }
-        if any(self._repeats):
-            entry["row_repeats"] = self._repeats
-        if task.evidence_only:
-            entry["evidence_alone"] = True
-        return entry
-
-
-# ---- The processes of the workers ----------------------------------------------------------------
-
-Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
-"""Runs a method of the workers' class on each item, and yields the results in any order."""
-_DIED = (
-    "A worker process died, probably because memory ran out; finished files are kept. "
-    "Run the command again, with fewer --workers."
-)
-_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
-
-
-def processes_for(tokens: int) -> int:
-    """Return how many processes to use for rows of this many tokens: at most one per core."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, min(cores, tokens // _MIN_TOKENS))
-
-
-@contextmanager
-def worker_pool(
-    workers: int,
-    make: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    engine: str = "processes",
-    address: str | None = None,
-) -> Iterator[Run]:
-    """Start processes with a worker each; yield the function that runs a step on many items.
-
-        with worker_pool(2, FileBuilder, arguments) as run:
-            for manifest in run(FileBuilder.build, jobs):
-                …
-
-    Processes share nothing. On a cluster every node must see the same paths (shared storage) and
-    have this project installed. An error in a step ends the work; a process that died raises
-    RulerError.
-
-    Args:
-        workers: Number of processes. One worker of the engine `processes` works in this process.
-        make: The class of the workers.
-        arguments: The arguments of `make`.
-        engine: `processes` of this machine, or `ray`.
-        address: Address of a Ray cluster; by default this machine's cluster, or a new one.
-    """
-    if engine == "ray":
-        with _ray_actors(workers, make, arguments, address) as run_on_cluster:
-            yield run_on_cluster
-        return
-    if workers == 1:
-        worker = make(*arguments)
-
-        def run_here(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-            for item in items:
-                yield step(worker, item)
-
-        yield run_here
-        return
-    context = multiprocessing.get_context("spawn")
-    until_closed, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start, (until_closed, make, arguments))
-
-    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
-            yield future.result()
-
-    try:
-        yield run
-    except BrokenProcessPool:
-        raise RulerError(_DIED) from None
-    finally:
-        end.close()  # ends the processes, also those that are at work
-        pool.shutdown(cancel_futures=True)
-
-
-_worker: Any = None  # of a process of the pool
-
-
-def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """In a new process: leave Ctrl-C to the parent, exit when it does, and make the worker."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
-    _worker = make(*arguments)
-
-
-def _exit_after(until_closed: Connection) -> None:
-    """Wait until the parent closes the pipe, or is killed."""
-    with suppress(EOFError, OSError):
-        until_closed.recv()
-    os._exit(1)
-
-
-def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
-    return step(_worker, item)
-
-
-# Environment variables that are passed on to the workers of a cluster.
-_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
-
-
-@contextmanager
-def _ray_actors(
-    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
-) -> Iterator[Run]:
-    ray = connect(address)
-    if ray.cluster_resources().get("CPU", 0) < workers:
-        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
-    actor_type = ray.remote(make).options(
-        num_cpus=1,
-        scheduling_strategy="SPREAD",
-        runtime_env={"env_vars": {k: os.environ[k] for k in _PASSED_ON if k in os.environ}},
-        max_restarts=2,  # if it dies with its node
-        max_task_retries=2,
-    )
-    actors = [actor_type.remote(*arguments) for _ in range(workers)]
-
-    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        pool, name = ray.util.ActorPool(actors), step.__name__
-        yield from pool.map_unordered(lambda actor, item: getattr(actor, name).remote(item), items)
-
-    try:
-        yield run
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
-    except ray.exceptions.RayError:
-        raise RulerError(_DIED) from None
-    finally:
-        for actor in actors:
-            ray.kill(actor)
-
-
-def connect(address: str | None) -> Any:
-    """Return the ray package, connected to the cluster at an address, or to this machine's.
-
-    Raises RulerError without the package, or if no cluster answers.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise missing_packages("ray", "--engine ray") from error
-    if ray.is_initialized():
-        return ray
-    try:
-        host, _, port = (address or "").rpartition(":")
-        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
-            socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(
-            address=address,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise RulerError(
-            f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."
-        ) from error
-    return ray

@@ -574,6 +574,6 @@ def _longest_backticks(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def _cell(text: object) -> str:
+def _cell(text: str) -> str:
     """Return a text as one line that can be a cell of a Markdown table."""
-    return " ".join(str(text).replace("|", "\\|").split())
+    return " ".join(text.replace("|", "\\|").split())

@@ -163,7 +163,7 @@ class Task(ABC, Generic[P]):
 
     @abstractmethod
     def row(self, index: int) -> NewRow:
-        """Row `index`. Raises RulerError if the window cannot hold the task."""
+        """Make row `index`. Raises RulerError if the window cannot hold the task."""
 
     def limit(self) -> int | None:
         """How many rows there can be; None if there is no end."""
@@ -289,7 +289,7 @@ def rng(*key: str | int) -> np.random.Generator:
 
 
 def distinct(generator: np.random.Generator, population: int, count: int) -> list[int]:
-    """`count` different integers below `population`, in random order."""
+    """Draw `count` different integers below `population`, in random order."""
     drawn: list[int] = generator.choice(population, size=count, replace=False).tolist()
     return drawn
 
@@ -304,7 +304,7 @@ def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
 def numbers(
     generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
 ) -> list[str]:
-    """`count` different numbers of exactly `digits` digits, none of them in `taken`.
+    """Draw `count` different numbers of exactly `digits` digits, none of them in `taken`.
 
     Enough are drawn to replace all of `taken`, so that it is never necessary to draw again.
     """
@@ -315,7 +315,7 @@ def numbers(
 
 
 def uuids(generator: np.random.Generator, count: int) -> list[str]:
-    """`count` random version-4 UUIDs."""
+    """Draw `count` random version-4 UUIDs."""
     raw = np.frombuffer(generator.bytes(16 * count), dtype=np.uint8).reshape(count, 16).copy()
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40  # the version
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80  # the variant of RFC 4122
@@ -331,7 +331,7 @@ def letters(
     alphabet: str = string.ascii_lowercase,
     taken: Collection[str] = (),
 ) -> list[str]:
-    """`count` different strings of `length` letters, none of them in `taken`."""
+    """Draw `count` different strings of `length` letters, none of them in `taken`."""
     words = []
     for n in distinct(generator, len(alphabet) ** length, count + len(taken)):
         word = ""

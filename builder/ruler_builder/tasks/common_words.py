@@ -106,9 +106,9 @@ class CommonParams(ListParams):
 
 
 def example_words(num_cw: int, max_length: int) -> int:
-    """Different words of the solved example: 40, below 4096 tokens 20, or twice the common ones.
+    """Return how many different words the solved example has: 40, below 4096 tokens 20.
 
-    The last if the common words would leave no room for others.
+    If the common words would leave no place for others, there are twice as many as common ones.
     """
     usual = 20 if CommonParams.is_short(max_length) else 40
     return usual if num_cw < usual else 2 * num_cw
@@ -170,7 +170,7 @@ class NumberedWords(Task[P]):
         """
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same common words at every length."""
+        """Make row `index`: the same common words at every length."""
         draw, num = self.key.draw_asked(index), self.params.num_cw
         picked = self._picked(draw)
         common = picked[:num]
@@ -242,7 +242,7 @@ class NumberedWords(Task[P]):
         return lambda n: fixed + int(sums[n]) + int(of_label[items + n * self.times.uncommon])
 
     def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: ListCounts) -> np.ndarray:
-        """Every word as often as it appears."""
+        """Return every word as often as it appears."""
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 
     def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:

@@ -100,7 +100,7 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """The share of the text of each rank that can appear; the noise word comes first."""
+        """Return the share of the text of each rank that can appear; the noise word comes first."""
         default = max(self.key.max_length // _TOKENS_PER_WORD, self.params.words + 2)
         vocabulary = self.params.vocabulary or default
         ranks = np.arange(1, vocabulary + 1)
@@ -114,7 +114,7 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _min_words(self) -> int:
-        """The length in words from which each asked word appears more often than the next rank."""
+        """Return the least length in words at which each asked word leads the next rank."""
         weights = self._weights[1 : self.params.words + 2]
         gap = -np.diff(weights, append=0).max()  # in 1 / gap words every lead is at least one word
         max_words = max(1, min(self.budget, int(1 / gap) + 1))
@@ -129,7 +129,7 @@ class FrequentWords(Task[FrequentParams]):
         return min_words
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same asked words at every length."""
+        """Make row `index`: the same asked words at every length."""
         asked = self.references(index)
         vocabulary, tokens = self._vocabulary(index, asked)
         frame = fill_templates(self.templates, n=NUMBERS[self.params.words])

@@ -137,7 +137,7 @@ class Niah(Task[NiahParams]):
         self.same_beginning = self.params.haystack != "needles"
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same keys, values and depths at every length."""
+        """Make row `index`: the same keys, values and depths at every length."""
         question, params = self._question(index), self.params
         outputs = question.values[: params.queries * params.values]
         needles = []
@@ -170,7 +170,7 @@ class Niah(Task[NiahParams]):
         return self._other_needles(index, question)
 
     def _other_needles(self, index: int, question: NiahQuestion) -> LineHaystack:
-        """Needles of the same types, enough for the window, with none of the asked strings."""
+        """Draw needles of the same types, enough for the window, with none of the asked strings."""
         types = (self.params.key_type, self.params.value_type)
         min_tokens = MIN_TOKENS_PER_LINE + _MIN_TOKENS[types[0]] + _MIN_TOKENS[types[1]]
         count = self.key.max_length // min_tokens
@@ -185,7 +185,7 @@ class Niah(Task[NiahParams]):
         return LineHaystack(map(self._needle, keys, values), count, self.counter)
 
     def _question(self, index: int) -> NiahQuestion:
-        """Distinct keys, each with distinct values; no two strings of the row are equal."""
+        """Draw distinct keys, each with distinct values; no two strings of the row are equal."""
         draw = self.key.draw_asked(index)
         count = self.params.keys * self.params.values
         keys = list(self._strings(draw, self.params.key_type, self.params.keys))
@@ -216,7 +216,7 @@ class Niah(Task[NiahParams]):
     def _strings(
         draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
     ) -> Iterator[str]:
-        """Different strings of a type, none of them in `taken`; drawn now, written when read."""
+        """Draw different strings of a type, none of them in `taken`; they are written when read."""
         if kind == "uuids":
             return iter(uuids(draw, count))
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])

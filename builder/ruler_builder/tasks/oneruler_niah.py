@@ -144,7 +144,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         self._carrying = 0 if self.params.absent else self.params.queries
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same nouns, numbers and depths in every language, at every length."""
+        """Make row `index`: the same nouns, numbers and depths in every language and length."""
         asked, book = self._asked(index), self._book
         keys = [self._text.nouns[noun] for noun in asked.nouns]
         needle = self._text.parts["needle"]
@@ -206,7 +206,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
 
 def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
-    """`count` nouns in random order, none part of another in any language."""
+    """Draw `count` nouns in random order, none part of another in any language."""
     chosen: list[int] = []
     for noun in draw.permutation(len(clashes)).tolist():
         if len(chosen) < count and not clashes[noun, chosen].any():

@@ -124,7 +124,7 @@ class QuestionAnswering(Task[QaParams]):
                 refuse_if_over(self._draft(index, documents, frame).tokens, self.budget)
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same question and relative depths at every length."""
+        """Make row `index`: the same question and relative depths at every length."""
         question = self._corpus.questions[index]
         frame, required = self._frame(question), np.array(self._required(question))
 
@@ -368,7 +368,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         yield "the context does not begin with the first document"
     gold = [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
     if not gold:
-        yield "there is no gold document in the evidence"
+        yield "the evidence has no gold document"
     if row["evidence"] != sorted(row["evidence"], key=lambda span: span["start"]):
         yield "the evidence is not in the order of the text"
     answers = [output.casefold() for output in row["outputs"]]

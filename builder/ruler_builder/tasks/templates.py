@@ -70,7 +70,7 @@ class AuditContext:
         return self.entry["max_length"] == 0
 
     def remaining_tokens(self, row: Row) -> int:
-        """Tokens of the window that a row leaves free."""
+        """Return the tokens of the window that a row leaves free."""
         return self.entry["max_length"] - self.reserve - row["length"]
 
     def not_full(self, row: Row, unit: int) -> Iterator[str]:

@@ -171,7 +171,7 @@ class VariableTracking(Task[ChainParams]):
             self._haystack = self.counted_sources.noise(lines)
 
     def row(self, index: int) -> NewRow:
-        """Row `index`: the same chains and depths at every length."""
+        """Make row `index`: the same chains and depths at every length."""
         chains, solved = self._asked(index)
         examples = "".join(map(self._example, solved))
         asked = chains[0]
@@ -218,13 +218,13 @@ class VariableTracking(Task[ChainParams]):
 
     @cached_property
     def _shared_example(self) -> list[Chain]:
-        """The chains of layout 2024's example, which is the same in every row."""
+        """Draw the chains of layout 2024's example, which is the same in every row."""
         draw = self.key.draw_asked(_EVERY_ROW)
         values = numbers(draw, _VALUE, self.params.chains)
         return self._chains(draw, values, self._example_names(draw))
 
     def _names(self, draw: np.random.Generator, count: int) -> list[str]:
-        """`count` different names for a row's chains."""
+        """Draw `count` different names for a row's chains."""
         length, taken = self.params.name_letters, self._in_the_text
         return letters(draw, length, count, string.ascii_uppercase, taken)
 
@@ -251,7 +251,7 @@ class VariableTracking(Task[ChainParams]):
         ]
 
     def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
-        """Different ones of the 40 depths for all assignments, the chains in random turns."""
+        """Draw different ones of the 40 depths for all assignments, the chains in random turns."""
         turns = np.arange(chains).repeat(self._links)
         depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
         draw.shuffle(turns)

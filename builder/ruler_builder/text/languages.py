@@ -183,8 +183,11 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
         if both := custom.keys() & sources.keys():
-            code = min(both).rpartition("-")[2]
-            raise RulerError(f"Two folders describe the language '{code}': give one.")
+            name = min(both)
+            raise RulerError(
+                f"'{custom[name].folder}' and '{sources[name].folder}' describe the same language, "
+                f"'{name.rpartition('-')[2]}': give one of them."
+            )
         custom |= sources
     return custom
 

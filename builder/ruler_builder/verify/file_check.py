@@ -23,9 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.build import FileBuilder, FileRows
 from ruler_builder.release.folder import digest_row, rows_of
-from ruler_builder.release.plan import FileJob
+from ruler_builder.release.worker import FileBuilder, FileJob, FileRows
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders

@@ -25,7 +25,6 @@ from typing import Any, cast
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.build import processes_for, worker_pool
 from ruler_builder.release.card import CARD, card_files
 from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
 from ruler_builder.release.metadata import (
@@ -35,6 +34,7 @@ from ruler_builder.release.metadata import (
     collect_facts,
     described_repository,
 )
+from ruler_builder.release.worker import processes_for, worker_pool
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
@@ -168,13 +168,15 @@ def _check_files(
     An audit also reports each row that asks something else in another file of the same task.
     """
     entries, tokenizers = manifest["files"], list(manifest["tokenizers"])
-    tokens = {path: entry["rows"] * entry["max_length"] for path, entry in entries.items()}
+    files, tokens = {}, {}
+    for path, entry in entries.items():
+        files[path] = FileReport(path, entry["config"])
+        tokens[path] = entry["rows"] * entry["max_length"]
     workers = options.workers or processes_for(sum(tokens.values()))
 
     def order(path: str) -> tuple[int, int]:
         return tokenizers.index(entries[path]["tokenizer"]), -entries[path]["max_length"]
 
-    files = {path: FileReport(path, entry["config"]) for path, entry in entries.items()}
     with (
         files_bar("Verifying", options.progress) as bar,
         worker_pool(workers, FileChecker, (root, manifest, options)) as run,

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.plan import FileJob, plan_build
+from ruler_builder.release.build import plan_build
+from ruler_builder.release.worker import FileJob
 from ruler_common.names import Config
 from tests import in_process
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.build import worker_pool
+from ruler_builder.release.worker import worker_pool
 from ruler_common.errors import RulerError
 
 

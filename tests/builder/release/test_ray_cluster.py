@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ruler_builder.release.build import connect
+from ruler_builder.release.worker import connect
 from ruler_common.errors import RulerError
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build, worker_pool
+from ruler_builder.release.build import build
+from ruler_builder.release.worker import worker_pool
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.ray_cluster import two_nodes

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import FileRows, build
-from ruler_builder.release.plan import FileJob
+from ruler_builder.release.build import build
+from ruler_builder.release.worker import FileJob, FileRows
 from ruler_builder.tasks.base import NewRow
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, engine_counter, with_engine

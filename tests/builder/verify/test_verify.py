@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import FileRows, build
+from ruler_builder.release.build import build
 from ruler_builder.release.card import card_files
 from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.worker import FileRows
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release
 from ruler_common.manifest import MANIFEST, read_manifest

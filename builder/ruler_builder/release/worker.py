@@ -1,0 +1,390 @@
+"""Workers that make the files of a release, and the processes that they run in.
+
+    with worker_pool(2, FileBuilder, arguments) as run:
+        for checked in run(FileBuilder.check, jobs):
+            ...
+        for manifest in run(FileBuilder.build, checked_jobs):
+            ...
+
+A worker writes `vt.parquet` and then the manifest of this one file, `vt.json`. `ruler verify` makes
+the same rows again (FileRows) and compares them.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruler_builder.release.folder import (
+    new_settings,
+    rows_in_group,
+    with_files,
+    write_finished,
+    write_rows,
+)
+from ruler_builder.tasks.base import Task, TaskKey
+from ruler_builder.tasks.registry import Suite, sources_of
+from ruler_builder.text.sources import SourceChoice, Sources, Store
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, with_engine
+from ruler_builder.tokens.tokenizers import load_counter
+from ruler_builder.window.haystacks import CountedSources
+from ruler_builder.window.prompt import Impossible
+from ruler_common.errors import RulerError, missing_packages
+from ruler_common.files import sha256_of
+from ruler_common.manifest import FileEntry, Manifest
+from ruler_common.names import Config
+from ruler_common.rows import Row
+from ruler_common.text import one_line
+
+log = logging.getLogger(__name__)
+
+# ---- Workers -------------------------------------------------------------------------------------
+
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
+_SAMPLED = 100  # every 100th row, from the first on, is also counted whole
+
+
+class FileJob(NamedTuple):
+    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
+
+    With `fast` a second engine may count, if there is one (tokens/counting.py).
+    """
+
+    config: Config
+    tokenizer: str
+    rows: int
+    fast: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its rows if every window is full."""
+        return self.rows * self.config.max_length
+
+
+class CheckedJob(NamedTuple):
+    """A job that was checked before any work."""
+
+    job: FileJob  # with the number of rows that can be made
+    settings: Manifest  # the manifest of the file, without the file
+    impossible: str  # why the file cannot be built; "" if it can
+
+
+class FileBuilder:
+    """Makes files in a worker process; keeps the texts of the tokenizer that it used last.
+
+    `choice` says which sources are replaced by the project's texts, and where custom languages are.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        root: Path,
+        seed: int,
+        reserve: int,
+        mirror: str | None,
+        choice: SourceChoice,
+        load: Callable[[str, Store], TokenCounter] = load_counter,
+    ) -> None:
+        self.suite, self.root, self.seed, self.reserve = suite, root, seed, reserve
+        self.mirror, self.choice, self.load = mirror, choice, load
+        self._counted_sources: CountedSources
+        self._counted_by: tuple[str, bool] | None = None
+
+    def rows(self, job: FileJob) -> FileRows:
+        """Return the rows of a job; all jobs of a tokenizer share the counted sources."""
+        config = job.config
+        if self._counted_by != (job.tokenizer, job.fast):
+            store = Store(self.mirror)
+            counter = self.load(job.tokenizer, store)
+            counter = with_engine(counter) if job.fast else counter
+            self._counted_sources = CountedSources(Sources(store, self.choice), counter)
+            self._counted_by = job.tokenizer, job.fast
+        key = TaskKey(
+            dataset=config.dataset,
+            task=config.task,
+            max_length=config.max_length,
+            reserve=self.reserve,
+            seed=self.seed,
+            language=config.language,
+            instruction_language=config.instruction_language,
+        )
+        return FileRows(job, self.suite.task(key, self._counted_sources))
+
+    def check(self, job: FileJob) -> CheckedJob:
+        """Check whether a job can be done, and collect the settings of its file."""
+        rows = self.rows(job)
+        config, task = job.config, rows.task
+        impossible = ""
+        try:
+            task.check_answers(rows.count)
+            task.check(rows.count)
+        except Impossible as error:
+            impossible = str(error)
+        settings = new_settings(self.suite, self.seed, self.reserve, config.max_length)
+        for language in task.languages:
+            settings["languages"][language.code] = language.entry
+        for name in sources_of(settings, config):
+            settings["sources"][name] = self._counted_sources.sources.used[name]
+        settings["tokenizers"][config.tokenizer] = task.counter.about
+        return CheckedJob(job._replace(rows=rows.count), settings, impossible)
+
+    def build(self, checked: CheckedJob) -> Manifest:
+        """Write the job's file, then its manifest, which is returned.
+
+        If the second engine counts a sampled row wrongly, the file is made again without it.
+        """
+        job = checked.job
+        try:
+            entry = self._write_file(job)
+        except EngineMismatch as error:
+            log.warning("%s", error)
+            entry = self._write_file(job._replace(fast=False))
+        manifest = with_files(checked.settings, {job.config.path: entry})
+        write_finished(self.root, manifest)
+        return manifest
+
+    def _write_file(self, job: FileJob) -> FileEntry:
+        """Write the rows of a job; return the manifest's entry."""
+        path, rows = self.root / job.config.path, self.rows(job)
+        level = _LEVEL_SHARED if rows.task.same_beginning else _LEVEL_OTHER
+        digest = write_rows(path, rows, rows_in_group(job.config.max_length), level)
+        entry = rows.entry()
+        entry["rows_sha256"] = digest
+        entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)
+        return entry
+
+
+class FileRows:
+    """The rows of one file, made one by one, and the figures that its manifest entry sums up."""
+
+    def __init__(self, job: FileJob, task: Task[Any]) -> None:
+        self.config, self.task = job.config, task
+        self.count = min(job.rows, task.limit() or job.rows)
+        """The number of rows: what was asked for, or fewer if the corpus has fewer."""
+        self._lengths: list[int] = []
+        self._repeats: list[int] = []
+        self._next_unit_tokens: list[int] = []  # of the rows that do not hold all there is
+
+    def __iter__(self) -> Iterator[Row]:
+        """Make the rows; every 100th is also counted whole, by the reference.
+
+        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
+        source is missing.
+        """
+        for index in range(self.count):
+            row = self.task.row(index)
+            columns = row.columns
+            if index % _SAMPLED == 0:
+                name = f"row {index} of {self.config.name}"
+                text = columns["input"] + columns["answer_prefix"]
+                length = self.task.counter.confirmed_count(text, name) + columns["max_new_tokens"]
+                if length != columns["length"]:
+                    raise AssertionError(f"{name} has {length} tokens, not {columns['length']}")
+            self._lengths.append(columns["length"])
+            self._repeats.append(row.repeats)
+            if row.next_unit_tokens is not None:
+                self._next_unit_tokens.append(row.next_unit_tokens)
+            yield columns
+
+    def entry(self) -> FileEntry:
+        """Return the file's entry in the manifest, without its size and digests.
+
+        It describes the rows that were made.
+        """
+        config, task, lengths = self.config, self.task, self._lengths
+        mean = sum(lengths) / len(lengths)
+        entry: FileEntry = {
+            "config": config.name,
+            "task": config.task,
+            "tokenizer": config.tokenizer,
+            "length": config.length,
+            "max_length": config.max_length,
+            "language": config.language,
+            "instruction_language": config.instruction_language,
+            "rows": len(lengths),
+            "most_rows": task.limit(),
+            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+            "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
+            "unit": max(self._next_unit_tokens, default=0),
+            "exhausted": 0 if task.evidence_only else len(lengths) - len(self._next_unit_tokens),
+            "repeats": max(self._repeats),
+            "counted_by": task.counter.counted_by,
+            "bytes": 0,
+            "sha256": "",
+            "rows_sha256": "",
+        }
+        if any(self._repeats):
+            entry["row_repeats"] = self._repeats
+        if task.evidence_only:
+            entry["evidence_alone"] = True
+        return entry
+
+
+# ---- The processes of the workers ----------------------------------------------------------------
+
+Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
+"""Runs a method of the workers' class on each item, and yields the results in any order."""
+_DIED = (
+    "A worker process died, probably because memory ran out; finished files are kept. "
+    "Run the command again, with fewer --workers."
+)
+_MIN_TOKENS = 1 << 24  # of rows, for a process: fewer take less time than its start
+
+
+def processes_for(tokens: int) -> int:
+    """Return how many processes to use for rows of this many tokens: at most one per core."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cores, tokens // _MIN_TOKENS))
+
+
+@contextmanager
+def worker_pool(
+    workers: int,
+    make: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    engine: str = "processes",
+    address: str | None = None,
+) -> Iterator[Run]:
+    """Start processes with a worker each; yield the function that runs a step on many items.
+
+        with worker_pool(2, FileBuilder, arguments) as run:
+            for manifest in run(FileBuilder.build, jobs):
+                …
+
+    Processes share nothing. On a cluster every node must see the same paths (shared storage) and
+    have this project installed. An error in a step ends the work; a process that died raises
+    RulerError.
+
+    Args:
+        workers: Number of processes. One worker of the engine `processes` works in this process.
+        make: The class of the workers.
+        arguments: The arguments of `make`.
+        engine: `processes` of this machine, or `ray`.
+        address: Address of a Ray cluster; by default this machine's cluster, or a new one.
+    """
+    if engine == "ray":
+        with _ray_actors(workers, make, arguments, address) as run_on_cluster:
+            yield run_on_cluster
+        return
+    if workers == 1:
+        worker = make(*arguments)
+
+        def run_here(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+            for item in items:
+                yield step(worker, item)
+
+        yield run_here
+        return
+    context = multiprocessing.get_context("spawn")
+    until_closed, end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start, (until_closed, make, arguments))
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
+            yield future.result()
+
+    try:
+        yield run
+    except BrokenProcessPool:
+        raise RulerError(_DIED) from None
+    finally:
+        end.close()  # ends the processes, also those that are at work
+        pool.shutdown(cancel_futures=True)
+
+
+_worker: Any = None  # of a process of the pool
+
+
+def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In a new process: leave Ctrl-C to the parent, exit when it does, and make the worker."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
+    _worker = make(*arguments)
+
+
+def _exit_after(until_closed: Connection) -> None:
+    """Wait until the parent closes the pipe, or is killed."""
+    with suppress(EOFError, OSError):
+        until_closed.recv()
+    os._exit(1)
+
+
+def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
+    return step(_worker, item)
+
+
+# Environment variables that are passed on to the workers of a cluster.
+_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
+
+
+@contextmanager
+def _ray_actors(
+    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
+) -> Iterator[Run]:
+    ray = connect(address)
+    if ray.cluster_resources().get("CPU", 0) < workers:
+        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
+    actor_type = ray.remote(make).options(
+        num_cpus=1,
+        scheduling_strategy="SPREAD",
+        runtime_env={"env_vars": {k: os.environ[k] for k in _PASSED_ON if k in os.environ}},
+        max_restarts=2,  # if it dies with its node
+        max_task_retries=2,
+    )
+    actors = [actor_type.remote(*arguments) for _ in range(workers)]
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        pool, name = ray.util.ActorPool(actors), step.__name__
+        yield from pool.map_unordered(lambda actor, item: getattr(actor, name).remote(item), items)
+
+    try:
+        yield run
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError:
+        raise RulerError(_DIED) from None
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+def connect(address: str | None) -> Any:
+    """Return the ray package, connected to the cluster at an address, or to this machine's.
+
+    Raises RulerError without the package, or if no cluster answers.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise missing_packages("ray", "--engine ray") from error
+    if ray.is_initialized():
+        return ray
+    try:
+        host, _, port = (address or "").rpartition(":")
+        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=10).close()
+        ray.init(
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RulerError(
+            f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."
+        ) from error
+    return ray
