@@ -127,7 +127,7 @@ def right(config, row):
     return " " + " ".join(row["outputs"])
 
 
-def write_lines(path, lines):
+def write_lines(path, *lines):
     """Write a JSON Lines file, and its folder; half characters as escapes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
@@ -151,7 +151,7 @@ def write_run_folder(folder, root, answer, configs=None, **settings):
             if fields is not None:
                 fields = {"prediction": fields} if isinstance(fields, str) else fields
                 lines.append(record(config, row["index"], **fields))
-        write_lines(folder / f"{config}.jsonl", lines)
+        write_lines(folder / f"{config}.jsonl", *lines)
     run = {
         "format": 1,
         "model": folder.name,
