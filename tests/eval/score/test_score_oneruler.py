@@ -75,7 +75,7 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
                 for i, ending in enumerate(endings)
                 for text in [none if ending == "stop" else "hm"]
             ]
-            write_lines(path, lines)
+            write_lines(path, *lines)
         out = tmp_path / f"{model}.json"
         ruler_output("score", tmp_path / model, "--compat", "authors", "--out", out)
         results = load(out)
