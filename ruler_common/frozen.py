@@ -43,7 +43,10 @@ class FrozenRows:
 
 def frozen_versions() -> list[str]:
     """Return the data versions that have frozen rows."""
-    return [path.stem for path in FROZEN.glob("*.toml")]
+    versions = []
+    for path in FROZEN.glob("*.toml"):
+        versions.append(path.stem)
+    return versions
 
 
 @cache

@@ -115,8 +115,11 @@ def language_facts(code: str) -> LanguageFacts:
 
 def custom_languages(manifest: Manifest) -> dict[str, dict[str, Any]]:
     """Return the tables of facts of a release's custom languages, by code."""
-    languages = manifest.get("languages", {})
-    return {code: entry["facts"] for code, entry in languages.items() if "facts" in entry}
+    tables = {}
+    for code, entry in manifest.get("languages", {}).items():
+        if "facts" in entry:
+            tables[code] = entry["facts"]
+    return tables
 
 
 def release_languages(manifest: Manifest) -> dict[str, LanguageFacts]:

@@ -21,7 +21,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
 from ruler_common.languages import custom_facts
-from ruler_common.names import CODE, LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
+from ruler_common.names import CODE, LANGUAGES, TASKS, Config, length_name, parse_length
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
@@ -177,11 +177,11 @@ def suite_digest(manifest: Manifest) -> str:
 def benchmark_suite(manifest: Manifest) -> str | None:
     """Return the suite of SUITE_DIGESTS whose tasks a release has, at its lengths; else None.
 
-    The tasks are compared by parameters and wording, not by name. Tasks of ruler at decimal lengths
-    are not the benchmark's: RULER's scores were measured at binary ones.
+    The tasks are compared by parameters and wording, not by name. Tasks of ruler at decimal
+    lengths (128000, not 128k) are not the benchmark's: RULER's scores were measured at binary ones.
     """
     for entry in manifest.get("files", {}).values():
-        if in_tokens(entry["length"]):
+        if entry["length"].isdigit():
             return None
     digest = suite_digest(manifest)
     for name, benchmark_digest in SUITE_DIGESTS.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,11 +117,6 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
     )
 
 
-def in_tokens(length: str) -> bool:
-    """Whether a length is named by its number of tokens, as `128000` is."""
-    return length.isdigit()
-
-
 def languages_of(entry: Mapping[str, Any]) -> str:
     """Return the languages of a file's entry or a score's cell: `pl`, or `en-ko` if they differ."""
     return "-".join(dict.fromkeys((entry["language"], entry["instruction_language"])))
@@ -187,7 +182,7 @@ class Names:
 
     dataset: str
     tasks: tuple[str, ...]
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     languages: tuple[str, ...] = LANGUAGES
 
     @classmethod
@@ -199,11 +194,10 @@ class Names:
     @classmethod
     def from_manifest(cls, manifest: Manifest) -> Names:
         """Return the names a release was built with."""
-        groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
-        return cls(manifest["dataset"], tuple(manifest["tasks"]), groups, languages)
+        return cls(manifest["dataset"], tuple(manifest["tasks"]), manifest["groups"], languages)
 
-    def expand(self, name: str) -> tuple[str, ...]:
+    def expand(self, name: str) -> Sequence[str]:
         """Return the tasks of a group, or the task itself."""
         if name in self.groups:
             return self.groups[name]
@@ -214,13 +208,14 @@ class Names:
 
         The groups of each length, tokenizer and language come together, in the order of `configs`.
         """
-        available = dict.fromkeys(configs)
-        places = dict.fromkeys(replace(config, task="") for config in available)
+        places: dict[Config, dict[str, Config]] = {}  # by task
+        for config in configs:
+            places.setdefault(replace(config, task=""), {})[config.task] = config
         groups = []
-        for place in places:
+        for place, by_task in places.items():
             for group, tasks in self.groups.items():
-                members = [replace(place, task=task) for task in tasks]
-                if available.keys() >= set(members):
+                if by_task.keys() >= set(tasks):
+                    members = [by_task[task] for task in tasks]
                     groups.append((replace(place, task=group), members))
         return groups
 

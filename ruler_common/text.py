@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -200,43 +199,13 @@ def steps(
     yield from progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
 
 
-class FilesBar:
-    """A progress bar over files, moved on by a build or by `verify`; its unit is their tokens.
+def tokens_bar(description: str, total: int | None, quiet: bool) -> tqdm:
+    """Return a bar over files whose unit is their tokens, with tokens per second.
 
     Files differ in length by a factor of 256, so that their number says little about the time left.
     """
-
-    def __init__(self, verb: str, bar: tqdm) -> None:
-        self._verb, self._bar = verb, bar
-        self._files = self._done = 0
-
-    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
-        """Start the bar for `files` files of `tokens` tokens; `kept` files already exist."""
-        if kept:
-            self._verb += f" ({kept} already made)"
-        self._files = files
-        self._bar.reset(tokens)  # the speed counts from here
-        self._describe()
-        self._bar.refresh()
-
-    def finished(self, tokens: int) -> None:
-        """Count a file of `tokens` tokens as finished."""
-        self._done += 1
-        self._describe()
-        self._bar.update(tokens)
-
-    def _describe(self) -> None:
-        text = f"{self._verb}: {self._done}/{self._files} files"
-        self._bar.set_description_str(text, refresh=False)
-
-
-@contextmanager
-def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
-    """Yield a progress bar over files, with tokens per second and the time left."""
-    with progress_bar(
-        "Checking", None, not shown, ", {rate_fmt}", unit=" tokens", unit_scale=True
-    ) as bar:
-        yield FilesBar(verb, bar)
+    rate = ", {rate_fmt}"
+    return progress_bar(description, total, quiet, rate, unit=" tokens", unit_scale=True)
 
 
 # ---- Tables --------------------------------------------------------------------------------------

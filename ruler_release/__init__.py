@@ -3,7 +3,7 @@
     import ruler_release as ruler
     rows = ruler.load("ORG/ruler", "niah_mk_4k")
 
-`api` has the functions, `commands/` the commands over them; `ruler` starts at `app.main`.
+`api` has the functions, `commands/` the commands that call them; `ruler` starts at `app.main`.
 """
 
 from ruler_common.errors import RulerError

@@ -1,4 +1,4 @@
-"""`python -m ruler_release` is `ruler`."""
+"""Run `python -m ruler_release`, which is the same as `ruler`."""
 
 from ruler_release.app import main
 

@@ -1,14 +1,14 @@
-"""The project from Python: what the commands do, one call each, silent unless `progress`.
+"""The Python API: one function for each main command, silent unless `progress` is set.
 
     import ruler_release as ruler
     ruler.build("out", lengths="4k", samples=5, sources="embedded")
     ruler.run("out", configs="all_4k", backend="oracle", out="runs/oracle")
     results = ruler.score("runs/oracle")
 
-If several names or files can be given, one may be given without a list: `lengths="4k"` or
-`lengths=["4k", "128k"]`. What the caller has to correct raises RulerError, one sentence that names
-the command's flag: `--lengths` is `lengths`. With `progress` the commands' bars are shown on
-stderr, if that is a terminal. A call imports what it needs, the module only the options.
+An argument that takes a list of names or files also takes a single one: `lengths="4k"` or
+`lengths=["4k", "128k"]`. An error that the caller can correct raises RulerError with a sentence
+that names the command's flag: `--lengths` is `lengths`. With `progress` the progress bars are shown
+on stderr, if it is a terminal. Slow imports happen inside the calls.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ Result = TypeVar("Result")
 def takes(
     kind: Callable[Arguments, Options],
 ) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
-    """Let a function of one options object be called with the fields of the options instead.
+    """Return a decorator: the function takes the fields of its options object as arguments.
 
-    Type checkers, editors and notebooks show the fields as the call's arguments, and its docstring
-    lists what each is.
+    Type checkers, editors and notebooks show the fields as arguments, and the docstring lists their
+    help texts.
     """
 
     def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
@@ -84,9 +84,9 @@ def takes(
 
 @takes(BuildOptions)
 def build(options: BuildOptions) -> Built:
-    """Build a release into the folder `root`, or extend the one that is there; `ruler build`.
+    """Build a release in the folder `root`, or extend an existing one (`ruler build`).
 
-    Stopped anywhere, the same call continues. Returns the release's manifest, and which of its
+    If it is interrupted, the same call continues. Returns the release's manifest, and which of its
     files are new. Raises RulerError. With several workers a script needs
     `if __name__ == "__main__":` around its calls.
     """
@@ -97,11 +97,11 @@ def build(options: BuildOptions) -> Built:
 
 @takes(VerifyOptions)
 def verify(options: VerifyOptions) -> VerifyReport:
-    """Verify the release in the folder `root`: digests, rows, manifest and card; `ruler verify`.
+    """Verify the release in the folder `root`: digests, rows, manifest and card (`ruler verify`).
 
-    Returns the problems by file; `ok`: whether there are none; `proved`: whether every row is also
-    one of the frozen ones or was built again and is the same. Raises RulerError if there is no
-    release, its manifest is damaged, or a given tokenizer differs.
+    Returns the problems by file; `ok` says that there are none, and `proved` that every row is a
+    frozen row or was rebuilt and is the same. Raises RulerError if there is no release, its
+    manifest is damaged, or a tokenizer differs from the one in the manifest.
     """
     from ruler_builder.verify.verify import verify
 
@@ -117,18 +117,18 @@ def load(
     verify: bool = True,
     progress: bool = False,
 ) -> datasets.Dataset:
-    """Load a configuration, as `datasets.load_dataset(dataset, config, split="test")` does.
+    """Load a configuration, like `datasets.load_dataset(dataset, config, split="test")`.
 
     Args:
-        dataset: A release folder, or a repository of the Hub, ORG/NAME.
+        dataset: A release folder, or a repository on the Hub, ORG/NAME.
         config: A task or a group at a length: `vt_4k`, `niah_128k`, `niah_none_64k_pl`.
-        tokenizer: Whose rows, if the configuration does not name it.
+        tokenizer: The tokenizer of the rows, if the configuration does not name it.
         revision: The repository's tag or commit.
-        verify: Compare each file with its sha256 in the manifest before it is read.
-        progress: Let `datasets` show its bars.
+        verify: Compare each file with its sha256 in the manifest before reading it.
+        progress: Show the progress bars of `datasets`.
 
     Returns:
-        The rows. Raises RulerError for an unknown configuration, a missing or a changed file.
+        The rows. Raises RulerError for an unknown configuration, or a missing or changed file.
     """
     from contextlib import nullcontext
 
@@ -140,15 +140,15 @@ def load(
 
 @contextmanager
 def _no_bars() -> Iterator[None]:
-    """Keep the progress bars of `datasets` from the terminal."""
+    """Hide the progress bars of `datasets`."""
     import datasets
 
-    shown = not datasets.are_progress_bars_disabled()
+    were_enabled = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         yield
     finally:
-        if shown:
+        if were_enabled:
             datasets.enable_progress_bars()
 
 
@@ -157,11 +157,11 @@ def _no_bars() -> Iterator[None]:
 
 @takes(RunOptions)
 def run(options: RunOptions) -> RunSummary:
-    """Run a model over a release: every row is recorded once in the folder `out`; `ruler run`.
+    """Run a model on a release and record every row once in the folder `out` (`ruler run`).
 
-    Stopped anywhere, the same call does what is missing. Returns how the rows ended, by
-    configuration. Raises RulerError before the first row if the run cannot be as asked; a row that
-    fails is counted (`total["error"]`).
+    If it is interrupted, the same call runs the missing rows. Returns the states of the rows, by
+    configuration. Raises RulerError before the first row if the options are not possible; a row
+    that fails is counted (`total["error"]`).
     """
     return run_model(options, on_look=lambda estimate: None)
 
@@ -179,12 +179,12 @@ def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> R
 
 @takes(DecideOptions)
 def decide(options: DecideOptions) -> SequentialDecision:
-    """Decide with as few rows as it takes whether a model lost less than a limit; `ruler decide`.
+    """Decide with as few rows as possible whether model B loses less than a limit (`ruler decide`).
 
     With `backend`, `model` and `out` (or `other`) the rows of model B are run as they are needed;
     release, configurations, mode, thinking and sampling are those of the base run. Returns the last
     look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs that cannot be
-    paired, and for another limit than the one fixed before the first row.
+    paired, and if the limit differs from the one fixed before the first row.
     """
     from ruler_eval.gate.decide import decide_run, decide_stored
 
@@ -198,16 +198,16 @@ def decide(options: DecideOptions) -> SequentialDecision:
 
 @takes(ScoreOptions)
 def score(options: ScoreOptions) -> Results:
-    """Score predictions against a frozen release; `ruler score`.
+    """Score predictions on a frozen release (`ruler score`).
 
-    Returns what results.json holds: scores 0 … 100, by configuration and summed up. Raises
-    RulerError if nothing can be joined, or the run was made on other data.
+    Returns the content of results.json: scores 0 … 100, by configuration and aggregated. Raises
+    RulerError if no prediction belongs to a row, or the run was made on different rows.
     """
     return score_files(options)
 
 
 def score_files(options: ScoreOptions) -> Results:
-    """Score what the options name, and write the results."""
+    """Score the files of the options, and write the results."""
     from ruler_common.names import parse_length
     from ruler_common.text import announce, steps
     from ruler_eval.score import scoring
@@ -248,17 +248,17 @@ def results_path(options: ScoreOptions) -> Path | None:
 def compare(
     a: Results | Place, b: Results | Place, *, max_drop: float | None = None
 ) -> Comparison | SeedComparison:
-    """Compare two models on the same rows: differences A - B in points; `ruler compare`.
+    """Compare two models on the same rows: differences A - B in points (`ruler compare`).
 
-    Results of two seeds share no rows: they are compared unpaired, and have no `decision`.
+    Results of two seeds share no rows: they are compared unpaired, without a `decision`.
 
     Args:
-        a: What `score` returned, a results.json, or the RUN folder that holds one.
+        a: The result of `score`, a results.json, or the RUN folder that contains one.
         b: The other model, in the same way.
-        max_drop: Points that B may lose against A over all; then a decision is made, too.
+        max_drop: Points that B may lose against A on average; adds the `decision`.
 
     Returns:
-        Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
+        Differences with 95 % intervals by configuration, by length and overall; with `max_drop` the
         `decision`. Raises RulerError for results that share no rows or cannot be paired.
     """
     from ruler_eval.analysis.compare import compare as compare_results
@@ -282,15 +282,15 @@ def compare(
 
 @takes(ReportOptions)
 def report(options: ReportOptions) -> Path:
-    """Make a page of scored runs, one HTML file that needs no network; `ruler report`.
+    """Write a page of scored runs, an HTML file that needs no network (`ruler report`).
 
-    Returns the page's path. Raises RulerError for what cannot be shown.
+    Returns the page's path. Raises RulerError for results that cannot be shown.
     """
     return write_page(options)
 
 
 def write_page(options: ReportOptions) -> Path:
-    """Write the page that the options ask for."""
+    """Write the page."""
     from ruler_eval.report.page.build import write_report
     from ruler_eval.report.page.runs import open_runs
     from ruler_eval.score.predictions import without_garbage_collection

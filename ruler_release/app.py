@@ -1,7 +1,7 @@
-"""The `ruler` command: its commands, and how errors end it.
+"""The `ruler` command: its subcommands and its error handling.
 
-A mistake that the user can correct ends with one sentence and exit code 2; its traceback is logged
-only with `ruler --debug`.
+An error that the user can correct ends the command with one sentence and exit code 2; the traceback
+is logged only with `ruler --debug`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from ruler_release.commands import (
 log = logging.getLogger("ruler")
 
 
-def _install_completion(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+def _install_completion(context: click.Context, _: click.Parameter, is_set: bool) -> None:
+    if is_set:
         print(install_completion())
         context.exit()
 
 
 def _log(debug: bool) -> None:
-    """Log what is done, if --debug was given."""
+    """Set up logging if --debug is set."""
     if not debug:
         return
     handler = logging.StreamHandler()
@@ -65,10 +65,10 @@ app = PanelGroup(
             is_eager=True,
             expose_value=False,
             callback=_install_completion,
-            help="Let the shell complete configurations, backends and suites.",
+            help="Set up completion of configurations, backends and suites in your shell.",
         ),
         click.Option(
-            ["--debug"], is_flag=True, help="Log what is done, and errors with their traceback."
+            ["--debug"], is_flag=True, help="Log each step, and errors with their traceback."
         ),
     ],
 )
@@ -77,7 +77,7 @@ app = click.version_option(
 )(app)
 BATCH = PanelGroup(
     "batch",
-    help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
+    help="Run with batch files: half-price batch APIs such as OpenAI's, or `vllm run-batch`.",
     no_args_is_help=True,
     commands=[
         command("write", batch.BatchWriteCommand, batch.write),
@@ -122,22 +122,22 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
         SOURCES,
     ),
 }
-"""The commands, in the order in which they are used, as `ruler --help` groups them."""
+"""The commands by their heading in `ruler --help`, in the order in which they are used."""
 for _panel, _commands in PANELS.items():
     app.add_panel(_panel, _commands)
 
 
 class _SafeFormatter(logging.Formatter):
-    """Lines of the log, tracebacks too, without keys and passwords."""
+    """Formats lines of the log and tracebacks without keys and passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _safe(without_passwords(super().format(record)))
 
 
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-    """Return a message of the log without the passwords in addresses.
+    """Return a record of the log without passwords in URLs.
 
-    Huggingface_hub prints its own.
+    A formatter is not enough, because huggingface_hub has a handler of its own.
     """
     record = logging.LogRecord(*args, **kwargs)
     text = record.getMessage()
@@ -147,7 +147,7 @@ def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
 
 
 class _Stopped(BaseException):
-    """Ctrl-C; click would end the program on a KeyboardInterrupt without a word."""
+    """Raised by Ctrl-C, because click ends the program silently on a KeyboardInterrupt."""
 
 
 def _stop(*_: object) -> None:
@@ -155,27 +155,24 @@ def _stop(*_: object) -> None:
 
 
 def _safe(text: str) -> str:
-    """Return a text without keys, and without characters that a terminal obeys."""
+    """Return a text without keys and without control characters."""
     from ruler_eval.run.backends.secrets import hide_keys
 
     return plain(hide_keys(text))
 
 
 def _sentence(text: object) -> str:
-    """Return what an error says, in one line."""
+    """Return the message of an error on one line."""
     return _safe("\\n".join(str(text).splitlines()))
 
 
 def _usage(error: click.UsageError) -> str:
-    """Return the sentence for a wrong command line.
-
-    It repeats the user's words, whatever they hold.
-    """
+    """Return the message for a wrong command line, which may contain any text of the user."""
     path = error.ctx.command_path if error.ctx else "ruler"
     message = error.format_message().rstrip(". ")
     if isinstance(error, click.NoSuchOption) and error.option_name in ("--dataset", "-d"):
         return (
-            f"`{path}` takes no {error.option_name}, which names a release that exists: write "
+            f"`{path}` has no option {error.option_name}, which names an existing release: use "
             "--suite ruler or --suite oneruler."
         )
     if isinstance(error, click.NoSuchOption):
@@ -188,7 +185,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def main() -> None:
-    """Run the command line; a mistake in it, or a RulerError, is one sentence and exit code 2."""
+    """Run the command line; an error in it, or a RulerError, is one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
     logging.setLogRecordFactory(_record)
     for stream in (sys.stdout, sys.stderr):
@@ -205,13 +202,11 @@ def main() -> None:
         sys.exit(2)
     except click.Abort:
         sys.exit(1)
-    except (RulerError, OSError) as error:  # OSError: a full disk, a folder not to be written
+    except (RulerError, OSError) as error:  # OSError: a full disk, a folder that is not writable
         log.debug("The traceback", exc_info=True)
-        kept = "" if isinstance(error, RulerError) else ". What was finished is kept."
-        print(f"Error: {_sentence(error)}{kept}", file=sys.stderr)
+        suffix = "" if isinstance(error, RulerError) else ". Finished work is kept."
+        print(f"Error: {_sentence(error)}{suffix}", file=sys.stderr)
         sys.exit(2)
     except _Stopped:
-        print(
-            "Stopped; what was finished is kept. Run the same command to continue.", file=sys.stderr
-        )
+        print("Stopped; finished work is kept. Run the same command to continue.", file=sys.stderr)
         sys.exit(130)

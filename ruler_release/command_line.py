@@ -1,8 +1,8 @@
-"""Make commands of dataclasses: a field with an `Option` is a flag, a command a function of them.
+"""Create commands from dataclasses: a field with an `Option` becomes a flag.
 
     command("verify", VerifyOptions, verify)
 
-The dataclass checks its values itself, so that a Python call and a command check the same. This
+The dataclass checks its values, so that a Python call and a command have the same checks. This
 module adds what click does not have: flags in panels, examples at the end of the help, and an
 installer for completion.
 """
@@ -30,11 +30,11 @@ SHELLS = {
     "zsh": (".zshrc", 'eval "$(_RULER_COMPLETE=zsh_source ruler)"'),
     "fish": (".config/fish/completions/ruler.fish", "_RULER_COMPLETE=fish_source ruler | source"),
 }
-"""The file of a shell, below the home folder, and the line that lets it ask `ruler` for names."""
+"""For each shell, its file in the home folder, and the line that turns on completion."""
 
 
 def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> PanelCommand:
-    """Return the command `name`, which calls `act` with the options that its flags give."""
+    """Return the command `name`, which calls `act` with the options of its flags."""
     help, examples = _help_and_examples(act)
     return PanelCommand(
         name,
@@ -68,7 +68,7 @@ def parameters_of(kind: type) -> list[click.Parameter]:
 
 
 def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options:
-    """Return the options of these values of flags; a flag without a value keeps its default."""
+    """Return the options from the values of flags; a flag without a value keeps its default."""
     options = options_of(kind)
     values = {}
     for name, value in flags.items():
@@ -106,7 +106,7 @@ def _parameter(
     flags = [flag_of(name, option), name]
     if option.short:
         flags.append(option.short)
-    # click takes even a default of None for a value, and so would not ask for a required flag
+    # with any default, even None, click would not require the flag
     default_of_click: dict[str, Any] = {} if required else {"default": None}
     return click.Option(
         flags,
@@ -123,7 +123,7 @@ def _parameter(
 
 
 def _plain_type(hint: Any) -> tuple[Any, bool]:
-    """Return click's type for a field's type, and whether it holds several values."""
+    """Return click's type for a field's type, and whether the field has several values."""
     if get_origin(hint) is Annotated:
         return _plain_type(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
@@ -140,7 +140,7 @@ def _plain_type(hint: Any) -> tuple[Any, bool]:
 
 
 def _bounds(option: Option, default: Any) -> str:
-    """Return what the help says of a flag's default and bounds: `  [default: 32; 1 to 1000]`."""
+    """Return a flag's default and bounds for the help: `  [default: 32; 1 to 1000]`."""
     facts = []
     if default not in (MISSING, None, False, "", ()):
         facts.append(f"default: {', '.join(default) if isinstance(default, tuple) else default}")
@@ -152,12 +152,12 @@ def _bounds(option: Option, default: Any) -> str:
 
 
 def _completed(context: click.Context, name: str, option: Option, incomplete: str) -> list[Any]:
-    """Return the names that go on with what was typed."""
+    """Return the completions of the text typed so far."""
     if option.choices:
         return [name for name in option.choices if name.startswith(incomplete)]
     try:
         return completion.NAMES[name](context.params, incomplete)
-    except RulerError:  # the command itself will say what is wrong
+    except RulerError:  # the command reports it when it is run
         return []
 
 
@@ -169,7 +169,7 @@ class PanelCommand(click.Command):
         self.options = options
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing: `format_options` writes the arguments too."""
+        """Write nothing, because `format_options` writes the arguments too."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each panel, in the order of the fields."""
@@ -247,7 +247,7 @@ def _write_panels(
 
 
 def install_completion() -> str:
-    """Let the user's shell complete names, and return what was done. Raises RulerError."""
+    """Set up completion in the user's shell, and return a message. Raises RulerError."""
     shell = Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
         raise RulerError(
@@ -260,4 +260,4 @@ def install_completion() -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as stream:
             stream.write(f"\n{line}\n")
-    return f"{shell} completes `ruler` in new terminals: {path} has the line for it."
+    return f"{path} sets up completion: {shell} completes `ruler` in new terminals."

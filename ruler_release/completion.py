@@ -1,9 +1,9 @@
-"""The names that a shell completes: `ruler run --configs <TAB>`; `ruler --install-completion`.
+"""Complete names in the shell (`ruler run --configs <TAB>`; see `ruler --install-completion`).
 
 NAMES["languages"]({}, "pl,k")        # ["pl,ko"]
 
-Each function gets the options before the cursor, and what was typed so far. Choices that an option
-lists are completed without one.
+Each function gets the options before the cursor and the text typed so far. Options with a fixed
+list of choices need no function.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 def suites(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the project's suites."""
-    from ruler_builder.suites import suite_names
+    from ruler_builder.options import suite_names
 
-    return _going_on(incomplete, suite_names())
+    return _completions(incomplete, suite_names())
 
 
 def tokenizers(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the named tokenizers."""
     from ruler_builder.tokens.tokenizers import named
 
-    return _going_on(incomplete, named())
+    return _completions(incomplete, named())
 
 
 def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the groups and tasks of the suite, if it is one of the project's."""
-    from ruler_builder.suites import suite_names
+    from ruler_builder.options import suite_names
     from ruler_builder.tasks.registry import read_suite
 
     name = str(flags.get("suite") or "ruler")
     if name not in suite_names():
         return []
     suite = read_suite(name)
-    return _going_on(incomplete, [*suite.groups, *suite.params])
+    return _completions(incomplete, [*suite.groups, *suite.params])
 
 
 def lengths(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete the lengths of the papers."""
     dataset = "oneruler" if str(flags.get("suite")) == "oneruler" else "ruler"
-    return _going_on(incomplete, LENGTHS[dataset])
+    return _completions(incomplete, LENGTHS[dataset])
 
 
 def languages(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     """Complete languages."""
-    return _going_on(incomplete, ("all", "default", *LANGUAGES))
+    return _completions(incomplete, ("all", "default", *LANGUAGES))
 
 
 def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
@@ -59,18 +59,18 @@ def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     release = str(flags.get("dataset") or flags.get("source") or "")
     if release and (Path(release) / "manifest.json").is_file():
         manifest = read_manifest(Path(release))
-        return _going_on(incomplete, sorted(Names.from_manifest(manifest).available(manifest)))
+        return _completions(incomplete, sorted(Names.from_manifest(manifest).available(manifest)))
     dataset = "oneruler" if "oneruler" in release else "ruler"
     names = (*GROUPS[dataset], *TASKS[dataset])
-    return _going_on(
+    return _completions(
         incomplete, [f"{name}_{length}" for name in names for length in LENGTHS[dataset]]
     )
 
 
-def _going_on(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Return the names that go on with the last one of a list with commas."""
-    before, comma, begun = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
+def _completions(incomplete: str, names: Iterable[str]) -> list[str]:
+    """Return the completions of the last name in a list separated by commas."""
+    before, comma, beginning = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(beginning)]
 
 
 NAMES: dict[str, Callable[[Mapping[str, Any], str], list[str]]] = {
@@ -82,4 +82,4 @@ NAMES: dict[str, Callable[[Mapping[str, Any], str], list[str]]] = {
     "config": configurations,
     "configs": configurations,
 }
-"""The fields of options whose names are completed."""
+"""The function that completes the names of an option, by the option's field."""

@@ -1,13 +1,13 @@
-"""RULER and ONERULER as tasks of Inspect: the frozen rows, their budgets, their scoring rule.
+"""RULER and ONERULER as tasks of Inspect, with the frozen rows and the project's metric.
 
     inspect eval ruler_release/ruler -T dataset=ruler -T config=all_4k --model vllm/ORG/MODEL
     inspect eval ruler_release/oneruler -T dataset=ORG/oneruler -T revision=v1.0.0 \
         -T config=all_8k_pl -T mode=chat --model openai/MODEL
     ruler score logs/…_ruler_….eval --dataset ruler
 
-A sample is a row: the user's turn is its `input`, the assistant's turn begins with `answer_prefix`
-(mode prefill), or the two are one raw text (completion), or the prefix is left out (chat). Scores
-are 0 … 1, the metric's own; `all` is the plain mean over the tasks, as in RULER's tables.
+A sample is a row. Its `input` is the user's turn, and `answer_prefix` begins the assistant's turn
+(mode prefill), or both are one raw text (completion), or the prefix is left out (chat). Scores are
+those of the metric, 0 … 1; `all` is the plain mean over the tasks, as in RULER's tables.
 
     provider                          modes
     vllm, sglang, sagemaker           prefill, chat
@@ -15,8 +15,8 @@ are 0 … 1, the metric's own; `all` is the plain mean over the tasks, as in RUL
     hf -M chat_template='{{ messages[0].content }}' -M do_sample=false    completion
     hf -M do_sample=false -M 'tokenizer_call_args={"add_special_tokens": false}', others   chat
 
-Inspect's hf provider does not say where an answer was truncated, and adds a second BOS to a
-template that writes one, unless set as above.
+Inspect's hf provider does not report that an answer was truncated, and adds a second BOS to a
+template that writes one, unless it is configured as above.
 """
 
 from __future__ import annotations
@@ -68,25 +68,25 @@ COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none
 CONTINUES = ("vllm", "sglang", "sagemaker", "anthropic", "mockllm")
 """Inspect's providers that continue the assistant's turn when a prompt ends with one."""
 RAW = ("vllm-completions", "openai-api-completions", "mockllm")
-"""Those that send a prompt without a chat template."""
+"""Inspect's providers that send a prompt without a chat template."""
 Arguments = ParamSpec("Arguments")
 
 
-def _mistakes_as_sentences(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
-    """Show a user's mistake as a sentence without a traceback: Inspect's commands are click's."""
+def _show_errors_as_sentences(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+    """Turn RulerError into click's exception, which Inspect shows without a traceback."""
 
     @functools.wraps(make)
-    def made(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Task:
+    def make_task(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Task:
         try:
             return make(*args, **kwargs)
         except RulerError as error:
             raise ClickException(str(error)) from error
 
-    return made
+    return make_task
 
 
 @task
-@_mistakes_as_sentences
+@_show_errors_as_sentences
 def ruler(
     dataset: str,
     config: str | list[str],
@@ -99,19 +99,19 @@ def ruler(
     """RULER (arXiv:2404.06654) on the rows of a frozen release.
 
     Args:
-        dataset: A release folder, or a repository of the Hub (ORG/NAME).
-        config: Configurations, groups too: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
+        dataset: A release folder, or a repository on the Hub (ORG/NAME).
+        config: Configurations or groups: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
         revision: The repository's tag or commit.
         mode: `prefill`, `chat` or `completion`; see this module.
         limit: Rows of each configuration, the first of the frozen order.
-        direct: In mode chat, Table 6's line and the answer prefix end the user's turn.
-        thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
+        direct: In mode chat, end the user's turn with the line of RULER's Table 6 and the prefix.
+        thinking: Tokens for reasoning, in addition to `max_new_tokens`; needs mode chat.
     """
     return _task("ruler", dataset, config, revision, mode, limit, direct, thinking)
 
 
 @task
-@_mistakes_as_sentences
+@_show_errors_as_sentences
 def oneruler(
     dataset: str,
     config: str | list[str],
@@ -123,13 +123,13 @@ def oneruler(
     """ONERULER (arXiv:2503.01996), 26 languages, on the rows of a frozen release.
 
     Args:
-        dataset: A release folder, or a repository of the Hub (ORG/NAME).
-        config: Configurations, groups too: `all_8k_pl`, `niah_single_64k_en-ko`, and `all_8k` for
+        dataset: A release folder, or a repository on the Hub (ORG/NAME).
+        config: Configurations or groups: `all_8k_pl`, `niah_single_64k_en-ko`, and `all_8k` for
             all 26 languages.
         revision: The repository's tag or commit.
         mode: `chat` or `completion`: the rows have no answer prefix.
         limit: Rows of each configuration, the first of the frozen order.
-        thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
+        thinking: Tokens for reasoning, in addition to `max_new_tokens`; needs mode chat.
     """
     return _task("oneruler", dataset, config, revision, mode, limit, False, thinking)
 
@@ -144,19 +144,20 @@ def _task(
     direct: bool,
     thinking: int,
 ) -> Task:
-    """Return the task of either benchmark. Raises RulerError for what cannot be run."""
+    """Return the task of a benchmark. Raises RulerError."""
     check_name("mode", mode, MODES)
     if limit is not None and limit < 1:
-        raise RulerError(f"-T limit={limit} leaves no rows: give a number above 0.")
+        raise RulerError(f"-T limit={limit} leaves no rows: use a number above 0.")
     prompter = Prompter(mode, direct=direct, reasoning=Reasoning(thinking > 0, thinking))
     release = Release.open(source, None if revision is None else str(revision))
     if release.dataset != benchmark:
         raise RulerError(f"'{source}' is {release.dataset}: run ruler_release/{release.dataset}.")
     if revision is not None and release.revision is None:
         raise RulerError(f"'{source}' is a folder: revision is for a Hub repository.")
-    wanted = names.split(",") if isinstance(names, str) else [str(name) for name in names]
+    config_names = names.split(",") if isinstance(names, str) else [str(name) for name in names]
     files = release.manifest["files"]
-    configs = [release.parse(files[p]["config"]) for p in chosen_files(wanted, release.manifest)]
+    paths = chosen_files(config_names, release.manifest)
+    configs = [release.parse(files[path]["config"]) for path in paths]
     return Task(
         dataset=MemoryDataset(_samples(release, configs, prompter, limit), benchmark, source),
         solver=max_new_tokens(mode, thinking),
@@ -172,7 +173,7 @@ def _task(
 def _settings(
     release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
 ) -> dict[str, Any]:
-    """Return what `ruler score` reads in the log, as it does in the run.json of a RUN folder."""
+    """Return the settings that `ruler score` reads in the log, as in run.json of a RUN folder."""
     return {
         **prompter.settings(),
         "backend": "inspect",
@@ -215,7 +216,7 @@ def _samples(
 
 
 def _turns(prompter: Prompter, row: dict[str, Any]) -> list[ChatMessage]:
-    """Return the turns of a row; in mode completion one, the whole raw text."""
+    """Return the turns of a row; in mode completion a single one with the raw text."""
     if prompter.mode == "completion":
         return [ChatMessageUser(content=str(prompter.text(row)))]
     kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
@@ -224,9 +225,9 @@ def _turns(prompter: Prompter, row: dict[str, Any]) -> list[ChatMessage]:
 
 @solver
 def max_new_tokens(mode: str, thinking: int = 0) -> Solver:
-    """Answer each row within its own `max_new_tokens`, and `thinking` tokens of room.
+    """Answer each row with its `max_new_tokens`, plus `thinking` tokens for reasoning.
 
-    Fails where the model's provider would show the model another prompt than the mode's.
+    Fails if the model's provider would change the prompt of the mode.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -237,15 +238,15 @@ def max_new_tokens(mode: str, thinking: int = 0) -> Solver:
 
 
 def check_provider(mode: str, model: Model, prefix: bool) -> None:
-    """Raise ClickException where a provider cannot do what a mode needs of it."""
+    """Raise ClickException if a provider does not support a mode."""
     provider = str(model).partition("/")[0]
     if mode == "prefill" and prefix and provider not in CONTINUES:
         raise ClickException(
             f"Inspect's provider {provider} does not continue the assistant's turn: use -T "
             f"mode=chat, or one of {', '.join(CONTINUES[:-1])}."
         )
-    own_template = getattr(model.api, "chat_template", None) is not None
-    if mode == "completion" and provider not in RAW and not own_template:
+    has_template = getattr(model.api, "chat_template", None) is not None
+    if mode == "completion" and provider not in RAW and not has_template:
         raise ClickException(
             f"Inspect's provider {provider} puts a chat template around a prompt: use one of "
             f"{', '.join(RAW[:-1])}, or hf with a template that adds nothing: "
@@ -255,10 +256,7 @@ def check_provider(mode: str, model: Model, prefix: bool) -> None:
 
 @metric
 def all_stderr() -> Metric:
-    """Return the standard error of `all`, a plain mean over groups of rows.
-
-    Sqrt(sum of se²) / groups.
-    """
+    """Return the standard error of `all`, a plain mean over groups: sqrt(sum of se²) / groups."""
 
     def compute(scores: list[SampleScore]) -> float:
         groups: dict[str, list[float]] = defaultdict(list)
@@ -270,7 +268,7 @@ def all_stderr() -> Metric:
 
 
 def _squared_error(values: Sequence[float]) -> float:
-    """Return the squared standard error of a mean; 0 of a single value, as Inspect's own has it."""
+    """Return the squared standard error of a mean; 0 for a single value, as in Inspect."""
     return statistics.variance(values) / len(values) if len(values) > 1 else 0.0
 
 
@@ -282,10 +280,10 @@ def _squared_error(values: Sequence[float]) -> float:
     ]
 )
 def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Scorer:
-    """Return the benchmark's rule for each row, 0 … 1, as `ruler score` has it by default.
+    """Return a scorer by the benchmark's rule, 0 … 1, like `ruler score` with its defaults.
 
-    A score's metadata has the strict score, and how the answer ended. `languages` are the tables
-    of a release's languages that are none of the 26.
+    A score's metadata has the strict score and the state of the answer. `languages` are the tables
+    of a release's custom languages.
     """
     rules = ScoringRules(languages=ReleaseLanguages(languages or {}))
 
@@ -294,7 +292,7 @@ def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Sc
         answer = prediction(state.metadata, state.output)
         rule, language = state.metadata["rule"], state.metadata["language"]
         scored = row_score(row, answer, rule, language, rules)
-        ended = {"strict": scored.strict, "state": scored.state, "thinking": scored.thinking}
-        return Score(value=scored.score, answer=answer.text, metadata=ended)
+        metadata = {"strict": scored.strict, "state": scored.state, "thinking": scored.thinking}
+        return Score(value=scored.score, answer=answer.text, metadata=metadata)
 
     return score

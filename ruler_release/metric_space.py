@@ -1,4 +1,4 @@
-"""Push the metric as a Space of the Hub, from which `evaluate.load("ORG/ruler_score")` gets it.
+"""Push the metric to a Space on the Hub, where `evaluate.load("ORG/ruler_score")` finds it.
 
 push_metric("org/ruler_score", print)      # README.md, ruler_score.py, app.py, …
 """
@@ -15,9 +15,9 @@ from ruler_builder.release.card import templates
 from ruler_common.errors import RulerError
 
 METRIC = "ruler_score"
-_OF_THE_SPACE = ("app.py", "requirements.txt", "tests.py")
+_SPACE_FILES = ("app.py", "requirements.txt", "tests.py")
 _LOCAL = re.compile(r"evaluate\.load\(ruler_score_path\(\)\)(?: +# .*)?")
-_ITS_PATH = "from ruler_score import ruler_score_path\n"
+_PATH_IMPORT = "from ruler_score import ruler_score_path\n"
 
 
 def push_metric(
@@ -34,14 +34,14 @@ def push_metric(
         )
     folder, tag = Path(str(files(METRIC))), revision or f"v{SCORE_VERSION}"
     contents: dict[str, Path | bytes] = {file.name: file for file in metric_files()}
-    for name in _OF_THE_SPACE:
+    for name in _SPACE_FILES:
         contents[name] = folder / name
     contents["README.md"] = _card(repo, folder).encode()
     state = hub_state(repo, "space")
     if tag in state.tags:
         note(
             f"'{repo}' has {tag} already, and a tag is never moved: a changed metric needs "
-            "another SCORE_VERSION."
+            "a new SCORE_VERSION."
         )
         return
     commit, url = send(
@@ -60,7 +60,7 @@ def push_metric(
 
 
 def _card(repo: str, folder: Path) -> str:
-    """Return the Space's card: its template around the metric's own README."""
+    """Return the Space's card, which contains the metric's README."""
     from ruler_score.ruler_score import _DESCRIPTION, SCORE_VERSION
 
     readme = (folder / "README.md").read_text(encoding="utf-8")
@@ -72,6 +72,6 @@ def _card(repo: str, folder: Path) -> str:
             repo=repo,
             version=SCORE_VERSION,
             description=" ".join(_DESCRIPTION.split()),
-            body=_LOCAL.sub(f'evaluate.load("{repo}")', body.replace(_ITS_PATH, "")),
+            body=_LOCAL.sub(f'evaluate.load("{repo}")', body.replace(_PATH_IMPORT, "")),
         )
     )

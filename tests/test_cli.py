@@ -66,7 +66,7 @@ SERVER = f"{RUN} openai -m m --base-url"
             "Known: canonical, embedded",
         ),
         ("build out --suite none.toml", "Cannot read 'none.toml'"),
-        ("build out --dataset oneruler", "write --suite ruler or --suite oneruler."),
+        ("build out --dataset oneruler", "use --suite ruler or --suite oneruler."),
         ("build out --lengths 4k --samples 1 --mirror none", "is not a folder: correct --mirror"),
         ("build out --samples 0", "--samples takes a number of at least 1, not 0."),
         ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
@@ -155,7 +155,7 @@ def test_a_wrong_word_is_shown_and_not_obeyed(tmp_path, command, sentence):
 def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(tmp_path):
     flags = ("--sources", "embedded", "--lengths", "1k", "--tasks", "niah_single_1")
     done = ruler("build", "out[/x][red]", *flags, "--samples", "1", cwd=tmp_path)
-    assert "made in 'out[/x][red]'" in done.stdout
+    assert "built in 'out[/x][red]'" in done.stdout
     assert "niah_single_1_1k" in ruler("list", "out[/x][red]", cwd=tmp_path).stdout
 
 

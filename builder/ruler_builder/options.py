@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from ruler_builder.suites import suite_names
 from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
 ENGINES = ("processes", "ray")
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
+SUITES = Path(__file__).parent / "suites"
+
+
+def suite_names() -> list[str]:
+    """Return the names of the project's suites, each a TOML file in suites/."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,16 +14,16 @@ from ruler_release.commands.run import run_and_show
 
 @dataclass(frozen=True, kw_only=True)
 class BatchWriteCommand(RunOptions):
-    """The flags of `ruler batch write`: those of `ruler run`, whose backend is `batch`."""
+    """The flags of `ruler batch write`: those of `ruler run` with the backend `batch`."""
 
     backend: str = "batch"
     answers: tuple[Path, ...] = ()
 
 
 def write(options: BatchWriteCommand) -> None:
-    """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
+    """Write the rows without an answer to batch files, RUN/batch/requests-001.jsonl and so on.
 
-    They are for `vllm run-batch`, or with --provider for a batch API. The answers are read with
+    The files are for `vllm run-batch`, or with --provider for a batch API. Read the answers with
     `ruler batch read`.
 
     Example: ruler batch write -d ruler -c all_4k -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
@@ -57,7 +57,7 @@ class BatchReadCommand:
     answers: Annotated[
         tuple[Path, ...],
         Option(
-            "Output and error files of its batches, in any order.",
+            "Output and error files of the batches, in any order.",
             argument=True,
             metavar="ANSWERS...",
         ),
@@ -65,7 +65,7 @@ class BatchReadCommand:
 
 
 def read(options: BatchReadCommand) -> None:
-    """Read the answers of batch files into the run's records, as `ruler run` writes them.
+    """Add the answers of batch files to the run's records.
 
     Exit code 1: some rows failed or have no answer.
 

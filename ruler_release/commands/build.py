@@ -1,4 +1,4 @@
-"""`ruler build`, and what else is done with releases as a whole: list and verify."""
+"""`ruler build`, `ruler verify` and `ruler list`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from ruler_builder.verify.file_check import FileReport
     from ruler_builder.verify.verify import VerifyReport
 
-_WORTH_A_WORD = 1000  # rows
-_MANY_ROWS = 10_000
+_MIN_ROWS_TO_ANNOUNCE = 1000
+_MAX_ROWS_WITHOUT_QUESTION = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildCommand(BuildOptions):
     """The flags of `ruler build`."""
 
-    yes: Annotated[bool, Option("Ask nothing, however many rows.", panel="How")] = False
+    yes: Annotated[bool, Option("Do not ask for confirmation of a large build.", panel="How")] = (
+        False
+    )
 
 
 def build(options: BuildCommand) -> None:
-    """Build a release, or extend one; if stopped, run the same command again: it continues.
+    """Build a release, or extend one; if interrupted, run the same command again to continue.
 
     Example: ruler build ruler --tokenizer qwen2.5 --lengths 4k,128k --workers 2
 
@@ -42,7 +44,8 @@ def build(options: BuildCommand) -> None:
 
     def confirm(plan: BuildPlan) -> None:
         show_size(plan)
-        if options.lengths == "all" and not options.yes and plan.rows > _MANY_ROWS:
+        is_large = plan.rows > _MAX_ROWS_WITHOUT_QUESTION
+        if options.lengths == "all" and not options.yes and is_large:
             _ask(plan.rows)
 
     built = build(replace(options, progress=True), confirm)
@@ -50,14 +53,14 @@ def build(options: BuildCommand) -> None:
 
 
 def _ask(rows: int) -> None:
-    """Let a user at a terminal decide; without a terminal raise RulerError."""
+    """Ask the user for confirmation. Raises RulerError without a terminal."""
     if not sys.stdin.isatty():
         raise RulerError(
-            f"Without --lengths this makes {rows:,} rows: name lengths, such as "
+            f"Without --lengths this builds {rows:,} rows: choose lengths, such as "
             "--lengths 4k,8k, or add --yes."
         )
-    if input("Make them all? [y/N]: ").strip().lower() not in ("y", "yes"):
-        print("Nothing was made. To make some lengths only: --lengths 4k,8k")
+    if input("Build them all? [y/N]: ").strip().lower() not in ("y", "yes"):
+        print("Nothing was built. To build only some lengths: --lengths 4k,8k")
         raise SystemExit(1)
 
 
@@ -71,7 +74,7 @@ class ListCommand:
 
 
 def list_release(options: ListCommand) -> None:
-    """Show what a release holds.
+    """Show the files of a release.
 
     Example: ruler list ruler
     """
@@ -90,9 +93,9 @@ class VerifyCommand(VerifyOptions):
 def verify(options: VerifyCommand) -> None:
     """Verify a release: the digests of its files, its rows, the manifest and the card.
 
-    Rows are frozen ones of their data version, or are built again from the manifest and compared;
-    the first row, column and character that differ are named. Exit code 1 if something is wrong; 3
-    if a file cannot be built again here.
+    Rows are compared with the frozen ones of their data version, or rebuilt from the manifest and
+    compared; the first difference is shown with row, column and character. Exit code 1: something
+    is wrong; 3: a file cannot be rebuilt on this machine.
 
     Example: ruler verify ruler
     """
@@ -120,8 +123,8 @@ def show_files(manifest: Manifest) -> None:
 
 
 def _show_lengths(manifest: Manifest) -> None:
-    """Many files, by tokenizer and length; `ruler list` shows each."""
-    from ruler_builder.release.card import files_by_length, least_fill
+    """Print many files by tokenizer and length; `ruler list` shows each file."""
+    from ruler_builder.release.card import files_by_length, min_fill
 
     rows = []
     for (tokenizer, length), files in files_by_length(manifest).items():
@@ -130,37 +133,37 @@ def _show_lengths(manifest: Manifest) -> None:
             number += entry["rows"]
             exhausted += entry["exhausted"]
             size += entry["bytes"]
-        fill = least_fill(files, manifest["reserve"])
+        fill = min_fill(files, manifest["reserve"])
         counts = (f"{len(files):,}", f"{number:,}", fill, f"{exhausted:,}", f"{size:,}")
         rows.append((tokenizer, length, *counts))
-    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    columns = ("tokenizer", "length", "files", "rows", "min fill", "exhausted", "bytes")
     show(table(columns, rows, left=(0, 1, 4)))
 
 
 def show_size(plan: BuildPlan) -> None:
-    """Print to stderr what a build is about to make, unless it is small."""
-    if plan.rows < _WORTH_A_WORD:
+    """Print the size of a build to stderr, unless it is small."""
+    if plan.rows < _MIN_ROWS_TO_ANNOUNCE:
         return
     minutes = plan.cpu_seconds / 60
     time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
     space = f"{plan.bytes / 1e9:.1f} GB" if plan.bytes >= 1e9 else f"{plan.bytes / 1e6:.0f} MB"
     files = number_of(len(plan.missing), "file")
     text = (
-        f"To make: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
+        f"To build: {plan.rows:,} rows in {files}, {plan.tokens / 1e6:,.0f} million tokens: about "
         f"{space} and {time} of CPU time, several times that without the extra `fast`."
     )
     note(sentences(text))
 
 
 def show_built(root: Path, built: Built) -> None:
-    """Print what a build made, and what it could not make."""
+    """Print the files that were built, and those that could not be."""
     for name, why in built.left_out.items():
         show(f"Left out {name}: {why}")
     if not built.manifest["files"]:
-        show("There is no file to build here.")
+        show("There is nothing to build.")
         return
     if not built.new:
-        show(f"'{root}' already holds all of this: nothing to do.")
+        show(f"'{root}' already has all of these files: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
     show_table = _show_lengths if len(files) > MANY else show_files
@@ -170,10 +173,10 @@ def show_built(root: Path, built: Built) -> None:
         if source["variant"] == "embedded":
             embedded.append(name)
     if embedded:
-        show(f"Made from the project's own texts: {', '.join(embedded)}. The card says so.")
+        show(f"Built from the project's embedded texts: {', '.join(embedded)}. The card says so.")
     show(sentences(frozen_sentence(built.manifest)))
-    made = f"{number_of(len(built.new), 'file')} made in '{root}'"
-    show(f"{made}. Next: {command_line('ruler', 'verify', root)}")
+    files_built = f"{number_of(len(built.new), 'file')} built in '{root}'"
+    show(f"{files_built}. Next: {command_line('ruler', 'verify', root)}")
 
 
 def show_report(report: VerifyReport, as_json: bool) -> None:
@@ -204,7 +207,7 @@ def show_report(report: VerifyReport, as_json: bool) -> None:
             where = f"row {index}" if index >= 0 else "file"
             show(f"    {file.config} {where}: {what}")
     if report.unfinished:
-        show("Incomplete: its build was stopped. Run the same `ruler build` again.")
+        show("Incomplete: the build was interrupted. Run the same `ruler build` again.")
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         content = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"

@@ -36,7 +36,7 @@ class CompareCommand:
     results: Annotated[
         tuple[Path, ...],
         Option(
-            "RUN folders, or results.json files: two are compared, more are ranked.",
+            "RUN folders or results.json files. Two are compared, more are ranked.",
             argument=True,
             metavar="A B [MORE...]",
         ),
@@ -44,8 +44,8 @@ class CompareCommand:
     max_drop: Annotated[
         float | None,
         Option(
-            "Points that B may lose against A over all. Exit code 0: it loses less, also on "
-            "other rows like these, 1: it loses more, 3: these rows cannot tell."
+            "Points that B may lose against A on average. Exit code 0: it loses less, even on "
+            "other rows like these; 1: it loses more; 3: there are too few rows to tell."
         ),
     ] = None
     out: Annotated[
@@ -65,8 +65,9 @@ class CompareCommand:
 def compare(options: CompareCommand) -> None:
     """Compare two models on the same rows: paired differences with 95 % intervals.
 
-    Two seeds of a model, to see whether it knows the published rows: unpaired ones. Three or more
-    results are ranked by their averages, each with the ranks that its rows leave possible.
+    Runs on two seeds are compared unpaired, to see whether a model has seen the published rows.
+    Three or more results are ranked by their averages, with the range of ranks that is compatible
+    with their rows.
 
     Example: ruler compare runs/a/results.json runs/b/results.json
 
@@ -105,7 +106,7 @@ class AnalyzeCommand:
     ] = ()
     errors: Annotated[
         tuple[Path, ...],
-        Option("ONERULER: what `ruler errors --out` wrote; repeatable.", repeatable=True),
+        Option("ONERULER: a file of `ruler errors --out`; repeatable.", repeatable=True),
     ] = ()
     lengths: Annotated[
         tuple[str, ...] | None,
@@ -113,12 +114,12 @@ class AnalyzeCommand:
     ] = None
     dataset: Annotated[
         str | None,
-        Option("A release whose texts are counted.", short="-d", metavar="RELEASE"),
+        Option("A release whose texts are tokenized.", short="-d", metavar="RELEASE"),
     ] = None
     tokenizers: Annotated[
         tuple[str, ...],
         Option(
-            "A tokenizer that counts them: NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
+            "A tokenizer for them: NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable.",
             flag="--tokenizer",
             repeatable=True,
         ),
@@ -132,14 +133,14 @@ class AnalyzeCommand:
             metavar="NAMES",
         ),
     ] = ("all",)
-    limit: Annotated[int, Option("Rows of each configuration that are counted.", min=1)] = 1
+    limit: Annotated[int, Option("Rows of each configuration that are tokenized.", min=1)] = 1
     mirror: Annotated[
         Path | None,
-        Option("Folder that holds the tokenizers; searched first.", envvar="RULER_MIRROR"),
+        Option("Folder with the tokenizers; searched first.", envvar="RULER_MIRROR"),
     ] = None
-    out: Annotated[Path | None, Option("Write all of it as JSON.", short="-o", metavar="FILE")] = (
-        None
-    )
+    out: Annotated[
+        Path | None, Option("Write the analysis as JSON.", short="-o", metavar="FILE")
+    ] = None
     names: Labels = ()
     markdown: Markdown = False
 
@@ -147,19 +148,20 @@ class AnalyzeCommand:
         check_options(self)
         if bool(self.dataset) != bool(self.tokenizers):
             raise RulerError(
-                "Tokens are counted of a release: give both --dataset and --tokenizer."
+                "Token counts need a release and tokenizers: add both --dataset and --tokenizer."
             )
         if not self.results and not self.dataset:
-            raise RulerError("Name results.json files, or give --dataset and --tokenizer.")
+            raise RulerError("Name results.json files, or add --dataset and --tokenizer.")
 
 
 def analyze(options: AnalyzeCommand) -> None:
     """Show the figures of the papers: RULER's 2, 3 and 5, and ONERULER's (sections 3 and 4).
 
-    Of RULER: which tasks measure the same, by correlation over models and lengths; and of a suite
-    that varies a parameter, such as ruler_complexity, scores by that parameter. Of ONERULER:
-    languages ranked, by resource and by task, reasoning, errors. With --dataset and --tokenizer,
-    without a model: how many tokens the same texts take in each language by tokenizer.
+    For RULER: which tasks measure the same (their correlation over models and lengths) and, for a
+    suite that varies a parameter, such as ruler_complexity, the scores by that parameter. For
+    ONERULER: languages ranked, by resource and by task, reasoning, errors. With --dataset and
+    --tokenizer, without a model: the number of tokens of the same texts in each language, by
+    tokenizer.
 
     Example: ruler analyze runs/qwen runs/llama
 
@@ -175,7 +177,7 @@ def analyze(options: AnalyzeCommand) -> None:
     results = _by_label(options.results, options.names) if options.results else {}
     datasets = sorted({result["dataset"]["name"] for result in results.values()})
     if len(datasets) > 1:
-        raise RulerError(f"The runs are of {' and '.join(datasets)}: analyze each by itself.")
+        raise RulerError(f"The runs are of {' and '.join(datasets)}: analyze them separately.")
     if datasets == ["ruler"]:
         if options.errors or options.lengths:
             raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
@@ -227,9 +229,9 @@ def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[st
 
 
 def _read_errors(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of `ruler errors --out`; RulerError for another file."""
+    """Return the lines of a file of `ruler errors --out`. Raises RulerError."""
     if not path.exists():
-        raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
+        raise RulerError(f"There is no '{path}'. Write it with: ruler errors RUN --out {path}")
     try:
         errors = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
         if all(isinstance(error[key], str) for error in errors for key in ("languages", "kind")):
@@ -240,15 +242,15 @@ def _read_errors(path: Path) -> list[dict[str, Any]]:
 
 
 def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
-    """Return the results by the name given with --name, else the model's, else the file's.
+    """Return the results by their --name, else the model's name, else the path.
 
-    If several results are of one model, the file is added to its name.
+    If several results are of the same model, the path is added to its name.
     """
     from ruler_eval.score.results import open_results
 
     if names and len(names) != len(paths):
         raise RulerError(
-            f"There are {number_of(len(paths), 'result')}, but {len(names)} --name: give one for "
+            f"There are {number_of(len(paths), 'result')}, but {len(names)} --name: add one for "
             "each, in order."
         )
     opened = [open_results(path) for path in paths]
@@ -259,7 +261,7 @@ def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]
         if not names and models.count(models[number]) > 1:
             label = f"{models[number]} ({path})".lstrip()
         if label in by_label and names:
-            raise RulerError(f"'{label}' is named twice: give other --name labels.")
+            raise RulerError(f"'{label}' occurs twice: choose different --name labels.")
         if label in by_label:
             label = f"{label}, argument {number + 1}"
         results["model"] = label

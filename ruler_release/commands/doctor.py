@@ -1,4 +1,4 @@
-"""`ruler doctor`: whether it is the model or the engine."""
+"""`ruler doctor`: find out whether it is the model or the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DoctorCommand(DoctorOptions):
     run: Annotated[
         Path | None,
         Option(
-            "A finished run: its answers are looked at, and nothing is asked.",
+            "A finished run: its answers are examined, and no requests are sent.",
             argument=True,
             metavar="[RUN]",
         ),
@@ -36,30 +36,32 @@ class DoctorCommand(DoctorOptions):
         ),
     ] = ""
     quick: Annotated[
-        bool, Option("32 rows, cold, cached and under load: a smoke test.", panel=WHAT)
+        bool, Option("A smoke test: 32 rows, cold, cached and under load.", panel=WHAT)
     ] = False
-    thorough: Annotated[bool, Option("600 rows: losses of 5 points are seen.", panel=WHAT)] = False
+    thorough: Annotated[bool, Option("600 rows, which detect losses of 5 points.", panel=WHAT)] = (
+        False
+    )
     json: Annotated[Path | None, Option("Write the verdict as JSON.", metavar="FILE")] = None
-    dry_run: Annotated[bool, Option("Only show what would be asked.")] = False
+    dry_run: Annotated[bool, Option("Only show the number of requests and tokens.")] = False
 
     def __post_init__(self) -> None:
         if self.run is not None:
             if self.base_url or self.model:
                 raise RulerError(
-                    "Give RUN, which is only looked at, or --base-url and --model, not both."
+                    "Name RUN, to examine its answers, or --base-url and --model, not both."
                 )
             return
         super().__post_init__()
         if self.quick and self.thorough:
-            raise RulerError("Give --quick or --thorough, not both.")
+            raise RulerError("Choose --quick or --thorough, not both.")
 
 
 def doctor(options: DoctorCommand) -> None:
     """Find out whether a bad long-context score is the model's or the engine's.
 
-    The same frozen rows are asked under pairs of conditions that must not matter. Exit code 0:
-    sound, 1: the engine changes answers, 3: cannot tell. With RUN nothing is asked: its answers are
-    looked at, and exit code 1 means that they show a pattern with one explanation.
+    The same frozen rows are sent under pairs of conditions that should not matter. Exit code 0:
+    sound, 1: the engine changes answers, 3: cannot tell. With RUN no requests are sent: its answers
+    are examined, and exit code 1 means that they show a pattern with a single explanation.
 
     Example: ruler doctor --base-url http://localhost:8000/v1 -m org/model --lengths 4k,32k
     """
@@ -86,7 +88,7 @@ def doctor(options: DoctorCommand) -> None:
         return
     planned = len(examination.plan.rows)
     verdict = examination.run(
-        lambda look, asked: print(plain(look_line(look, asked, planned)), file=sys.stderr)
+        lambda look, rows: print(plain(look_line(look, rows, planned)), file=sys.stderr)
     )
     print(plain(verdict_text(verdict)))
     write_json(options.json, verdict.to_json())

@@ -21,12 +21,12 @@ class ExportCommand:
     form: Annotated[
         str,
         Option(
-            "The tool that reads it; upstream: the reference code's JSON lines.",
+            "The tool; upstream is the reference code's JSON lines.",
             flag="--format",
             choices=FORMATS,
         ),
     ]
-    to: Annotated[Path, Option("The folder to make.")]
+    to: Annotated[Path, Option("The folder to create.")]
     configs: Annotated[
         tuple[str, ...] | None,
         Option(
@@ -38,7 +38,7 @@ class ExportCommand:
     ] = None
     tokenizer: Annotated[
         str | None,
-        Option("Rows fitted under this tokenizer. Default: tekken, or the only one there is."),
+        Option("Rows of this tokenizer. Default: tekken, or the release's only tokenizer."),
     ] = None
     revision: Annotated[str | None, Option("The release's tag or commit on the Hub.")] = None
 
@@ -49,13 +49,13 @@ class ExportCommand:
 
 
 def export(options: ExportCommand) -> None:
-    """Write a release in the form another tool reads; its rows stay as they are.
+    """Write a release in the format of another tool, without changing its rows.
 
     Example: ruler export ruler --format lm-eval --to tasks --configs all_4k
     """
     from ruler_eval.export import export_release
 
-    done = export_release.export(
+    exported = export_release.export(
         options.source,
         options.form,
         options.to,
@@ -63,5 +63,6 @@ def export(options: ExportCommand) -> None:
         options.tokenizer,
         options.revision,
     )
-    held = f"{number_of(done.rows, 'row')} of {number_of(done.configs, 'configuration')}"
-    show(f"{held} in '{options.to}'. Next: {done.next}")
+    rows = number_of(exported.rows, "row")
+    configs = number_of(exported.configs, "configuration")
+    show(f"{rows} of {configs} in '{options.to}'. Next: {exported.next}")

@@ -1,4 +1,4 @@
-"""`ruler push`, `ruler fetch` and `ruler results`: to the Hub, and from it."""
+"""`ruler push`, `ruler fetch` and `ruler results`: upload to the Hub and download from it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ class PushCommand:
         Path | None, Option("Folder of the release.", argument=True, metavar="[DIR]")
     ] = None
     repo: Annotated[
-        str, Option("ORG/NAME on the Hub; made if it does not exist.", metavar="ORG/NAME")
+        str, Option("ORG/NAME on the Hub; created if it does not exist.", metavar="ORG/NAME")
     ]
     metric: Annotated[bool, Option("Push the metric, as the Space ORG/ruler_score.")] = False
-    private: Annotated[bool, Option("Make a private repository.")] = False
-    revision: Annotated[str | None, Option("Tag to make. Default: v and the data version.")] = None
-    skip_verify: Annotated[bool, Option("Check the digests of the files, not their rows.")] = False
+    private: Annotated[bool, Option("Create a private repository.")] = False
+    revision: Annotated[str | None, Option("Tag to create. Default: v and the data version.")] = (
+        None
+    )
+    skip_verify: Annotated[bool, Option("Only check the digests of the files, not their rows.")] = (
+        False
+    )
     workers: Annotated[int | None, options_of(VerifyOptions)["workers"]] = None
     mirror: Annotated[Path | None, options_of(VerifyOptions)["mirror"]] = None
     tokenizers: Annotated[tuple[str, ...], options_of(VerifyOptions)["tokenizers"]] = ()
@@ -39,7 +43,7 @@ class PushCommand:
         check_options(self)
         if self.metric == (self.root is not None):
             raise RulerError(
-                "Give a release or the metric: ruler push DIR --repo ORG/NAME, or "
+                "Name a release or the metric: ruler push DIR --repo ORG/NAME, or "
                 "ruler push --metric --repo ORG/ruler_score"
             )
 
@@ -47,7 +51,7 @@ class PushCommand:
 def push(options: PushCommand) -> None:
     """Publish a release: verify it, make one commit, and tag the commit.
 
-    Published rows and tags never change. If it is interrupted, run the same command again.
+    Published rows and tags never change. If the push is interrupted, run the same command again.
 
     Example: ruler push ruler --repo ORG/ruler
 
@@ -85,7 +89,7 @@ class FetchCommand:
     """The flags of `ruler fetch`."""
 
     repo: Annotated[str, Option("A release on the Hub.", argument=True, metavar="ORG/NAME")]
-    to: Annotated[Path, Option("Folder to make or extend.", metavar="DIR")]
+    to: Annotated[Path, Option("Folder to create or extend.", metavar="DIR")]
     configs: Annotated[
         tuple[str, ...] | None,
         Option(
@@ -97,7 +101,7 @@ class FetchCommand:
     ] = None
     tokenizer: Annotated[
         tuple[str, ...],
-        Option("Only rows fitted under this tokenizer; repeatable.", repeatable=True),
+        Option("Only rows of this tokenizer; repeatable.", repeatable=True),
     ] = ()
     revision: Annotated[str | None, Option("Tag or commit. Default: main.")] = None
     verify: Annotated[bool, Option("Verify the release afterwards.")] = False
@@ -110,9 +114,9 @@ class FetchCommand:
 
 
 def fetch(options: FetchCommand) -> None:
-    """Download a release, or a part of it, from the Hub; resumes file by file.
+    """Download a release, or a part of it, from the Hub; resumes after an interruption.
 
-    Every file is compared with the manifest's digest. A part is a complete release too.
+    Every file is compared with its digest in the manifest. A part is a valid release too.
 
     Example: ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler
     """
@@ -126,11 +130,11 @@ def fetch(options: FetchCommand) -> None:
     total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
     print(
         f"{number_of(len(fetched.new), 'file')}, {total:,} bytes, of '{options.repo}' at commit "
-        f"{fetched.commit}: '{plain(to)}' holds "
+        f"{fetched.commit}: '{plain(to)}' now has "
         f"{number_of(len(fetched.manifest['files']), 'file')}."
     )
     if not options.verify:
-        print(f"Every digest is right. To check the rows: {command_line('ruler', 'verify', to)}")
+        print(f"All digests match. To check the rows: {command_line('ruler', 'verify', to)}")
         return
     report = verify(VerifyOptions(to, mirror=options.mirror, progress=True))
     show_report(report, as_json=False)
@@ -141,33 +145,35 @@ def fetch(options: FetchCommand) -> None:
 
 
 def show_note(text: str) -> None:
-    """Print what a push did."""
+    """Print a note of a push."""
     print(plain(without_passwords(text)))
 
 
 def results(options: ResultsOptions) -> None:
-    """Write a run's scores as .eval_results/*.yaml, which the Hub shows beside a model.
+    """Write a run's scores as .eval_results/*.yaml, which the Hub shows on a model's page.
 
-    The benchmark's rows are compared with the run's, by digest, and only scores of tasks that its
-    eval.yaml lists are written. If the Hub cannot be reached the results are written without
-    that check, with a warning. Entries of earlier runs stay in the file. After --create-pr the
-    Hub's own check of the file is read, and its error is shown.
+    The benchmark's rows are compared with the run's by digest, and only scores of tasks in its
+    eval.yaml are written. If the Hub cannot be reached, the results are written without that check
+    and with a warning. Entries of earlier runs stay in the file. After --create-pr, an error that
+    the Hub reports about the file is shown.
 
     Example: ruler results runs/qwen -m Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler
     """
-    done = publish(options)
-    kept = f" beside {done.kept} of earlier runs" if done.kept else ""
-    print(f"{number_of(done.entries, 'result')}{kept} in '{plain(done.path)}'.")
-    if done.unlisted:
-        scores = number_of(done.unlisted, "score")
-        print(f"Not written: {scores} of tasks that its eval.yaml does not list.")
-    if done.unchecked is not None:
-        print(f"Warning: {plain(done.unchecked)}")
-    if done.pull_request is None:
+    published = publish(options)
+    earlier = f" and {published.kept} of earlier runs" if published.kept else ""
+    print(f"{number_of(published.entries, 'result')}{earlier} in '{plain(published.path)}'.")
+    if published.unlisted:
+        scores = number_of(published.unlisted, "score")
+        print(f"Not written: {scores} of tasks that the benchmark's eval.yaml does not list.")
+    if published.unchecked is not None:
+        print(f"Warning: {plain(published.unchecked)}")
+    if published.pull_request is None:
         print(f"Next: commit it to {options.model}, or run this again with --create-pr.")
         return
-    print(f"Pull request: {plain(without_passwords(done.pull_request))}")
-    if done.unread is not None:
-        print(f"Warning: the Hub's check of the file could not be read. {plain(done.unread)}")
-    if done.refused is not None:
-        raise RulerError(f"The Hub finds an error in the proposed file: {plain(done.refused)}")
+    print(f"Pull request: {plain(without_passwords(published.pull_request))}")
+    if published.unread is not None:
+        print(f"Warning: the Hub's check of the file could not be read. {plain(published.unread)}")
+    if published.refused is not None:
+        raise RulerError(
+            f"The Hub reports an error in the proposed file: {plain(published.refused)}"
+        )

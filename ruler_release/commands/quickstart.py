@@ -25,13 +25,13 @@ CONFIG = f"niah_mk_{LENGTH}"
 class QuickstartCommand:
     """The arguments of `ruler quickstart`."""
 
-    root: Annotated[Path, Option("Folder to make.", argument=True, metavar="[DIR]")] = Path(
+    root: Annotated[Path, Option("Folder to create.", argument=True, metavar="[DIR]")] = Path(
         "ruler-quickstart"
     )
 
 
 def quickstart(options: QuickstartCommand) -> None:
-    """Build 13 small tasks from the project's own texts; verify, load, answer, score, show them.
+    """Build, verify, load, answer and score 13 small tasks, and show the report, without a model.
 
     Example: ruler quickstart
     """
@@ -40,7 +40,7 @@ def quickstart(options: QuickstartCommand) -> None:
     root = options.root
     run = root.parent / "runs" / "quickstart"
     build_release(root)
-    print("The oracle, which answers with the references and needs no model, answers:")
+    print("Running the oracle, which answers with the references and needs no model:")
     answer_release(root, run)
     results = api.score(run, progress=True)
     print(plain(terminal.scores(results)))
@@ -48,8 +48,8 @@ def quickstart(options: QuickstartCommand) -> None:
     page = api.report(run, out=run.with_name(f"{run.name}.html"))
     print(f"\nThe page of these scores: {page.resolve()}")
     print(
-        f"\n'{plain(root)}' holds {ROWS} rows per task. Next, the benchmark itself, from its "
-        "published sources:\n"
+        f"\n'{plain(root)}' has {ROWS} rows per task. Next, the full benchmark from its published "
+        "sources:\n"
         "  ruler sources fetch ruler\n"
         f"  ruler build ruler --lengths {LENGTH}\n"
         f"  ruler eval --dataset ruler --configs all_{LENGTH} --backend vllm --model MODEL"
@@ -59,7 +59,7 @@ def quickstart(options: QuickstartCommand) -> None:
 def build_release(root: Path) -> None:
     """Build the tasks into `root`, verify them, and load one configuration with `datasets`.
 
-    Raises RulerError if the folder holds something else.
+    Raises RulerError if the folder has other files.
     """
     import datasets
 
@@ -71,7 +71,7 @@ def build_release(root: Path) -> None:
         show_report(report, as_json=False)
     rows = datasets.load_dataset(str(root), CONFIG, split="test")
     print(
-        "\nMade from the project's own texts and verified. "
+        "\nBuilt from the project's embedded texts and verified. "
         f'load_dataset("{plain(root)}", "{CONFIG}") gives {len(rows)} rows.\n'
     )
 
@@ -86,13 +86,13 @@ def answer_release(root: Path, out: Path) -> None:
 class ExampleCommand:
     """The arguments of `ruler example`."""
 
-    folder: Annotated[Path, Option("Folder to make.", argument=True, metavar="[DIR]")] = Path(
+    folder: Annotated[Path, Option("Folder to create.", argument=True, metavar="[DIR]")] = Path(
         "ruler-example"
     )
 
 
 def example(options: ExampleCommand) -> None:
-    """Write a real model's answers and say what to try on them: no model, no network, no release.
+    """Write a real model's answers, and list commands to try on them without model or network.
 
     Example: ruler example
     """
@@ -101,7 +101,7 @@ def example(options: ExampleCommand) -> None:
     folder = options.folder
     write_example(folder)
     print(
-        f"A real model's answers are in '{plain(folder)}'; README.md there says of which rows. Try:"
+        f"A real model's answers are in '{plain(folder)}'; its README.md describes the rows. Try:"
     )
     run, first_line = folder / "run", folder / FIRST_LINE
     references = ("--references", folder / "references")

@@ -13,16 +13,16 @@ from ruler_eval.report.options import ReportOptions
 
 
 def report(options: ReportOptions) -> None:
-    """Make a page of scored runs: tables, curves, heat maps, and the rows behind each number.
+    """Write a page of scored runs: tables, curves, heat maps, and the rows behind each number.
 
-    One file that opens from disk, without a network.
+    The page is a single file that opens from disk, without a network.
 
     Example: ruler report runs/qwen runs/llama --out report.html
     """
     from ruler_release.api import write_page
 
     check_file(options.out, "report.html")
-    announce("Making the page")
+    announce("Writing the page")
     print(f"Written: {plain(write_page(options))}")
 
 
@@ -39,20 +39,22 @@ class ShowCommand:
     run: Annotated[
         tuple[Path, ...], Option("A RUN folder or prediction file; repeatable.", repeatable=True)
     ] = ()
-    full: Annotated[bool, Option("The whole text, page by page, evidence marked.")] = False
+    full: Annotated[bool, Option("Show the whole text in a pager, with the evidence marked.")] = (
+        False
+    )
     html: Annotated[Path | None, Option("Write the row as a page.", metavar="FILE")] = None
     revision: Annotated[str | None, Option("The release's tag or commit on the Hub.")] = None
 
 
 def show(options: ShowCommand) -> None:
-    """Show one row: the text around its evidence, question, references, and how runs answered.
+    """Show one row: the text around its evidence, its question, references, and answers of runs.
 
     Example: ruler show niah_single_2_4k 3 --dataset ruler --run runs/qwen
     """
     import pydoc
 
     from ruler_eval.frozen_release import Release
-    from ruler_eval.report.row_text import row_page, short_text, whole_text
+    from ruler_eval.report.row_text import short_text, whole_text
     from ruler_eval.report.row_view import row_view
 
     html = options.html
@@ -60,6 +62,8 @@ def show(options: ShowCommand) -> None:
     release = Release.open(options.dataset, options.revision)
     view = row_view(release, options.config, options.index, options.run)
     if html is not None:
+        from ruler_eval.report.page.build import row_page
+
         write_whole(html, row_page(view))
         print(f"Written: {plain(html)}")
     elif options.full:

@@ -31,7 +31,7 @@ STATE_COLUMNS = {
     "error": "failed",
     "reasoning": "reasoning truncated",
 }
-"""The counts of a configuration, and the heads of their columns."""
+"""The counts of a configuration, and the headers of their columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,15 +39,15 @@ class RunCommand(RunOptions):
     """The flags of `ruler run`."""
 
     dry_run: Annotated[
-        bool, Option("Only show what is to be done, without a model.", panel=WHAT)
+        bool, Option("Only show the rows and tokens to run, without a model.", panel=WHAT)
     ] = False
 
 
 def run(options: RunCommand) -> None:
-    """Run a model over a release: resumable, every row recorded once, failures first.
+    """Run a model on a release; if interrupted, the same command runs only the missing rows.
 
-    The same command again does only what is missing. API keys come from the environment
-    (OPENAI_API_KEY, HF_TOKEN) and are never written. Exit code 1: some rows failed.
+    Every row is recorded once. API keys come from the environment (OPENAI_API_KEY, HF_TOKEN) and
+    are never written. Exit code 1: some rows failed.
 
     Example: ruler run -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
     """
@@ -64,7 +64,7 @@ def run(options: RunCommand) -> None:
 
 
 def run_and_show(options: RunOptions) -> RunSummary:
-    """Run the model, and show how its rows ended."""
+    """Run the model, and show the states of its rows."""
     from ruler_release.api import run_model
 
     def show(estimate: MeanEstimate) -> None:
@@ -81,22 +81,22 @@ def run_and_show(options: RunOptions) -> RunSummary:
 
 
 def show_summary(summary: RunSummary) -> None:
-    """Show the summary in words, then the rows by state."""
+    """Show the summary as sentences, then the rows by state."""
     for line in summary.lines():
         show(sentences(line))
     show_states(summary)
 
 
 def show_states(summary: RunSummary) -> None:
-    """Show the rows by state of each configuration that did not end well in every row.
+    """Show the rows by state of each configuration in which not all rows are complete.
 
-    The other configurations are one sentence.
+    The other configurations are summed up in a sentence.
     """
     counts: dict[str, dict[str, int]] = {}
-    ended = not_begun = 0
+    ended = not_started = 0
     for config, states in summary.states.items():
         if not states:
-            not_begun += 1
+            not_started += 1
         elif set(states) == {"stop"} and not summary.unfinished[config]:
             ended += 1
         else:
@@ -106,9 +106,9 @@ def show_states(summary: RunSummary) -> None:
     if ended:
         every = "The rows so far" if summary.missing else "All rows"
         configs = number_of(ended, "other configuration" if counts else "configuration")
-        show(f"{every} of {configs} were answered to the end.")
-    if not_begun:
-        configs = number_of(not_begun, "configuration")
+        show(f"{every} of {configs} were answered completely.")
+    if not_started:
+        configs = number_of(not_started, "configuration")
         show(f"No row of {configs} was answered yet.")
 
 
@@ -126,21 +126,21 @@ def show_counts(counts: dict[str, dict[str, int]]) -> None:
 
 
 def next_step(summary: RunSummary, folder: Place) -> str:
-    """Return what to do after a run, as a command to copy."""
+    """Return the next step after a run, as a command to copy."""
     score = command_line("ruler", "score", folder)
     if summary.total["error"]:
-        again = command_line("ruler", *sys.argv[1:])
+        retry = command_line("ruler", *sys.argv[1:])
         if "--retry-failed" not in sys.argv:
-            again += " --retry-failed"
-        return f"Next, run the failed rows again: {again}"
+            retry += " --retry-failed"
+        return f"Next, run the failed rows again: {retry}"
     if set(summary.total) == {"does_not_fit"}:
         return (
             "Next: run shorter rows; no row fits the model's context length. If that length is "
-            "wrong, give it with --max-model-len."
+            "wrong, set it with --max-model-len."
         )
-    if summary.missing and summary.shard is None:  # batch files, whose answers are to come
+    if summary.missing and summary.shard is None:  # batch files without answers
         read = command_line("ruler", "batch", "read", folder)
-        return f"Next: have the files in {plain(folder)}/batch answered, then {read} ANSWERS.jsonl"
+        return f"Next: run the files in {plain(folder)}/batch, then {read} ANSWERS.jsonl"
     if summary.missing:
         return f"Next: run the other shards, then {score}"
     return f"Next: {score}"
@@ -148,12 +148,12 @@ def next_step(summary: RunSummary, folder: Place) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalCommand(RunOptions):
-    """The flags of `ruler eval`: those of `ruler run`, and what scoring needs."""
+    """The flags of `ruler eval`: those of `ruler run`, and those for scoring."""
 
     out: Annotated[
         Place,
         Option(
-            "Folder of the run. Default: runs/MODEL-DATE; if that is unfinished it is resumed.",
+            "Folder of the run. Default: runs/MODEL-DATE; an unfinished run is resumed.",
             panel=MOST_USED,
             short="-o",
             metavar="RUN",
@@ -171,10 +171,10 @@ class EvalCommand(RunOptions):
 
 
 def evaluate(options: EvalCommand) -> None:
-    """Run a model, score its answers and make the page, in one command.
+    """Run a model, score its answers and write the page, in one command.
 
-    The page is report.html in the folder of the run. The same command again does only what is
-    missing. Exit code 1: some rows failed, or the average is below --fail-under.
+    The page is report.html in the folder of the run. If it is interrupted, run the same command
+    again. Exit code 1: some rows failed, or the average is below --fail-under.
 
     Example: ruler eval -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct
     """
@@ -194,7 +194,7 @@ def evaluate(options: EvalCommand) -> None:
     results = score_files(scored)
     print()
     show_scores(results, scored)
-    announce("Making the page")
+    announce("Writing the page")
     page = write_page(ReportOptions(folder, out=folder / "report.html"))
     print(f"Written: {plain(folder / 'results.json')} and {plain(page)}")
     if summary.total["error"]:
@@ -205,15 +205,15 @@ def evaluate(options: EvalCommand) -> None:
 
 
 def default_folder(model: str, parent: Path = Path("runs")) -> Path:
-    """Return the folder of a model's run: an unfinished one, else one with the date of today."""
+    """Return the folder of a model's run: an unfinished one, else one with today's date."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", model.rstrip("/").rpartition("/")[2]) or "model"
-    begun = [path.parent for path in parent.glob(f"{name}-????-??-??/run.json")]
-    unfinished = sorted(path for path in begun if not (path / "results.json").exists())
+    folders = [path.parent for path in parent.glob(f"{name}-????-??-??/run.json")]
+    unfinished = sorted(path for path in folders if not (path / "results.json").exists())
     return unfinished[-1] if unfinished else parent / f"{name}-{date.today().isoformat()}"
 
 
 def after_decision(decision: SequentialDecision, options: DecideOptions) -> str | None:
-    """Return what to do after a verdict, as a command to copy, if there is more to see."""
+    """Return the next command after a verdict, if there is one."""
     other = options.other or options.out or ""
     if decision["verdict"] == "larger":
         return command_line("ruler", "errors", other)
@@ -231,11 +231,11 @@ class DecideCommand(DecideOptions):
 
 
 def decide(options: DecideCommand) -> None:
-    """Decide with as few rows as possible whether model B lost less than a limit against A.
+    """Decide with as few rows as possible whether model B loses less than a limit against A.
 
-    The same number of rows of every task is looked at, again and again, until the verdict; missing
-    rows of B are run. Exit code 0: the drop is below the limit, 1: it is not. A verdict before the
-    last row is wrong in at most 2.5 % of decisions. Mode, thinking and sampling are A's.
+    A few more rows of every task are looked at until there is a verdict; missing rows of B are run.
+    Exit code 0: the drop is below the limit, 1: it is not. A verdict before the last row is wrong
+    in at most 2.5 % of decisions. Mode, thinking and sampling are A's.
 
     Example: ruler decide runs/base --max-drop 2 -b vllm -m org/quantised -o runs/quantised
     """
@@ -270,9 +270,9 @@ def decide(options: DecideCommand) -> None:
 
 @contextmanager
 def updating_line() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows a text on one line of the terminal, above the bar of the run.
+    """Yield a function that shows a text on one line of the terminal, above the run's bar.
 
-    Each text replaces the one before. Without a terminal each is a line of stderr.
+    Each text replaces the previous one. Without a terminal each text is a line of stderr.
     """
     from tqdm import tqdm
 

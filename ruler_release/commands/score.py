@@ -1,4 +1,4 @@
-"""`ruler score` and `ruler errors`: how good answers are, and how the wrong ones are wrong."""
+"""`ruler score` and `ruler errors`: score predictions, and sort the wrong ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ScoreCommand(ScoreOptions):
     beside: Annotated[
         str | None,
         Option(
-            "published: the papers' models beside this one (measured on other rows).",
+            "published: also show the papers' models (measured on other rows).",
             panel=SHOWN,
             choices=("published",),
         ),
@@ -43,7 +43,7 @@ class ScoreCommand(ScoreOptions):
     fail_under: Annotated[
         float | None,
         Option(
-            "Exit with code 1 if the average over the scored tasks and lengths is below it.",
+            "Exit with code 1 if the average over the scored tasks and lengths is below this.",
             panel=SHOWN,
             min=0,
             max=100,
@@ -53,9 +53,10 @@ class ScoreCommand(ScoreOptions):
 
 
 def score(options: ScoreCommand) -> None:
-    """Score predictions against a frozen split: scores and averages, all else in results.json.
+    """Score predictions on frozen rows: shows scores and averages, writes the rest to results.json.
 
-    Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
+    Missing and failed rows count as wrong, truncated ones as --cut says. The counts of all three
+    are shown.
 
     Example: ruler score runs/qwen --out results.json
     """
@@ -68,7 +69,10 @@ def score(options: ScoreCommand) -> None:
     if out is not None:
         print(f"\nWritten: {plain(out)}", file=sys.stderr)
     else:
-        print("\nNo results.json: --out FILE writes one, for compare and report.", file=sys.stderr)
+        print(
+            "\nNo results.json was written: add --out FILE, for compare and report.",
+            file=sys.stderr,
+        )
     if options.fail_under is not None:
         check_average(results, options.fail_under)
 
@@ -109,7 +113,7 @@ class ErrorsCommand(PredictionOptions):
         str | None,
         Option(
             "How a truncated answer counts in files that `ruler score` has not scored: "
-            "protocol, wrong or score. A scored run keeps its own rules.",
+            "protocol, wrong or score. A scored run keeps the rules it was scored by.",
             choices=CUTS,
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""`ruler sources` and `ruler tokenizers`: what a build reads and counts with."""
+"""`ruler sources` and `ruler tokenizers`: the sources and tokenizers of a build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ruler_builder.tokens.model_tokenizer import ModelTokenizer
 
 Mirror = Annotated[
-    Path | None, Option("Folder that holds the sources; searched first.", envvar="RULER_MIRROR")
+    Path | None, Option("Folder with the sources; searched first.", envvar="RULER_MIRROR")
 ]
 
 
@@ -25,7 +25,7 @@ class SourcesCommand:
     """The flags of `ruler sources`."""
 
     suite: Annotated[
-        str | None, Option("Of this suite, such as oneruler. Default: of ruler and oneruler.")
+        str | None, Option("A suite, such as oneruler. Default: ruler and oneruler.")
     ] = None
     mirror: Mirror = None
 
@@ -63,7 +63,7 @@ class FetchSourcesCommand:
 
 
 def fetch(options: FetchSourcesCommand) -> None:
-    """Download sources and tokenizers into the cache, except for those that are there already.
+    """Download sources and tokenizers that are not in the cache yet.
 
     Example: ruler sources fetch essays squad
 
@@ -73,11 +73,11 @@ def fetch(options: FetchSourcesCommand) -> None:
     from ruler_builder.tokens.tokenizers import named, pinned_files
 
     store = Store(options.mirror)
-    tokenizers_asked = [name for name in options.names if name in named()]
-    sources_asked = [name for name in options.names if name not in named()]
-    files = [(name, file) for name in tokenizers_asked for file in pinned_files(name)]
-    if sources_asked or not tokenizers_asked:
-        for name, source in named_sources(sources_asked).items():
+    tokenizer_names = [name for name in options.names if name in named()]
+    source_names = [name for name in options.names if name not in named()]
+    files = [(name, file) for name in tokenizer_names for file in pinned_files(name)]
+    if source_names or not tokenizer_names:
+        for name, source in named_sources(source_names).items():
             files.append((name, source.canonical.file))
     for name, file in files:
         path = store.get(file, progress=True)
@@ -116,7 +116,7 @@ def tokenizers(options: TokenizersCommand) -> None:
 
 
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
-    """Each source of ruler with its state; of oneruler one row a language."""
+    """Print each source of ruler with its state; for oneruler one line per language."""
     if dataset == "ruler":
         rows, licences = [], []
         for source, state in states:
@@ -146,7 +146,7 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
 
 
 def _below(text: str) -> str:
-    """Return a text in lines below a row."""
+    """Return a text as indented lines below a row."""
     return fill(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
 
 
@@ -171,21 +171,21 @@ def show_remedy() -> None:
     """Print what to do about missing sources."""
     show(
         sentences(
-            "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the "
-            "project's own texts: --sources embedded."
+            "To get missing sources: ruler sources fetch, or name a folder with --mirror. To build "
+            "without them from the project's embedded texts: --sources embedded."
         )
     )
 
 
 def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
-    """Print the named tokenizers, and the families of models that have them."""
+    """Print the named tokenizers, and the families of models that use them."""
     rows = [
         (name, entry["library"], ", ".join(entry["models"]) or entry["title"])
         for name, entry in named.items()
     ]
-    show(table(["name", "counted by", "of models named"], rows, left=(0, 1, 2)))
-    show("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
-    show("Which frozen rows are exact for a model: ruler tokenizers --for MODEL")
+    show(table(["name", "library", "used by models named"], rows, left=(0, 1, 2)))
+    show("For any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
+    show("To see which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 
 
 def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
@@ -194,8 +194,8 @@ def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
 
     if tokenizer.name is None:
         text = (
-            f"No frozen rows were fitted with the tokenizer of '{tokenizer.model}'. To build rows "
-            "that are exact for it: ruler build custom --tokenizer "
+            f"No frozen rows are exact for the tokenizer of '{tokenizer.model}'. To build rows "
+            "that are: ruler build custom --tokenizer "
             f"NAME={tokenizer.spec} --lengths 4k"
         )
         show(sentences(text))
@@ -209,7 +209,7 @@ def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
         )
     else:
         text = (
-            f"By its name, '{tokenizer.model}' has the tokenizer {tokenizer.name}, so {rows} "
-            f"should fit it. Its files were not compared: {tokenizer.reason}"
+            f"Judging by its name, '{tokenizer.model}' uses the tokenizer {tokenizer.name}, so "
+            f"{rows} should be exact for it. Its files were not compared: {tokenizer.reason}"
         )
     show(sentences(text))

@@ -15,7 +15,6 @@ import time
 import pytest
 
 from ruler_common.text import (
-    files_bar,
     markdown_text,
     number_of,
     one_line,
@@ -24,6 +23,7 @@ from ruler_common.text import (
     sentences,
     steps,
     table,
+    tokens_bar,
     visible,
     without_passwords,
 )
@@ -87,16 +87,17 @@ def test_a_mistake_within_ends_the_bar(monkeypatch):
     assert stream.getvalue().endswith("\r")  # the line is cleared
 
 
-def test_a_bar_over_files_says_how_far_it_is(monkeypatch):
+def test_a_bar_over_tokens_says_how_fast_they_pass(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    with files_bar("Building") as bar:
-        bar.planned(2, 5000, 1)
-        bar.finished(1000)
+    with tokens_bar("Checking", None, quiet=False) as bar:
+        bar.reset(5000)
+        bar.set_description_str("Building: 1/2 files")
+        bar.update(1000)
         time.sleep(0.15)  # a bar is drawn ten times a second
-        bar.finished(4000)
+        bar.update(4000)
     shown = stream.getvalue()
-    for text in ("Building (1 already made): 0/2 files", "2/2 files", " tokens/s"):
+    for text in ("Checking", "Building: 1/2 files", "tokens/s"):
         assert text in shown
 
 

@@ -57,9 +57,9 @@ def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "Name results.json files, or give --dataset and --tokenizer."),
-        (("--dataset", "here"), "give both --dataset and --tokenizer."),
-        (("--tokenizer", "tekken"), "give both --dataset and --tokenizer."),
+        ((), "Name results.json files, or add --dataset and --tokenizer."),
+        (("--dataset", "here"), "add both --dataset and --tokenizer."),
+        (("--tokenizer", "tekken"), "add both --dataset and --tokenizer."),
         (("--dataset", "here", "--tokenizer", "tekkn"), "Did you mean 'tekken'?"),
         (("--dataset", "here", "--tokenizer", "mine=./nowhere"), "nowhere"),
         (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "are at 16k"),

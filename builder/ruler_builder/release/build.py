@@ -45,10 +45,10 @@ from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
-from ruler_common.names import EVIDENCE_ALONE, Config, in_tokens, length_name, parse_length
+from ruler_common.names import EVIDENCE_ALONE, Config, length_name, parse_length
 from ruler_common.options import paths, several
 from ruler_common.rows import FULL_ROWS
-from ruler_common.text import files_bar
+from ruler_common.text import tokens_bar
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ def _refuse_two_kinds(root: Path, lengths: set[str]) -> None:
     """
     kinds: dict[bool, str] = {}
     for length in sorted(lengths - {EVIDENCE_ALONE}):
-        kinds[in_tokens(length)] = length
+        kinds[length.isdigit()] = length
     if len(kinds) > 1:
         raise RulerError(
             f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
@@ -279,7 +279,7 @@ def _make_files(
     arguments = (plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
     with (
-        files_bar("Building", options.progress) as bar,
+        tokens_bar("Checking", None, quiet=not options.progress) as bar,
         worker_pool(workers, FileBuilder, arguments, options.engine, options.address) as run,
     ):
         checked: dict[str, CheckedJob] = {}
@@ -302,12 +302,15 @@ def _make_files(
         shared = join_manifests(settings, root)  # raises if sources or tokenizers differ
         if not possible and not shared["files"]:
             raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
-        bar.planned(len(possible), tokens, kept=plan.files - len(possible))
+        kept = plan.files - len(possible)
+        label = f"Building ({kept} already made)" if kept else "Building"
+        bar.reset(tokens)  # the speed counts from here
         begin_build(root)
         made = []
         for manifest in run(FileBuilder.build, possible):
             made.append(manifest)
             for path, entry in manifest["files"].items():
-                bar.finished(entry["rows"] * entry["max_length"])
+                bar.set_description_str(f"{label}: {len(made)}/{len(possible)} files")
+                bar.update(entry["rows"] * entry["max_length"])
                 log.debug("%s: %d rows", path, entry["rows"])
     return made, left_out

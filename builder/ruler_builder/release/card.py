@@ -47,7 +47,6 @@ from ruler_common.names import (
     EVIDENCE_ALONE,
     LANGUAGES,
     SPLIT,
-    in_tokens,
     languages_of,
 )
 from ruler_common.rows import COLUMNS
@@ -243,13 +242,13 @@ def mean_fill(files: Iterable[FileEntry]) -> str:
     return f"{100 * (fill / rows):.2f} %"
 
 
-def least_fill(files: Iterable[FileEntry], reserve: int) -> str:
+def min_fill(files: Iterable[FileEntry], reserve: int) -> str:
     """Return the fill of the shortest row; 0 at `0k`, which has no window."""
-    least = math.inf
+    fill = math.inf
     for entry in files:
         window = entry["max_length"] - reserve
-        least = min(least, entry["tokens"]["min"] / window if window > 0 else 0.0)
-    return f"{100 * least:.2f} %"
+        fill = min(fill, entry["tokens"]["min"] / window if window > 0 else 0.0)
+    return f"{100 * fill:.2f} %"
 
 
 def figures(manifest: Manifest) -> dict[str, Any]:
@@ -274,10 +273,10 @@ def figures(manifest: Manifest) -> dict[str, Any]:
         rows += rows_of_length
         line = [tokenizer, length, f"{windows[length]:,}", f"{len(files):,}"]
         line += [f"{rows_of_length:,}", f"{tokens / rows_of_length:,.1f}"]
-        line += [least_fill(full, manifest["reserve"]), mean_fill(full)] if full else ["–", "–"]
+        line += [min_fill(full, manifest["reserve"]), mean_fill(full)] if full else ["–", "–"]
         table.append([*line, f"{exhausted:,}"])
     lengths = sorted(windows, key=windows.__getitem__)
-    header = ["tokenizer", "length", "window", "files", "rows", "mean length", "least fill"]
+    header = ["tokenizer", "length", "window", "files", "rows", "mean length", "minimum fill"]
     header += ["mean fill", "rows that use up a text or list"]
     return {
         "rows": rows,
@@ -285,7 +284,7 @@ def figures(manifest: Manifest) -> dict[str, Any]:
         "size": _size_category(rows),
         "lengths": lengths,
         "has_0k": EVIDENCE_ALONE in lengths,
-        "has_decimal_length": any(map(in_tokens, lengths)),
+        "has_decimal_length": any(map(str.isdigit, lengths)),
         "length_table": markdown_table(header, table),
         **fill_tables(manifest, columns),
     }
@@ -331,7 +330,7 @@ def fill_tables(manifest: Manifest, columns: Mapping[str, list[str]]) -> dict[st
             exhausted.setdefault((tokenizer, name, length), []).append(entry)
 
     def show_fill(files: list[FileEntry]) -> str:
-        return f"{mean_fill(files)} ({least_fill(files, reserve)})"
+        return f"{mean_fill(files)} ({min_fill(files, reserve)})"
 
     head = "task" if by_task else "language"
     exhausted_head = "task" if by_task else "language and task"

@@ -204,10 +204,12 @@ def _identity(value: Any) -> Any:
     """Return the parts of a manifest entry that identify it: digests and settings, not titles."""
     if not isinstance(value, dict):
         return value
-    described = set(_DESCRIPTION)
+    identity = {**value}
+    for key in _DESCRIPTION:
+        identity.pop(key, None)
     if value.get("sha256"):
-        described.add("backend_sha256")
-    return {key: part for key, part in value.items() if key not in described}
+        identity.pop("backend_sha256", None)
+    return identity
 
 
 # ---- The records of a build ----------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
-from ruler_builder.suites import FOLDER, suite_names
+from ruler_builder.options import SUITES, suite_names
 from ruler_builder.tasks import (
     common_words,
     frequent_words,
@@ -114,7 +114,9 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     """
     family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
     params_type = FAMILIES[family].params
-    types = {item.name: str(item.type) for item in fields(params_type)}
+    types = {}
+    for item in fields(params_type):
+        types[item.name] = str(item.type)
     values = {}
     for name, value in described.items():
         if name == "family":
@@ -134,8 +136,11 @@ def usual_of(family: str) -> dict[str, Any]:
     """Return a family's optional parameters with their usual values."""
     if family not in FAMILIES:
         return {}
-    params = FAMILIES[family].params
-    return {item.name: item.default for item in fields(params) if item.name in params.optional}
+    params, usual = FAMILIES[family].params, {}
+    for item in fields(params):
+        if item.name in params.optional:
+            usual[item.name] = item.default
+    return usual
 
 
 def sources_of(manifest: Manifest, config: Config) -> list[str]:
@@ -217,7 +222,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     """
     name = OWN_SUITE
     if path in suite_names():
-        name, path = str(path), FOLDER / f"{path}.toml"
+        name, path = str(path), SUITES / f"{path}.toml"
     elif isinstance(path, str) and not (path.endswith(".toml") or Path(path).is_file()):
         check_name("suite", path, suite_names(), "docs/build.md; a custom suite is a TOML file")
     path = Path(path)
@@ -229,7 +234,7 @@ def read_suite(path: str | Path = "ruler") -> Suite:
     tasks = table.get("tasks", {})
     if "extends" in table:
         check_name("suite to extend", table["extends"], (dataset,), str(path))
-        tasks = {**read_toml(FOLDER / f"{dataset}.toml")["tasks"], **tasks}
+        tasks = {**read_toml(SUITES / f"{dataset}.toml")["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
     groups = _read_groups(table, path, dataset, tasks)
@@ -282,7 +287,7 @@ def _make_suite(
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
         family_of[task] = check_name("family", str(table["family"]), families_of_dataset, see)
     used = {*family_of.values(), *wording}
-    for table in read_toml(FOLDER / f"{dataset}.toml")["tasks"].values():
+    for table in read_toml(SUITES / f"{dataset}.toml")["tasks"].values():
         used.add(table["family"])
     for family in families_of_dataset:
         if family in used:

@@ -66,7 +66,7 @@ from ruler_common.manifest import (
     read_manifest,
 )
 from ruler_common.names import Config
-from ruler_common.text import files_bar, printable
+from ruler_common.text import printable, tokens_bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,19 +172,20 @@ def _check_files(
     for path, entry in entries.items():
         files[path] = FileReport(path, entry["config"])
         tokens[path] = entry["rows"] * entry["max_length"]
-    workers = options.workers or processes_for(sum(tokens.values()))
+    total = sum(tokens.values())
+    workers = options.workers or processes_for(total)
 
     def order(path: str) -> tuple[int, int]:
         return tokenizers.index(entries[path]["tokenizer"]), -entries[path]["max_length"]
 
     with (
-        files_bar("Verifying", options.progress) as bar,
+        tokens_bar("Verifying", total, quiet=not options.progress) as bar,
         worker_pool(workers, FileChecker, (root, manifest, options)) as run,
     ):
-        bar.planned(len(tokens), sum(tokens.values()))
-        for file in run(check, sorted(entries, key=order)):
+        for done, file in enumerate(run(check, sorted(entries, key=order)), 1):
             files[file.path] = file
-            bar.finished(tokens[file.path])
+            bar.set_description_str(f"Verifying: {done}/{len(files)} files")
+            bar.update(tokens[file.path])
     if options.audit:
         from ruler_builder.verify.audit import check_paired
 

@@ -1,4 +1,4 @@
-"""A row in the terminal, `ruler show CONFIG INDEX`, or as a page.
+"""A row in the terminal: `ruler show CONFIG INDEX`.
 
     niah_single_2_4k, row 3 of 5 (0 to 4): 3,902 of 4,096 tokens (tekken)
 
@@ -6,21 +6,14 @@
       at 42 % of the context, characters 7,120 to 7,191:
       … the grass is green. ⟦One of the special magic numbers for …⟧ The sky is blue. …
 
-Text from rows and answers cannot control the terminal: control characters are shown as symbols. The
-page needs no network and has no script; the template escapes every text, and the page's policy
-allows nothing but its style.
+Text from rows and answers cannot control the terminal: control characters are shown as symbols.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ruler_common.text import COLUMNS, sentences, shortened, visible
-from ruler_eval.report.row_view import Piece, RowView
-from ruler_eval.report.templates import dress, template
+from ruler_eval.report.row_view import MAX_ANSWER, MAX_PIECE, Piece, RowView
 
-MAX_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
-MAX_PIECE = 1200  # characters of evidence that is a document, in the short view
 _MAX_PART = 1200
 _ANSWER_MARKS, _DISTRACTOR_MARKS = ("⟦", "⟧"), ("⟮", "⟯")
 """The marks around the evidence of an answer, and around a distractor."""
@@ -59,13 +52,6 @@ def whole_text(view: RowView) -> str:
     for part, piece in view.marked():
         text += visible(part) if piece is None else _marked(piece)
     return "\n".join([_title(view), "", text, "", *_answer_lines(view)]) + "\n"
-
-
-def row_page(view: RowView) -> str:
-    """Return the row as one HTML page."""
-    path = Path(__file__).with_name("row_page.html.j2")
-    page = template(path, visible=visible, shortened=shortened)
-    return page.render(view=view, css=dress(), max_piece=MAX_PIECE, max_answer=MAX_ANSWER)
 
 
 def _title(view: RowView) -> str:

@@ -5,8 +5,8 @@
     view.answers[0].outcome               # "distractor (…)", or "right; ended"
 
 The row's text is shown as it is (RULER, arXiv:2404.06654, Table 2): the instruction comes before
-the context and the question after it; the answer prefix begins the answer. `row_text.py` shows a
-view in the terminal and as a page, `page/rows.py` in the dialog of `ruler report`.
+the context and the question after it; the answer prefix begins the answer. row_text.py shows a
+view in the terminal, page/build.py as a page.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ COLUMNS = (
 )  # fmt: skip
 AROUND = 160  # characters shown before and after a piece of evidence
 MAX_REASON = 120  # characters of the error of a failed row
+MAX_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
+MAX_PIECE = 1200  # characters of evidence that is a document, in the short view
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,7 @@ def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path
     said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
     assert "4 files, " in said
-    assert f"'{tmp_path}/all' holds 4 files." in said
+    assert f"'{tmp_path}/all' now has 4 files." in said
     client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
     assert contents(tmp_path / "tag") == contents(small)
     again = client.ruler("fetch", REPO, "--to", tmp_path / "all")

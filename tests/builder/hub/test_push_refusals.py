@@ -75,7 +75,7 @@ def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, mine):
     [
         (["--repo", "ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
         (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
-        (["--repo", "org/x", "--metric"], "Give a release or the metric"),
+        (["--repo", "org/x", "--metric"], "Name a release or the metric"),
     ],
 )
 def test_wrong_options_are_refused(hub, client, small, arguments, said):

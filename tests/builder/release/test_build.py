@@ -79,7 +79,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_pat
     assert kept > 0
     with pytest.raises(RulerError, match="another seed"):
         build(replace(SAME, root=root, seed=5))
-    assert "files made" in ruler("build", str(root), *ARGUMENTS).stdout
+    assert "files built" in ruler("build", str(root), *ARGUMENTS).stdout
     assert files(root) == files(release)
     assert verify(root).ok
 

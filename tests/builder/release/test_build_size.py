@@ -47,8 +47,8 @@ def test_bytes_and_time_are_near_those_measured():
 def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path):
     done = in_process.ruler("build", tmp_path / "out")
     assert done.code == 2
-    assert "To make: 39,000 rows in 78 files, 1,677 million tokens" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("Error: Without --lengths this makes 39,000")
+    assert "To build: 39,000 rows in 78 files, 1,677 million tokens" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: Without --lengths this builds 39,000")
     assert not (tmp_path / "out").exists()
 
 
@@ -63,8 +63,8 @@ def test_somebody_at_a_terminal_is_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Somebody("n\n"))
     done = in_process.ruler("build", tmp_path / "out")
     assert done.code == 1
-    assert "Make them all?" in done.stdout
-    assert "Nothing was made." in done.stdout
+    assert "Build them all?" in done.stdout
+    assert "Nothing was built." in done.stdout
     assert not (tmp_path / "out").exists()
 
 

@@ -15,6 +15,7 @@ from ruler_builder.release.metadata import collect_facts
 from ruler_builder.text.errata import errata, wording
 from ruler_builder.text.sources import restricted
 from ruler_common import frozen as frozen_rows
+from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from tests.builder.release.card_reading import labels, section, tables
@@ -80,6 +81,7 @@ def test_data_versions_are_the_frozen_ones_with_what_changed(root, tmp_path, mon
     changes = "- Data 1.9.0: one row\n  of vt.\n- Data 1.9.0: another.\n- Added: a flag.\n"
     (tmp_path / "CHANGELOG.md").write_text(f"## [0.3.0]\n\n{changes}")
     monkeypatch.setattr(frozen_rows, "FROZEN", tmp_path)
+    monkeypatch.setattr(card, "read_frozen", lambda name: read_frozen(name, tmp_path))
     monkeypatch.setattr(card, "project_file", tmp_path.joinpath)
     frozen = "2 configurations, seed 7, reserve 128"
     table = card.versions(manifest)["data_versions"]

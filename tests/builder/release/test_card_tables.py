@@ -30,7 +30,7 @@ def test_the_sums_are_the_manifests(text, manifest):
         "files": str(len(entries)),
         "rows": str(rows),
         "mean length": f"{tokens:,.1f}",
-        "least fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
+        "minimum fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
         "mean fill": f"{100 * mean:.2f} %",
         "rows that use up a text or list": str(sum(entry["exhausted"] for entry in entries)),
     }
@@ -103,7 +103,7 @@ def test_figures_are_added_up_over_tokenizers_and_lengths():
     both = groups["b", "4k"]
     assert both == entries[1:3]
     assert card.mean_fill(both) == "72.50 %"  # (0.2 + 3 * 0.9) / 4
-    assert card.least_fill(both, reserve=24) == "25.00 %"
+    assert card.min_fill(both, reserve=24) == "25.00 %"
     figures = card.figures(manifest)
     assert (figures["rows"], figures["bytes"]) == (8, 20)
     assert "| b | 4k | 4,096 | 2 | 4 | 2,036.0 | 25.00 % | 90.00 % | 2 |" in figures["length_table"]

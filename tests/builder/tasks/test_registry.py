@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from ruler_builder.suites import suite_names
+from ruler_builder.options import suite_names
 from ruler_builder.tasks.registry import FAMILIES, read_suite
 from ruler_common.names import TASKS
 

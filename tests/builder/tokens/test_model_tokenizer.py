@@ -60,7 +60,7 @@ def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(made, tmp_path):
     folder = shutil.copytree(made("gpt2"), tmp_path / "Qwen2.5-tuned")
     assert find_model_tokenizer(str(folder)).name is None
     text = printed("--for", folder)
-    assert f"No frozen rows were fitted with the tokenizer of '{folder}'." in text
+    assert f"No frozen rows are exact for the tokenizer of '{folder}'." in text
     assert f"ruler build custom --tokenizer NAME={folder} --lengths 4k" in text
 
 
@@ -68,7 +68,7 @@ def test_a_model_without_tokenizer_files_is_known_by_its_name():
     found = find_model_tokenizer("gpt-4o-mini")
     assert (found.name, found.proved, found.spec) == ("o200k_base", False, None)
     text = printed("--for", "gpt-4o-mini")
-    assert "By its name, 'gpt-4o-mini' has the tokenizer o200k_base" in text
+    assert "Judging by its name, 'gpt-4o-mini' uses the tokenizer o200k_base" in text
     assert "Its files were not compared: this name has no tokenizer files." in text
 
 

@@ -237,6 +237,9 @@ def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
 def test_results_of_two_datasets_and_missing_errors_are_refused(runs, tmp_path, write_run):
     run = write_run(right, configs=["vt_4k"])
     ruler("score", run)
-    assert "of oneruler and ruler: analyze each by itself" in ruler("analyze", run, runs[0])[1]
+    assert "of oneruler and ruler: analyze them separately" in ruler("analyze", run, runs[0])[1]
     assert "--lengths are for ONERULER" in ruler("analyze", run, "--lengths", "4k")[1]
-    assert "Make it: ruler errors RUN" in ruler("analyze", runs[0], "--errors", tmp_path / "x")[1]
+    assert (
+        "Write it with: ruler errors RUN"
+        in ruler("analyze", runs[0], "--errors", tmp_path / "x")[1]
+    )

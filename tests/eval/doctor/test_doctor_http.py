@@ -145,7 +145,7 @@ def test_a_server_that_fails_every_request_is_one_sentence(root, tmp_path):
 def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path):
     printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
     assert printed.code == 2
-    assert "Give RUN, which is only looked at, or --base-url and --model" in flat(printed.stderr)
+    assert "Name RUN, to examine its answers, or --base-url and --model" in flat(printed.stderr)
 
 
 def flat(text: str) -> str:

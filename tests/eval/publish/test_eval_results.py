@@ -144,7 +144,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     results["summary"] = summary(results["configurations"], rows, Names.standard("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, result = publish(folder, tmp_path, "--revision", COMMIT)
-    assert "1 result beside 19 of earlier runs" in text
+    assert "1 result and 19 of earlier runs" in text
     assert [entry.task_id for entry in result] == [entry.task_id for entry in first]
     assert [entry.task_id for entry in result if entry.dataset_revision == COMMIT] == ["vt_4k"]
 

@@ -74,7 +74,7 @@ def test_an_error_that_the_hub_finds_in_the_file_is_shown(hub, propose):
     finally:
         hub.results_error = None
     assert "Pull request: " in text
-    assert "The Hub finds an error in the proposed file: task_id 'all_4k' is not defined" in text
+    assert "The Hub reports an error in the proposed file: task_id 'all_4k' is not defined" in text
 
 
 def test_a_pull_request_keeps_what_the_model_has(hub, propose):
@@ -90,7 +90,7 @@ def test_a_pull_request_keeps_what_the_model_has(hub, propose):
     sent = yaml.safe_load(model.commits[model.pull_requests[-1].commit][name].data)
     values = {entry["dataset"]["task_id"]: entry["value"] for entry in sent}
     assert values == {"vt_128k": 7, "vt_4k": 9, "all_4k": pytest.approx(1200 / 13)}
-    assert "beside 2 of earlier runs" in text
+    assert "and 2 of earlier runs" in text
 
 
 def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, tmp_path):
@@ -98,7 +98,7 @@ def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, 
     flags.append("--own-rows")
     text = client.ruler("results", folder, *flags, "--revision", "v1.0.0")
     assert "not checked" not in text
-    assert "Not written: 19 scores of tasks that its eval.yaml does not list." in text
+    assert "Not written: 19 scores of tasks that the benchmark's eval.yaml does not list." in text
     result = yaml.safe_load((tmp_path / ".eval_results/ruler_prefill.yaml").read_bytes())
     main = hub.repos["datasets/org/ruler"].main
     assert {entry["dataset"]["revision"] for entry in result} == {main}

@@ -140,7 +140,7 @@ def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(order, smal
     assert done.returncode == 0, done.stderr
     text = done.stdout.partition("now for reading alone")[2]
     assert "No failures: 5 rows answered." in text
-    assert "All rows of 1 configuration were answered to the end." in text
+    assert "All rows of 1 configuration were answered completely." in text
     assert "has missing rows and cannot be written: name a new --out" in text
     assert {path.name: path.read_bytes() for path in order.out.iterdir()} == before
 

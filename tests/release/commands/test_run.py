@@ -76,7 +76,7 @@ def test_the_next_step_is_right_for_what_was_done_and_quoted_for_the_shell():
     shard = next_step(summary_of("1/2", missing=5, stop=5), "runs/a")
     assert shard == "Next: run the other shards, then ruler score runs/a"
     batch = next_step(summary_of(missing=5), "runs/a")
-    assert batch.endswith("answered, then ruler batch read runs/a ANSWERS.jsonl")
+    assert batch.endswith("batch, then ruler batch read runs/a ANSWERS.jsonl")
 
 
 def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch):
@@ -148,7 +148,7 @@ def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -
 
 def test_a_run_without_trouble_is_one_line(capsys):
     states = {"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=5)}
-    assert shown(states, capsys) == ["All rows of 2 configurations were answered to the end."]
+    assert shown(states, capsys) == ["All rows of 2 configurations were answered completely."]
 
 
 def test_states_that_no_row_has_take_no_column(capsys):
@@ -165,12 +165,12 @@ def test_configurations_in_trouble_are_listed_and_the_others_counted(capsys):
     states["niah_single_nonone_128k_en-pl_qwen2.5"] = Counter(stop=4, does_not_fit=1)
     lines = shown(states, capsys)
     assert lines[2].split() == ["niah_single_nonone_128k_en-pl_qwen2.5", "4", "1"]
-    assert lines[3] == "All rows of 9 other configurations were answered to the end."
+    assert lines[3] == "All rows of 9 other configurations were answered completely."
 
 
 def test_a_shard_of_very_many_configurations_says_what_others_have_to_answer(capsys):
     states = {f"vt_{number}": Counter({"stop": 1} if number % 2 else {}) for number in range(202)}
     assert shown(states, capsys) == [
-        "The rows so far of 101 configurations were answered to the end.",
+        "The rows so far of 101 configurations were answered completely.",
         "No row of 101 configurations was answered yet.",
     ]

@@ -1,11 +1,12 @@
-"""Write the HTML page of `ruler report`, one file that shows scored runs.
+"""Write the HTML page of `ruler report`, one file that shows scored runs, and that of a single row.
 
     write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
+    row_page(row_view(Release.open("ruler"), "vt_4k", 3))
 
-The page works offline, and text from a run is never executed. Its content security policy allows
-only two scripts, by their digests (Vega's runtime and page.js), and no connections; Vega interprets
-its expressions without `eval`. The rows behind the cells are compressed, because their text would
-be the largest part of the file.
+The pages work offline, and text from a run is never executed. The content security policy of the
+report allows only two scripts, by their digests (Vega's runtime and page.js), and no connections;
+Vega interprets its expressions without `eval`. The rows behind the cells are compressed, because
+their text would be the largest part of the file. The page of a row has no script.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ from pathlib import Path
 from typing import Any
 
 from altair.utils.schemapi import debug_mode
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.text import shortened
+from ruler_common.text import number_of, shortened, visible
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page import error_section as errors
-from ruler_eval.report.page import score_section, task_section
-from ruler_eval.report.page.difference_section import differences, pair_runs
-from ruler_eval.report.page.facts import DATASET_TITLES, RunFacts, engine_verdict, run_facts
+from ruler_eval.report.page import scores, tasks
+from ruler_eval.report.page.differences import differences, pair_runs
 from ruler_eval.report.page.figure import Figure, colour, text_on
 from ruler_eval.report.page.rows import MAX_BYTES, PageRows, fitted, packed, read_rows, show_command
-from ruler_eval.report.page.runs import PageInput
-from ruler_eval.report.page.verdict import verdict
-from ruler_eval.report.templates import dress, template
+from ruler_eval.report.page.runs import (
+    DATASET_TITLES,
+    PageInput,
+    RunFacts,
+    engine_verdict,
+    run_facts,
+)
+from ruler_eval.report.row_view import MAX_ANSWER, MAX_PIECE, RowView
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 MAX_TITLE = 200  # characters
@@ -63,7 +68,7 @@ _DIFFERENCES_NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page: its figures, and what its template shows in addition."""
+    """A section of the page: its figures, and what the template shows in addition."""
 
     id: str
     title: str
@@ -73,7 +78,7 @@ class Section:
     figures: Sequence[Figure] = ()
     # A caption, a header, and rows.
     table: Sequence[Any] = ()
-    # What templates/sections.html.j2 shows before the figures of this section.
+    # What templates/page.html.j2 shows before the figures of this section.
     more: Any = None
 
 
@@ -114,61 +119,74 @@ def build_sections(
 ) -> list[Section]:
     """Return the sections that have anything to show, in the order of the page."""
     pairs = pair_runs(page)
+    pooled_depths, task_depths = tasks.depth_maps(page)
     sections = [
-        Section(id="summary", title="In short", sentences=verdict(page, pairs)),
+        Section(id="summary", title="In short", sentences=scores.summary(page, pairs)),
         Section(
             id="scores",
             title="Scores",
-            figures=[score_section.losses(page)],
-            more=score_section.score_tables(page),
+            figures=[scores.losses(page)],
+            more=scores.score_tables(page),
         ),
         Section(
             id="curves",
             title="By category" if page.has_one_length else "By length",
-            figures=score_section.curves(page),
+            figures=scores.curves(page),
         ),
         Section(
             id="depth",
             title="By depth of the evidence",
             link="Depth",
-            figures=task_section.needle_maps(page),
-            more=task_section.depth_maps(page),
+            figures=pooled_depths,
+            more=task_depths,
         ),
         Section(
             id="tasks",
             title="Tasks" if page.has_one_length else "Tasks by length",
             link="Tasks",
             note=_HEAT_NOTE,
-            figures=task_section.heat_maps(page),
+            figures=tasks.heat_maps(page),
         ),
         Section(
             id="complexity",
             title="By complexity",
             link="Complexity",
             note=_COMPLEXITY_NOTE,
-            figures=task_section.complexity(page),
+            figures=tasks.complexity(page),
         ),
     ]
-    if pairs:
-        figures, problems = differences(page, pairs)
-        sections.append(
-            Section(
-                id="differences",
-                title="Differences",
-                note=_DIFFERENCES_NOTE if figures else "",
-                sentences=problems,
-                figures=figures,
-            )
+    figures, sentences = differences(page, pairs)
+    sections.append(
+        Section(
+            id="differences",
+            title="Differences",
+            note=_DIFFERENCES_NOTE if figures else "",
+            sentences=sentences,
+            figures=figures,
         )
-    sections.append(_error_section(page, rows))
+    )
+    errors = tasks.count_errors(page, rows.by_run)  # none without the rows of any run
+    kinds = tasks.error_kinds(errors)
+    note = tasks.error_note(page, errors)
+    sections.append(
+        Section(
+            id="errors",
+            title="Kinds of errors",
+            link="Errors",
+            note=note if kinds else "",
+            sentences=[note] if errors and not kinds else [],
+            figures=tasks.error_figures(page, errors, kinds),
+            more=kinds,
+        )
+    )
     if page.dataset == "oneruler":
-        from ruler_eval.report.page.language_section import languages  # loads pandas
+        from ruler_eval.report.page.languages import languages  # loads pandas
 
-        figures, rankings = languages(page)
+        figures, sentences = languages(page)
         sections.append(
-            Section(id="languages", title="Languages", sentences=rankings, figures=figures)
+            Section(id="languages", title="Languages", sentences=sentences, figures=figures)
         )
-    note, figures = task_section.correlation(page)
+    note, figures = tasks.correlation(page)
     sections.append(
         Section(
             id="correlation",
@@ -185,26 +203,6 @@ def build_sections(
     return [item for item in sections if item.sentences or item.figures or item.more]
 
 
-def _error_section(page: PageInput, rows: PageRows) -> Section:
-    """Return the section of the kinds of errors; it is empty without the rows of any run."""
-    task_errors = errors.count_errors(page, rows.by_run)
-    kinds = errors.error_kinds(task_errors)
-    note, sentences = "", []
-    if any(task.wrong for task in task_errors):
-        note = errors.error_note(page, task_errors)
-    elif task_errors:
-        sentences.append("No row was answered wrongly.")
-    return Section(
-        id="errors",
-        title="Kinds of errors",
-        link="Errors",
-        note=note,
-        sentences=sentences,
-        figures=errors.error_figures(page, task_errors, kinds),
-        more=kinds,
-    )
-
-
 def render(
     page: PageInput,
     sections: Sequence[Section],
@@ -214,22 +212,35 @@ def render(
 ) -> str:
     """Return the whole HTML file."""
     runtime = gzip.decompress(VEGA.read_bytes()).decode()
-    script = _read("page.js")
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8").strip()
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    policy += "form-action 'none'; script-src"
+    for text in (runtime, script):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        policy += f" 'sha256-{digest}'"
     warnings: dict[str, list[str]] = {}  # the labels of the runs, by warning
     for run in facts:
         for warning in run.warnings:
             warnings.setdefault(warning, []).append(run.label)
-    html = template(_FOLDER / "templates/page.html.j2").render(
+    published: dict[str, None] = {}  # the names of the models that are not the page's
+    for section in sections:
+        if section.id == "scores":
+            for table in section.more:
+                published |= {row.label: None for row in table.rows if row.series is None}
+    html = _fill(
+        "page.html.j2",
         page=page,
         sections=sections,
         facts=facts,
         heading=heading,
         dataset_title=DATASET_TITLES[page.dataset],
+        published=list(published),
+        empty_cell=scores.ScoreCell(),
         warnings=warnings,
         made_by=f"ruler-release {version('ruler-release')}",
         few=FEWEST_ROWS,
-        css=dress() + Markup(_read("page.css") + _scale_css()),
-        policy=_policy(runtime, script),
+        css=_css("dress.css") + _css("page.css") + _scale_css(),
+        policy=policy,
         runtime=Markup(packed(runtime)),
         js=Markup(script),
         data=htmlsafe_json_dumps(
@@ -239,10 +250,10 @@ def render(
             allow_nan=False,
         ),
     )
-    shown = fitted(rows.shown, MAX_BYTES - len(html.encode()))
+    packed_rows, sentence = fitted(rows.shown, MAX_BYTES - len(html.encode()))
     before_rows, _, after_rows = html.rpartition(_ROWS)
     before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
-    return f"{before_sentence}{shown.sentence}{after_sentence}{shown.text}{after_rows}"
+    return f"{before_sentence}{sentence}{after_sentence}{packed_rows}{after_rows}"
 
 
 def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -> dict[str, Any]:
@@ -254,32 +265,41 @@ def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -
             figures[figure.name] = figure.for_script()
     runs = []
     for run, rows_by_config in zip(page.runs, rows.by_run, strict=True):
-        counts = {name: [len(row.scores), len(row.wrong)] for name, row in rows_by_config.items()}
+        counts = {}
+        for name, config_rows in rows_by_config.items():
+            counts[name] = [len(config_rows.scores), len(config_rows.wrong)]
         runs.append({"label": run.label, "show": show_command(run), "counts": counts})
     series = [{"label": item.label, "run": item.run_number} for item in page.series]
     return {"series": series, "runs": runs, "kinds": KINDS, "figures": figures}
 
 
-def _read(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8").strip()
-
-
-def _policy(*scripts: str) -> str:
-    """Return a content security policy that allows these scripts and no connections."""
-    allowed = ""
-    for script in scripts:
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        allowed += f" 'sha256-{digest}'"
-    return (
-        f"default-src 'none'; script-src{allowed}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+def row_page(view: RowView) -> str:
+    """Return a row as one HTML page."""
+    return _fill(
+        "row.html.j2", view=view, css=_css("dress.css"), max_piece=MAX_PIECE, max_answer=MAX_ANSWER
     )
 
 
-def _scale_css() -> str:
+def _fill(name: str, **values: Any) -> str:
+    """Return a template's text with these values, which it escapes; it rejects unknown names."""
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"number_of": number_of, "shortened": shortened, "visible": visible}
+    return environment.get_template(name).render(values)
+
+
+def _css(name: str) -> Markup:
+    return Markup((_FOLDER / name).read_text(encoding="utf-8").strip())
+
+
+def _scale_css() -> Markup:
     """Return a CSS rule for each whole score, and the colour ramp of the legend."""
-    colours = [colour(score) for score in range(101)]
-    css = f".ramp{{background:linear-gradient(90deg,{','.join(colours[::5])})}}"
-    for score, background in enumerate(colours):
+    css, ramp = "", ""
+    for score in range(101):
+        background = colour(score)
         css += f".s{score}{{background:{background};color:{text_on(background)}}}"
-    return css
+        if score % 5 == 0:
+            ramp += f",{background}"
+    return Markup(f".ramp{{background:linear-gradient(90deg{ramp})}}{css}")

@@ -16,14 +16,15 @@ and Renslow, 2018); the polynomials are from d3-scale-chromatic.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import altair as alt
+from numpy.polynomial.polynomial import polyval
 
 from ruler_common.text import bounds, p_value
-from ruler_eval.report.page.runs import Length, Series
+from ruler_eval.report.page.runs import Series
 
 Record = dict[str, Any]
 CLICKED = ("series", "configs", "label")
@@ -60,7 +61,7 @@ class Figure:
     records: Sequence[Record]
     # A chart, as a Vega-Lite specification whose data are named "records".
     spec: dict[str, Any] | None = None
-    # "heat": cells by the records' `row` and `column`, in their order; "depth": ten bins a record.
+    # "heat": cells by the records' `row` and `column`, row by row; "depth": ten bins a record.
     grid: Literal["heat", "depth"] | None = None
     # What the rows of a heat map are: "task".
     rows_are: str = ""
@@ -71,20 +72,23 @@ class Figure:
     caption: str = ""  # of the table; the title if empty
     fold: str = "The numbers as a table"
 
-    def heat_rows(self) -> dict[str, list[tuple[int, Record]]]:
-        """Return the cells of a heat map by row, each with the number of its record."""
-        rows: dict[str, list[tuple[int, Record]]] = {}
-        for number, record in enumerate(self.records):
-            rows.setdefault(record["row"], []).append((number, record))
-        return rows
-
     def table(self) -> list[list[str]]:
         """Return the text of the table's cells, row by row; without cells that were not run."""
         rows = []
         for record in self.records:
             if self.grid == "heat" and not record["configs"]:
                 continue
-            rows.append([_text(record[column.field], column.form) for column in self.columns])
+            texts = []
+            for column in self.columns:
+                value = record[column.field]
+                if value is None:
+                    texts.append("-")
+                elif isinstance(value, float):
+                    is_p = column.form == "p"
+                    texts.append(p_value(value) if is_p else format(value, column.form))
+                else:
+                    texts.append(f"{value:,}" if isinstance(value, int) else str(value))
+            rows.append(texts)
         return rows
 
     def for_script(self) -> dict[str, Any]:
@@ -97,16 +101,6 @@ class Figure:
                     kept[name] = round(value, 2) if isinstance(value, float) else value
             records.append(kept)
         return {"spec": self.spec, "records": records}
-
-
-def _text(value: object, form: str) -> str:
-    if value is None:
-        return "-"
-    if form == "p" and isinstance(value, float):
-        return p_value(value)
-    if isinstance(value, float):
-        return format(value, form)
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def score_fields(score: float, interval: Sequence[float] | None) -> Record:
@@ -122,32 +116,40 @@ def spec_of(chart: Any, description: str, **properties: Any) -> dict[str, Any]:
     return spec
 
 
-def by_colour(series: Sequence[Series]) -> Any:
-    """Return the channel that gives each model the colour of its series.
+def by_model(series: Sequence[Series]) -> tuple[Any, Any]:
+    """Return the channels that give each model the colour, and its points the shape, of its series.
 
     There is no legend: the models are named above the sections.
     """
-    labels, colours = [item.label for item in series], [item.colour for item in series]
-    return alt.Color("model:N", scale=alt.Scale(domain=labels, range=colours), legend=None)
+    labels, colours, shapes = [], [], []
+    for item in series:
+        labels.append(item.label)
+        colours.append(item.colour)
+        shapes.append(item.shape)
+    colour_scale, shape_scale = (
+        alt.Scale(domain=labels, range=colours),
+        alt.Scale(domain=labels, range=shapes),
+    )
+    return (
+        alt.Color("model:N", scale=colour_scale, legend=None),
+        alt.Shape("model:N", scale=shape_scale, legend=None),
+    )
 
 
-def by_shape(series: Sequence[Series]) -> Any:
-    """Return the channel that gives each model's points the shape of its series."""
-    labels, shapes = [item.label for item in series], [item.shape for item in series]
-    return alt.Shape("model:N", scale=alt.Scale(domain=labels, range=shapes), legend=None)
-
-
-def length_axis(lengths: Sequence[Length]) -> Any:
+def length_axis(lengths: Mapping[str, int]) -> Any:
     """Return a logarithmic axis of lengths, labelled by name; it has no place for `0k`."""
-    names = {length.tokens: length.label for length in lengths if length.tokens}
-    cases = "".join(f"datum.value == {number} ? {json.dumps(n)} : " for number, n in names.items())
-    scale = alt.Scale(type="log", base=2, nice=False, domain=[min(names), max(names)], padding=12)
+    tokens, cases = [], ""
+    for name, number in lengths.items():
+        if number:
+            tokens.append(number)
+            cases += f"datum.value == {number} ? {json.dumps(name.upper())} : "
+    scale = alt.Scale(type="log", base=2, nice=False, domain=[min(tokens), max(tokens)], padding=12)
     axis = alt.Axis(
-        values=list(names),
+        values=tokens,
         labelExpr=f"{cases}''",
         grid=False,
         labelOverlap=False,
-        tickCount=4 * len(names),  # a logarithmic axis has at most this number of labels
+        tickCount=4 * len(tokens),  # a logarithmic axis has at most this number of labels
     )
     return alt.X("tokens:Q", scale=scale, axis=axis, title="Length of the prompt, tokens")
 
@@ -172,13 +174,14 @@ def dots_spec(
 ) -> dict[str, Any]:
     """Return a chart of dots with intervals, with a row for each name and a dot for each series."""
     names = list(dict.fromkeys(record[row] for record in records))
+    color, shape = by_model(series)
     base = alt.Chart().encode(
         y=alt.Y(f"{row}:N", sort=names, title=None, axis=alt.Axis(labelLimit=260)),
         yOffset=alt.YOffset("model:N", sort=[item.label for item in series]),
-        color=by_colour(series),
+        color=color,
     )
     tooltip = ["model:N", f"{row}:N", alt.Tooltip("score:Q", format=".1f"), "interval:N"]
-    layers = with_intervals(base, domain, 52, shape=by_shape(series), tooltip=tooltip)
+    layers = with_intervals(base, domain, 52, shape=shape, tooltip=tooltip)
     height = max(2, len(names)) * max(ROW_HEIGHT, 13 * len(series) + 8)
     description = f"{title}, with 95 % intervals"
     return spec_of(alt.layer(*layers, data=RECORDS), description, height=height)
@@ -194,11 +197,9 @@ def difference_domain(records: Sequence[Record]) -> list[float]:
 
 def colour(score: float) -> str:
     """Return the colour of a score of 0 … 100, as #rrggbb."""
-    share = min(1.0, max(0.0, score / 100))
     text = "#"
-    for terms in _POLYNOMIALS:
-        value = sum(term * share**power for power, term in enumerate(terms))
-        text += f"{min(255, max(0, round(value))):02x}"
+    for coefficients in _POLYNOMIALS:
+        text += f"{min(255, max(0, round(polyval(score / 100, coefficients)))):02x}"
     return text
 
 

@@ -1,15 +1,15 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
 Wrong rows are sorted into kinds by analysis/errors.py, which needs their texts. A release of 39,000
-rows to 128k has seven gigabytes of them, so only some texts of a large release are read, for all
-runs at once: each configuration gets an even share of the budget, and within it every wrong row is
-sorted. The page says how many rows were sorted. It holds as many rows as fit, compressed. If a row
-has several samples, the first is shown and sorted.
+rows to 128k has seven gigabytes of them, so of each configuration only an even share of
+READ_CHARACTERS is read, for all runs at once. The page says how many rows were sorted. It holds the
+first rows of each configuration that fit, compressed. If a row has several samples, the first is
+shown and sorted.
 
     rows = read_rows(page)
     rows.by_run[0]["vt_4k"].kinds[7]                        # "incomplete"
-    rows.shown["vt_4k"][0].answers[0].text
-    fitted(rows.shown, 900_000).sentence       # "At most 12 rows of a configuration are …"
+    rows.shown["vt_4k"][0]["answers"]["Qwen"]["text"]
+    text, sentence = fitted(rows.shown, 900_000)     # "At most 10 rows of a configuration are …"
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ from ruler_eval.analysis.errors import answers_from_memory, error_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.runs import PageInput, ReportedRun
-from ruler_eval.report.row_view import RowView, RunAnswer, pieces_of, state_of
+from ruler_eval.report.row_view import Piece, pieces_of, state_of
 from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
 from ruler_eval.tasks import family_of, row_of_prompt
@@ -48,9 +47,11 @@ _NO_TEXT: PartialRow = {
     "none_word": None,
 }
 """A row of which nothing is known."""
+MAX_BYTES = 1_900_000  # of the whole page
 MAX_ROWS = 20  # rows of a configuration on the page
-_MAX_DIFFERING = 15  # those of them that only some runs got right
+_MAX_DIFFERING = 15  # those of them that only some runs got right, if other rows are wrong
 MAX_ANSWER = 1200  # characters
+_MIN_ANSWER = 150  # characters; if the answers' beginnings do not fit, the page has fewer rows
 _AROUND = 90  # characters shown before and after a piece of evidence
 _MAX_PIECE = 240  # characters
 _MAX_PIECES = 12
@@ -59,19 +60,6 @@ _MAX_REFERENCE = 120  # characters
 _MAX_REFERENCES = 12
 _LEFT_OUT = re.compile(r"…?\.{8,}…?")
 """What Prediction.known_prompt has between the pieces of a prompt."""
-MAX_BYTES = 1_900_000  # of the whole page
-_STEPS = (
-    (MAX_ROWS, MAX_ANSWER),
-    (MAX_ROWS, 500),
-    (MAX_ROWS, 200),
-    (12, 200),
-    (8, 160),
-    (5, 160),
-    (3, 120),
-    (1, 120),
-    (0, 0),
-)
-"""Rows of a configuration and characters of an answer; the page has the first that fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +71,6 @@ class ConfigRows:
     answers: Mapping[int, Prediction]
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
-    references: Mapping[int, str]  # digests
     memory: Mapping[int, str]  # the run's answers without documents (analysis/errors.py)
     wrong: Sequence[int]  # the rows without the full score
     # The wrong rows that are sorted; None if the first of several samples is right.
@@ -98,10 +85,10 @@ class ConfigRows:
 
 
 class PageRows(NamedTuple):
-    """All rows of each run, and the rows that the page shows, by configuration."""
+    """All rows of each run, and the rows that the page's dialog shows, by configuration."""
 
     by_run: list[dict[str, ConfigRows]]
-    shown: dict[str, list[RowView]]
+    shown: dict[str, list[dict[str, Any]]]
 
 
 def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
@@ -116,44 +103,34 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
         for name, rows in rows_by_config.items():
             root = rows.run.release.root if rows.run.release else None
             files.setdefault((root, name), []).append(rows)
-    chosen = [choose_rows(file) for file in files.values()]
-    sizes, needs = [], []  # characters of a row group, and of all row groups with wanted rows
-    for file, indices in zip(files.values(), chosen, strict=True):
-        wanted = _unsorted(file).union(indices)
-        size = 0
-        if file[0].run.release:
-            size = BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
-        sizes.append(size)
-        needs.append(size * len({index // BATCH_ROWS for index in wanted}))
-    shares = needs if every_error else fair_shares(needs, READ_CHARACTERS)
-    shown: dict[str, list[RowView]] = {}
-    for file, indices, size, share in zip(files.values(), chosen, sizes, shares, strict=True):
-        if file[0].run.release is None:
-            views = _read_predictions(file, indices)
-        else:
-            views = _read_release(file, indices, max(1, share // size) if size else 0)
-        shown.setdefault(file[0].joined.name, []).extend(views)
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for (_, name), file in files.items():
+        indices = choose_rows(file)
+        max_characters = None if every_error else READ_CHARACTERS // len(files)
+        by_index: dict[int, list[dict[str, Any]]] = {index: [] for index in indices}
+        for row, members in _read(file, indices, max_characters):
+            _sort_answers(row, members)
+            if row["index"] in by_index:
+                by_index[row["index"]].append(dialog_row(row, members))
+        shown.setdefault(name, []).extend(row for rows in by_index.values() for row in rows)
     return PageRows(by_run, shown)
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
     """Return the rows of a run by configuration, with the failed rows sorted."""
-    results, release = run.results, run.release
-    scores, states = run.rows.scores, row_values(results, "state")
-    references = row_values(results, "references")
+    scores, states = run.rows.scores, row_values(run.results, "state")
     answers = {name: joined.answers for name, joined in run.joined.items()}
-    memories = {} if release is None else answers_from_memory(answers, release)
+    memories = {} if run.release is None else answers_from_memory(answers, run.release)
     rows_by_config = {}
     for name, joined in run.joined.items():
-        if name not in results["configurations"]:
+        if name not in run.results["configurations"]:
             continue
-        rows = ConfigRows(
+        rows = rows_by_config[name] = ConfigRows(
             run=run,
             joined=joined,
             answers=answers[name],
             scores=scores[name],
             states=states[name],
-            references=references[name],
             memory=memories.get(name, {}),
             wrong=[index for index, score in scores[name].items() if score < 1],
         )
@@ -162,88 +139,61 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
             if answer is None or answer.failed:
                 outputs = [*answer.outputs] if answer and answer.outputs else []
                 rows.sort(index, {**_NO_TEXT, "index": index, "outputs": outputs})
-        rows_by_config[name] = rows
     return rows_by_config
-
-
-def _unsorted(file: Sequence[ConfigRows]) -> set[int]:
-    """Return the wrong rows of any run that are not sorted yet."""
-    return {index for rows in file for index in rows.wrong if index not in rows.kinds}
 
 
 def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
     """Return the rows to show: those that only some runs got right, then wrong, then right ones."""
-    chosen: dict[int, None] = {}
-    for index, digest in file[0].references.items():
-        is_shared = all(rows.references.get(index) == digest for rows in file)
-        if is_shared and len({rows.scores[index] >= 1 for rows in file}) > 1:
-            chosen[index] = None
-        if len(chosen) == _MAX_DIFFERING:
-            break
-    for wrong in zip_longest(*(rows.wrong for rows in file)):  # equally many of each run
-        chosen |= dict.fromkeys(index for index in wrong if index is not None)
-        if len(chosen) >= MAX_ROWS:
-            break
+    verdicts: dict[int, set[bool]] = {}  # whether the runs got a row right
     for rows in file:
-        chosen |= dict.fromkeys(rows.scores)
-    return list(chosen)[:MAX_ROWS]
+        for index, score in rows.scores.items():
+            verdicts.setdefault(index, set()).add(score >= 1)
+    differing: list[int] = []
+    wrong: list[int] = []
+    right: list[int] = []
+    for index, verdict in verdicts.items():
+        (differing if len(verdict) > 1 else right if True in verdict else wrong).append(index)
+    chosen = differing[:_MAX_DIFFERING] + wrong + differing[_MAX_DIFFERING:] + right
+    return chosen[:MAX_ROWS]
 
 
-def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget evenly; what the small needs do not use goes to the larger ones."""
-    shares = [0] * len(needs)
-    smallest_first = sorted(range(len(needs)), key=needs.__getitem__)
-    for done, place in enumerate(smallest_first):
-        shares[place] = min(needs[place], budget // (len(needs) - done))
-        budget -= shares[place]
-    return shares
+def _read(
+    file: Sequence[ConfigRows], indices: Sequence[int], max_characters: int | None
+) -> Iterator[tuple[PartialRow, list[ConfigRows]]]:
+    """Yield the shown rows, and the rows to sort as far as their texts may be read, with the runs.
 
-
-def _read_release(
-    file: Sequence[ConfigRows], indices: Sequence[int], max_groups: int
-) -> list[RowView]:
-    """Sort the wrong rows of one file of a release, and return the rows that are shown.
-
-    The texts of at most `max_groups` row groups are read; of the remaining shown rows only the
-    columns that the page shows.
+    A row has its texts as far as they are known: those of its release, or those in the files of
+    answers, of which runs on one row share the texts.
     """
-    release = file[0].run.release
-    assert release is not None
-    views: dict[int, RowView] = {}
-    wanted = _unsorted(file).union(indices)
-    for columns, groups in (((*_COLUMNS, "input"), max_groups), (_COLUMNS, None)):
-        if groups is None:
-            wanted = set(indices) - views.keys()
-        if wanted:
-            for row in release.some_rows(file[0].joined.name, columns, wanted, groups):
-                index = int(row["index"])
-                members = [rows for rows in file if index in rows.scores]
-                _sort_answers(index, row, members)
-                if index in indices:
-                    views[index] = _view(index, row, members)
-    return [views[index] for index in indices if index in views]
-
-
-def _read_predictions(file: Sequence[ConfigRows], indices: Sequence[int]) -> list[RowView]:
-    """Sort the wrong rows of runs without a release, as far as their files contain the rows."""
-    views = []
-    for index in sorted(_unsorted(file).union(indices)):
-        # Runs on one row share its text.
-        members: dict[object, list[ConfigRows]] = {}
-        for rows in file:
-            if index in rows.scores:
-                answer = rows.answers.get(index)
-                content = answer and (
-                    answer.prompt, id(answer.columns), answer.outputs, answer.question
-                )  # fmt: skip
-                members.setdefault(content, []).append(rows)
-        for same_row in members.values():
-            row = _row_in_file(index, same_row[0])
-            _sort_answers(index, row, same_row)
-            if index in indices:
-                views.append(_view(index, row, same_row))
-    views.sort(key=lambda view: indices.index(view.row["index"]))
-    return views
+    unsorted = set(indices)
+    for rows in file:
+        unsorted |= set(rows.wrong) - rows.kinds.keys()
+    release, name = file[0].run.release, file[0].joined.name
+    if release is None:
+        for index in sorted(unsorted):
+            members: dict[object, list[ConfigRows]] = {}
+            for rows in file:
+                if index in rows.scores:
+                    answer = rows.answers.get(index)
+                    content = answer and (
+                        answer.prompt, id(answer.columns), answer.outputs, answer.question
+                    )  # fmt: skip
+                    members.setdefault(content, []).append(rows)
+            for same_row in members.values():
+                yield _row_in_file(index, same_row[0]), same_row
+        return
+    max_groups = None
+    if max_characters is not None:
+        group_characters = BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
+        max_groups = max(1, max_characters // max(1, group_characters))
+    remaining = set(indices)
+    for columns, wanted, groups in (
+        ((*_COLUMNS, "input"), unsorted, max_groups),
+        (_COLUMNS, remaining, None),  # shown, but beyond the texts that may be read
+    ):
+        for row in release.some_rows(name, columns, wanted, groups) if wanted else ():
+            remaining.discard(row["index"])
+            yield row, [rows for rows in file if row["index"] in rows.scores]
 
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
@@ -260,12 +210,13 @@ def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
     return {"index": index, "question": answer.question or "", **row}
 
 
-def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> None:
+def _sort_answers(row: PartialRow, members: Sequence[ConfigRows]) -> None:
     """Sort the wrong answers to a row into kinds, if its text is known.
 
     Equal answers are sorted once: similar models often give the same answer.
     """
     kinds: dict[object, str | None] = {}
+    index = row["index"]
     for rows in members:
         answer = rows.answers.get(index)
         if "input" not in row or rows.scores[index] >= 1 or index in rows.kinds or answer is None:
@@ -284,9 +235,10 @@ def _sort_answers(index: int, row: PartialRow, members: Sequence[ConfigRows]) ->
             kinds[same] = rows.kinds[index]
 
 
-def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView:
-    """Return a row with the answers of the runs that have it."""
-    answers = []
+def dialog_row(row: PartialRow, members: Sequence[ConfigRows]) -> dict[str, Any]:
+    """Return a row as the page's dialog shows it, with the runs' answers by the runs' labels."""
+    index = row["index"]
+    answers = {}
     for rows in members:
         answer = rows.answers.get(index)
         state = state_of(answer)
@@ -294,97 +246,38 @@ def _view(index: int, row: PartialRow, members: Sequence[ConfigRows]) -> RowView
             state = "truncated"
         if rows.joined.repeats > 1:
             state = f"the first of {rows.joined.repeats} samples: {state}"
-        answers.append(
-            RunAnswer(
-                model=rows.run.label,
-                text=None if answer is None or answer.failed else answer.text,
-                state=state,
-                score=rows.scores[index],
-                kind=rows.kinds.get(index),
-            )
-        )
+        has_text = answer is not None and not answer.failed
+        answers[rows.run.label] = {
+            "score": round(rows.scores[index], 4),
+            "kind": rows.kinds.get(index),
+            "text": shortened(answer.text.strip(), MAX_ANSWER) if answer and has_text else None,
+            "state": state,
+        }
         if answer is not None and "outputs" not in row:
             row = {**row, "outputs": answer.outputs or (), "question": answer.question or ""}
-    return RowView(
-        config=members[0].joined.name,
-        rows=len(members[0].scores),
-        tokenizer="",
-        row=row,
-        pieces=pieces_of(row, _AROUND),
-        answers=tuple(answers),
-    )
-
-
-class FittedRows(NamedTuple):
-    """The compressed rows, and a sentence that says how many of them are on the page."""
-
-    text: str
-    sentence: str
-
-
-def fitted(shown: Mapping[str, Sequence[RowView]], max_bytes: int) -> FittedRows:
-    """Return as many rows, and as much of their answers, as fit in `max_bytes`."""
-    rows = {name: [dialog_row(view) for view in views] for name, views in shown.items()}
-    for max_rows, max_answer in _STEPS:
-        less = {}
-        for name, rows_of_config in rows.items():
-            less[name] = [_shorter(row, max_answer) for row in rows_of_config[:max_rows]]
-        text = packed(json.dumps(less, separators=(",", ":")))
-        if len(text) <= max_bytes:
-            break
-    sentence = (
-        f"At most {max_rows} rows of a configuration are in the page, their answers shortened to "
-        f"{max_answer:,} characters."
-    )
-    if not any(less.values()):
-        sentence = "The rows behind the numbers are not in the page."
-    return FittedRows(text, sentence)
-
-
-def packed(text: str) -> str:
-    """Return a text, compressed, in base64."""
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
-
-
-def _shorter(row: dict[str, Any], max_answer: int) -> dict[str, Any]:
-    answers = {}
-    for model, answer in row["answers"].items():
-        text = answer["text"]
-        if text is not None and len(text) > max_answer + 40:  # 40: the note of `shortened`
-            answer = {**answer, "text": f"{text[:max_answer]} …"}
-        answers[model] = answer
-    return {**row, "answers": answers}
-
-
-def dialog_row(view: RowView) -> dict[str, Any]:
-    """Return a row as the page's dialog shows it, with the answers by the labels of the models."""
-    references = list(view.row.get("outputs", ()))
+    references = list(row.get("outputs", ()))
     texts = [shortened(text, _MAX_REFERENCE) for text in references[:_MAX_REFERENCES]]
     if len(references) > _MAX_REFERENCES:
         texts.append(f"… and {len(references) - _MAX_REFERENCES} more")
-    answers = {}
-    for answer in view.answers:
-        text = None if answer.text is None else shortened(answer.text.strip(), MAX_ANSWER)
-        answers[answer.model] = {
-            "score": round(answer.score, 4),
-            "kind": answer.kind,
-            "text": text,
-            "state": answer.state,
-        }
-    question = str(view.row.get("question") or "")
     return {
-        "index": int(view.row["index"]),
-        "question": shortened(question.strip(), _MAX_QUESTION),
+        "index": int(index),
+        "question": shortened(str(row.get("question") or "").strip(), _MAX_QUESTION),
         "references": texts,
-        "evidence": list(_evidence(view)),
+        "evidence": _evidence(row),
         "answers": answers,
     }
 
 
-def _evidence(view: RowView) -> Iterator[dict[str, Any]]:
-    """Yield the evidence of the answer in text order, and distractors if there is space."""
-    preferred = sorted(view.pieces, key=lambda piece: not piece.answer)[:_MAX_PIECES]
-    for piece in sorted(preferred, key=lambda piece: piece.start):
+def _evidence(row: PartialRow) -> list[dict[str, Any]]:
+    """Return the evidence of the answer in text order, and distractors if there is space."""
+    pieces: list[Piece] = []
+    distractors: list[Piece] = []
+    for piece in pieces_of(row, _AROUND):
+        (pieces if piece.answer else distractors).append(piece)
+    pieces = [*pieces, *distractors][:_MAX_PIECES]
+    pieces.sort(key=lambda piece: piece.start)
+    evidence = []
+    for piece in pieces:
         shown: dict[str, Any] = {
             "depth": round(min(1.0, max(0.0, piece.depth)), 4),
             "answer": piece.answer,
@@ -398,7 +291,47 @@ def _evidence(view: RowView) -> Iterator[dict[str, Any]]:
                 after = f"{after}…"
             texts = (before, shortened(piece.text, _MAX_PIECE), after)
             shown["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
-        yield shown
+        evidence.append(shown)
+    return evidence
+
+
+def fitted(shown: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
+    """Return the rows, compressed to `max_bytes` or less, and a sentence that says which they are.
+
+    Answers become shorter until the rows fit; then every configuration has fewer rows.
+    """
+    max_rows, max_answer = MAX_ROWS, MAX_ANSWER
+    while True:
+        fewer: dict[str, list[dict[str, Any]]] = {}
+        for name, rows in shown.items():
+            fewer[name] = []
+            for row in rows[:max_rows]:
+                answers = {}
+                for model, answer in row["answers"].items():
+                    text = answer["text"]
+                    # 40 characters: the note of `shortened`
+                    if text is not None and len(text) > max_answer + 40:
+                        answer = {**answer, "text": f"{text[:max_answer]} …"}
+                    answers[model] = answer
+                fewer[name].append({**row, "answers": answers})
+        text = packed(json.dumps(fewer, separators=(",", ":")))
+        if len(text) <= max_bytes or not max_rows:
+            break
+        if max_answer > _MIN_ANSWER:
+            max_answer //= 2
+        else:
+            max_rows //= 2
+    if not max_rows or not any(fewer.values()):
+        return text, "The rows behind the numbers are not in the page."
+    return text, (
+        f"At most {max_rows} rows of a configuration are in the page, their answers shortened to "
+        f"{max_answer:,} characters."
+    )
+
+
+def packed(text: str) -> str:
+    """Return a text, compressed, in base64."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def show_command(run: ReportedRun) -> dict[str, str] | None:

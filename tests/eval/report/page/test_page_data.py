@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 
 from ruler_eval.report.page.build import build_sections
-from ruler_eval.report.page.difference_section import Pair, difference_figure, pair_runs
-from ruler_eval.report.page.error_section import count_errors
-from ruler_eval.report.page.facts import run_facts
-from ruler_eval.report.page.rows import PageRows, dialog_row, read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs
-from ruler_eval.report.page.score_section import score_tables
-from ruler_eval.report.page.task_section import depth_maps, heat_maps, needle_maps
-from ruler_eval.report.page.verdict import verdict
+from ruler_eval.report.page.differences import Pair, difference_figure, pair_runs
+from ruler_eval.report.page.rows import PageRows, read_rows
+from ruler_eval.report.page.runs import PageInput, open_runs, run_facts
+from ruler_eval.report.page.scores import score_tables, summary
+from ruler_eval.report.page.tasks import count_errors, depth_maps, heat_maps
 from ruler_eval.report.terminal import effective_between
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
@@ -43,25 +40,24 @@ def pairs(page: PageInput) -> list[Pair]:
 
 def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
     tables = {table.name: table for table in score_tables(page)}
-    columns = [name for name, _ in tables["all tasks"].columns[1:]]
+    columns = list(tables["all tasks"].columns)[1:]
     assert columns == ["wAvg (inc)", "effective", "4K", "8K", "Avg.", "wAvg (dec)", "relative"]
     for number, run in enumerate(three_runs):
         results = load(run)
         (tokenizer,) = results["summary"]
         for name, table in tables.items():
-            summary = results["summary"][tokenizer]["en"].get(name.removesuffix(" tasks"))
-            cells = [row.cells for row in table.rows if row.series.id == number]
-            assert len(cells) == (summary is not None)
-            for row in cells:
-                output = dict(zip(columns, row, strict=True))
+            group = results["summary"][tokenizer]["en"].get(name.removesuffix(" tasks"))
+            cells = [row.cells for row in table.rows if row.series and row.series.id == number]
+            assert len(cells) == (group is not None)
+            for shown in cells:
                 for column, mean in (
-                    ("Avg.", summary["average"]),
-                    ("wAvg (inc)", summary["weighted_inc"]),
-                    *((length.upper(), mean) for length, mean in summary["lengths"].items()),
+                    ("Avg.", group["average"]),
+                    ("wAvg (inc)", group["weighted_inc"]),
+                    *((length.upper(), mean) for length, mean in group["lengths"].items()),
                 ):
                     score = mean["score"]
-                    assert output[column].text == ("–" if score is None else f"{score:.1f}")
-                assert output["effective"].text == summary["effective_length_name"]
+                    assert shown[column].text == ("–" if score is None else f"{score:.1f}")
+                assert shown["effective"].text == group["effective_length_name"]
         heat = heat_maps(page)[number]
         assert {
             record["configs"][0]: (record["score"], record["rows"])
@@ -72,17 +68,17 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
 
 def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
     series = page.series[0]
-    alike = " ".join(verdict(replace(page, series=[series]), []))
+    alike = " ".join(summary(replace(page, series=[series]), []))
     assert "Right-70B scores 100.0" in alike
     assert "Lowest" not in alike
     cells = {**series.cells, "vt_4k": {**series.cells["vt_4k"], "score": 12.5}}
-    differ = verdict(replace(page, series=[replace(series, cells=cells)]), [])
+    differ = summary(replace(page, series=[replace(series, cells=cells)]), [])
     assert "Lowest score of Right-70B: 12.5, in vt at 4K." in differ
 
 
 def test_without_all_tasks_at_any_length_the_means_of_the_lengths_are_named(page):
     series = page.series[2]  # four tasks at 4k
-    sentences = verdict(replace(page, series=[series]), [])
+    sentences = summary(replace(page, series=[series]), [])
     mean = series.groups["all"]["lengths"]["4k"]
     assert mean["tasks"] == 4
     low, high = mean["interval"]
@@ -96,14 +92,13 @@ def test_missing_rows_are_counted_among_all_rows_of_a_partial_result(write_run):
 
     run = write_run(first_row, configs=["vt_4k"])
     ruler_output("score", run, "--partial")
-    sentences = verdict(open_runs([run]), [])
+    sentences = summary(open_runs([run]), [])
     assert sentences[-1] == "Not answered to the end: run 4 missing of 5 rows."
 
 
 def test_a_run_at_0k_only_has_no_empty_section(write_run, page):
     """A run of which no length has a window has no curves."""
-    at_0k = replace(page.lengths[0], name="0k", tokens=0, label="0K")
-    only_0k = replace(page, runs=page.runs[:1], series=page.series[:1], lengths=[at_0k])
+    only_0k = replace(page, runs=page.runs[:1], series=page.series[:1], lengths={"0k": 0})
     sections = build_sections(only_0k, PageRows([{}], {}), [run_facts(page.runs[0])])
     assert "curves" not in [section.id for section in sections]
 
@@ -144,9 +139,9 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
 def test_rows_have_their_kind_and_the_text_around_the_needle(rows):
     behind = rows.by_run[1]["niah_single_2_4k"]
     assert (len(behind.scores), len(behind.wrong)) == (5, 3)
-    views = [dialog_row(view) for view in rows.shown["niah_single_2_4k"]]
-    assert [view["answers"]["Worse-8B"]["score"] for view in views] == [0, 0, 0, 1, 1]
-    first = views[0]
+    shown = rows.shown["niah_single_2_4k"]
+    assert [row["answers"]["Worse-8B"]["score"] for row in shown] == [0, 0, 0, 1, 1]
+    first = shown[0]
     assert first["answers"]["Right-70B"]["kind"] is None
     assert first["answers"]["Worse-8B"]["kind"] == "wrong words"
     assert "7654321" in first["answers"]["Worse-8B"]["text"]
@@ -166,7 +161,7 @@ def test_kinds_of_errors_are_counted_by_task(page, rows):
 
 
 def test_pairs_of_runs_have_their_differences(page, pairs):
-    assert {(pair.a, pair.b) for pair in pairs} == {(0, 1), (0, 2), (1, 2)}
+    assert {(pair.a.id, pair.b.id) for pair in pairs} == {(0, 1), (0, 2), (1, 2)}
     figure = difference_figure(page, pairs[0], pairs[0].comparison)
     (over_all,) = [record for record in figure.records if record["name"] == "mean over all"]
     assert over_all["score"] == pytest.approx(over_all["a"] - over_all["b"])
@@ -193,7 +188,7 @@ def test_every_record_that_opens_rows_names_its_configurations(page, rows):
 
 
 def test_the_first_sentences_are_the_numbers_of_the_tables(page, pairs):
-    sentences = verdict(page, pairs)
+    sentences = summary(page, pairs)
     over_all = pairs[0].comparison["all"]
     low, high = over_all["interval"]
     lead = f"Right-70B leads: {over_all['difference']:.1f} points [{low:.1f}, {high:.1f}] above"
@@ -210,7 +205,7 @@ def test_the_model_that_surely_leads_over_all_rows_is_named_first(page, pairs):
     """Also if the other has the higher average: lengths with too few tasks are in no average."""
     comparison: Any = copy.deepcopy(pairs[0].comparison)
     comparison["all"] |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
-    sentences = verdict(page, [replace(pairs[0], comparison=comparison), *pairs[1:]])
+    sentences = summary(page, [replace(pairs[0], comparison=comparison), *pairs[1:]])
     assert sentences[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
 
 
@@ -225,15 +220,16 @@ def test_an_effective_length_near_the_threshold_has_its_interval(page, pairs):
     assert effective_between(group) == "<4K-8K"
     near = replace(worse, groups={**worse.groups, "all": group})
     changed = replace(page, series=[page.series[0], near, page.series[2]])
-    (holds,) = [text for text in verdict(changed, pairs) if text.startswith("Effective length")]
+    (holds,) = [text for text in summary(changed, pairs) if text.startswith("Effective length")]
     assert "Worse-8B to 4K [<4K-8K by the ends of the intervals]" in holds
     (row,) = [row for row in score_tables(changed)[0].rows if row.series is near]
-    assert row.cells[1].small == "<4K–8K"
+    assert row.cells["effective"].small == "<4K–8K"
 
 
 def test_needles_are_pooled_by_depth_with_their_number(page):
-    pooled = {record["length"]: record for record in needle_maps(page)[1].records}
-    single = [map for map in depth_maps(page) if map.series == [1] and "niah" in map.title]
+    pooled_maps, task_maps = depth_maps(page)
+    pooled = {record["length"]: record for record in pooled_maps[1].records}
+    single = [map for map in task_maps if map.series == [1] and "niah" in map.title]
     for length, record in pooled.items():
         for place, depth_bin in enumerate(record["bins"]):
             parts = [
@@ -249,8 +245,8 @@ def test_needles_are_pooled_by_depth_with_their_number(page):
 def test_hostile_text_is_shown_and_shortened(page, rows):
     label = page.runs[2].label
     answers = {}
-    for view in rows.shown["niah_single_1_4k"]:
-        answers[view.row["index"]] = dialog_row(view)["answers"][label]["text"]
+    for row in rows.shown["niah_single_1_4k"]:
+        answers[row["index"]] = row["answers"][label]["text"]
     names = list(HOSTILE)
     assert answers[names.index("markup")] == HOSTILE["markup"]
     assert "⟨U+202E⟩" in answers[names.index("bidi")]

@@ -7,9 +7,8 @@ from typing import Any
 
 from ruler_eval.analysis.complexity import Line, Panel
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page.error_section import KIND_COLOURS
-from ruler_eval.report.page.runs import Length, PageInput, ReportedRun, Series
-from ruler_eval.report.page.task_section import correlation_figure, panel_figure
+from ruler_eval.report.page.runs import PageInput, ReportedRun, Series
+from ruler_eval.report.page.tasks import KIND_COLOURS, correlation_figure, panel_figure
 
 
 def parts(spec: Any) -> Any:
@@ -37,7 +36,7 @@ def test_the_correlation_has_every_pair_of_tasks():
 def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
     lines = [Line(value, f"keys_{value}", {"4k": 9.0, "8k": 8.0}) for value in ("1", "2", "full")]
     panel = Panel(title="niah: keys", tokenizer="tekken", lengths=["4k", "8k"], lines=lines)
-    lengths = [Length(name=name, tokens=1, label=name.upper()) for name in ("4k", "8k")]
+    lengths = {"4k": 4096, "8k": 8192}
     run = ReportedRun(label="me", results={})
     series = Series(
         id=0, run_number=0, run=run, label="me", tokenizer="tekken", languages="en", groups={},

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.difference_section import pair_runs
-from ruler_eval.report.page.error_section import count_errors
+from ruler_eval.report.page.differences import pair_runs
 from ruler_eval.report.page.rows import fitted, read_rows
 from ruler_eval.report.page.runs import open_runs
-from ruler_eval.report.row_view import RowView, RunAnswer
+from ruler_eval.report.page.tasks import count_errors
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
 from tests.in_process import ruler_output
@@ -20,48 +20,47 @@ from tests.in_process import ruler_output
 EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 
 
-def noisy_rows(configs: int, runs: int) -> dict[str, list[RowView]]:
+def noisy_rows(configs: int, runs: int) -> dict[str, list[dict[str, Any]]]:
     """Rows whose texts do not compress."""
     noise = random.Random(0)
-    output = {}
+    shown = {}
     for number in range(configs):
         rows = []
         for index in range(20):
-            answers = tuple(
-                RunAnswer(
-                    model=f"run {run}", text=noise.randbytes(500).hex(), state="ended", score=0,
-                    kind="other",
-                )
-                for run in range(runs)
-            )  # fmt: skip
-            row = {"index": index, "question": noise.randbytes(40).hex(), "outputs": ["1234567"]}
+            answers = {}
+            for run in range(runs):
+                text = noise.randbytes(500).hex()
+                answers[f"run {run}"] = {
+                    "text": text,
+                    "state": "ended",
+                    "score": 0,
+                    "kind": "other",
+                }
             rows.append(
-                RowView(
-                    config=f"vt_{number}",
-                    rows=500,
-                    tokenizer="",
-                    row=row,
-                    pieces=(),
-                    answers=answers,
-                )
+                {
+                    "index": index,
+                    "question": noise.randbytes(40).hex(),
+                    "references": ["1234567"],
+                    "evidence": [],
+                    "answers": answers,
+                }
             )
-        output[f"vt_{number}"] = rows
-    return output
+        shown[f"vt_{number}"] = rows
+    return shown
 
 
 def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():
-    packed = fitted(noisy_rows(6 * 13, 3), 1_000_000)
-    assert len(packed.text) <= 1_000_000
-    output = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", packed.sentence)
-    assert output is not None
-    assert int(output[1]) >= 5
+    text, sentence = fitted(noisy_rows(6 * 13, 3), 1_000_000)
+    assert len(text) <= 1_000_000
+    match = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", sentence)
+    assert match is not None
+    assert int(match[1]) >= 5
 
 
 def test_a_page_without_space_for_rows_says_so():
-    for output, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
-        assert fitted(output, max_bytes).sentence == (
-            "The rows behind the numbers are not in the page."
-        )
+    for rows, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
+        sentence = fitted(rows, max_bytes)[1]
+        assert sentence == "The rows behind the numbers are not in the page."
 
 
 def test_every_figure_has_its_numbers_in_a_table_to_fold_out(page_file):

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from ruler_eval.analysis.languages import analyze
-from ruler_eval.report.page.difference_section import difference_figure, pair_runs
-from ruler_eval.report.page.facts import run_facts
-from ruler_eval.report.page.language_section import languages
+from ruler_eval.report.page.differences import difference_figure, pair_runs
+from ruler_eval.report.page.languages import languages
 from ruler_eval.report.page.rows import read_rows
-from ruler_eval.report.page.runs import PageInput, open_runs
-from ruler_eval.report.page.task_section import heat_maps
+from ruler_eval.report.page.runs import PageInput, open_runs, run_facts
+from ruler_eval.report.page.tasks import heat_maps
 from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import (
     DESK,
@@ -66,10 +65,13 @@ def test_a_run_on_pairs_of_languages_only_says_so_and_has_no_table_of_resources(
 
 def test_languages_by_lengths_and_their_mean_by_task(page):
     heat = languages(page)[0][0]
-    assert list(heat.heat_rows()) == ["de", "ko", "pl", "en-ko", "ko-en"]
+    assert [record["row"] for record in heat.records if record["column"] == "8K"] == [
+        *("de", "ko", "pl", "en-ko", "ko-en"),
+    ]
     tasks = heat_maps(page)[0]
     assert page.series[0].languages == "*"
-    first = tasks.heat_rows()["niah_single"][0][1]
+    first = tasks.records[0]
+    assert (first["row"], first["column"]) == ("niah_single", "8K")
     assert sorted(first["configs"]) == [
         f"niah_single_8k_{language}_cl100k" for language in ("de", "ko", "pl")
     ]

@@ -14,9 +14,9 @@ from ruler_eval.example.write_example import write_example
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
 from ruler_eval.report.page.build import VEGA
-from ruler_eval.report.page.error_section import count_errors, error_note
-from ruler_eval.report.page.rows import dialog_row, read_rows, show_command
+from ruler_eval.report.page.rows import read_rows, show_command
 from ruler_eval.report.page.runs import ReportedRun, open_runs
+from ruler_eval.report.page.tasks import count_errors, error_note
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler_output
 
@@ -43,8 +43,7 @@ def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_r
 
 def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
-    views = read_rows(open_runs(two_runs)).shown["niah_single_8k_pl_cl100k"]
-    rows = [dialog_row(view) for view in views]
+    rows = read_rows(open_runs(two_runs)).shown["niah_single_8k_pl_cl100k"]
     assert len(rows) == 20
     assert all(row["references"] and row["evidence"] for row in rows)
     assert all(row["answers"].keys() == {"Worse-2", "Worse-3"} for row in rows)
@@ -109,11 +108,11 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     assert (task.rows, task.wrong, task.kinds.total()) == (5, 2, 2)
     assert "were sorted" not in note
     assert "only the first counts" in note
-    answers = {view.row["index"]: view.answers[0] for view in rows.shown["vt_4k"]}
-    assert [(answers[i].score, answers[i].kind is None) for i in range(5)] == [
+    answers = {row["index"]: row["answers"]["run"] for row in rows.shown["vt_4k"]}
+    assert [(answers[i]["score"], answers[i]["kind"] is None) for i in range(5)] == [
         *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)]
     ]
-    assert answers[0].state == "the first of 2 samples: ended"
+    assert answers[0]["state"] == "the first of 2 samples: ended"
 
 
 def test_a_command_names_folders_from_here_or_from_home(built, monkeypatch, tmp_path):

@@ -326,7 +326,7 @@ def test_ctrl_c_ends_a_run_at_once(order):
         _, printed = process.communicate(timeout=20)
         assert time.monotonic() - stopped_at < 10  # an answer takes 30
     assert process.returncode == 130
-    assert "Stopped; what was finished is kept." in printed
+    assert "Stopped; finished work is kept." in printed
     assert "Traceback" not in printed
     assert "never awaited" not in printed
 

@@ -18,15 +18,14 @@ from ruler_eval.report.page.figure import (
     Column,
     Figure,
     Record,
-    by_colour,
-    by_shape,
+    by_model,
     difference_domain,
     dots_spec,
     score_fields,
     spec_of,
 )
 from ruler_eval.report.page.runs import PageInput, Series
-from ruler_eval.report.page.task_section import heat_map
+from ruler_eval.report.page.tasks import heat_map
 from ruler_eval.report.terminal import chosen
 
 Model = tuple[Series, Mapping[str, Any]]
@@ -217,15 +216,16 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
                     )
     answers = alt.Tooltip("kind:N", title="answers")
     tooltip = ["model:N", "length:N", answers, alt.Tooltip("tokens:Q", format=",.0f")]
+    color, shape = by_model(series)
     base = alt.Chart().encode(
         x=alt.X(
             "length:N",
-            sort=[length.label for length in page.lengths],
+            sort=[length.upper() for length in page.lengths],
             title=None,
             axis=alt.Axis(labelAngle=0),
         ),
         y=alt.Y("tokens:Q", title=None),
-        color=by_colour(series),
+        color=color,
         detail="kind:N",
     )
     dashes = alt.Legend(
@@ -234,7 +234,7 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
     points = base.mark_point(filled=True, size=44, opacity=1)
     chart = alt.layer(
         base.mark_line().encode(strokeDash=alt.StrokeDash("kind:N", legend=dashes)),
-        points.encode(shape=by_shape(series), tooltip=tooltip),
+        points.encode(shape=shape, tooltip=tooltip),
         data=RECORDS,
     )
     return Figure(
