@@ -169,7 +169,7 @@ class FileRows:
 
     def __init__(self, job: FileJob, task: Task[Any]) -> None:
         self.config, self.task = job.config, task
-        self.count = min(job.rows, task.limit() or job.rows)
+        self.count = min(job.rows, task.max_rows or job.rows)
         """The number of rows: what was asked for, or fewer if the corpus has fewer."""
         self._lengths: list[int] = []
         self._repeats: list[int] = []
@@ -212,7 +212,7 @@ class FileRows:
             "language": config.language,
             "instruction_language": config.instruction_language,
             "rows": len(lengths),
-            "most_rows": task.limit(),
+            "most_rows": task.max_rows,
             "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
             "fill": 0.0 if task.evidence_only else mean / (config.max_length - task.key.reserve),
             "unit": max(self._next_unit_tokens, default=0),

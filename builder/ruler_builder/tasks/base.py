@@ -135,6 +135,8 @@ class Task(ABC, Generic[P]):
     """Whether the rows of a file share their haystack, so that compressing hard pays."""
     languages: tuple[Language, ...] = ()
     """The languages whose prompts and nouns rows are made of; none in RULER."""
+    max_rows: int | None = None
+    """How many rows there can be; None if unlimited."""
     prompt_end: str = ""
     """What a prompt ends with, if it shows the form of an answer."""
 
@@ -164,10 +166,6 @@ class Task(ABC, Generic[P]):
     @abstractmethod
     def row(self, index: int) -> NewRow:
         """Make row `index`. Raises RulerError if the window cannot hold the task."""
-
-    def limit(self) -> int | None:
-        """How many rows there can be; None if there is no end."""
-        return None
 
     @abstractmethod
     def references(self, index: int) -> list[str]:

@@ -114,7 +114,7 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _min_words(self) -> int:
-        """Return the least length in words at which each asked word leads the next rank."""
+        """Return the shortest length, in words, at which each asked word leads the next rank."""
         weights = self._weights[1 : self.params.words + 2]
         gap = -np.diff(weights, append=0).max()  # in 1 / gap words every lead is at least one word
         max_words = max(1, min(self.budget, int(1 / gap) + 1))

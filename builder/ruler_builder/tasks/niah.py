@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -133,8 +132,24 @@ class Niah(Task[NiahParams]):
     """One niah task for one window."""
 
     def prepare(self) -> None:
-        """Say whether rows share their haystack: essays and noise yes, other needles no."""
-        self.same_beginning = self.params.haystack != "needles"
+        """Take the haystack, unless each row has other needles as its haystack."""
+        self._haystack: Haystack | None = None
+        # Strings of the value type in the essays: as values they would occur twice
+        self._in_the_text: set[str] = set()
+        if self.params.haystack == "essay":
+            self._haystack = self.counted_sources.essays
+            if self.params.value_type == "numbers":
+                self._in_the_text.update(self.counted_sources.essays.numbers)
+            elif self.params.value_type == "words":
+                adjectives, nouns = map(set, corpora.key_words())
+                for pair in self.counted_sources.essays.hyphenated:
+                    adjective, noun = pair.split("-")
+                    if adjective in adjectives and noun in nouns:
+                        self._in_the_text.add(pair)
+        elif self.params.haystack == "noise":
+            max_lines = self.key.max_length // MIN_TOKENS_PER_LINE
+            self._haystack = self.counted_sources.noise(max_lines)
+        self.same_beginning = self._haystack is not None
 
     def row(self, index: int) -> NewRow:
         """Make row `index`: the same keys, values and depths at every length."""
@@ -148,7 +163,7 @@ class Niah(Task[NiahParams]):
         *first, last = question.keys[: params.queries]
         query = f"{', '.join(first)}, and {last}" if first else last
         frame = niah_frame(self.templates, params.value_type, len(outputs) > 1, query)
-        haystack = self._haystack(index, question)
+        haystack = self._haystack or self._other_needles(index, question)
 
         def draft(units: int) -> PromptBuilder:
             prompt = PromptBuilder(self.counter).add(frame.head)
@@ -161,13 +176,6 @@ class Niah(Task[NiahParams]):
     def references(self, index: int) -> list[str]:
         """Return the values of the asked keys, in their order."""
         return self._question(index).values[: self.params.queries * self.params.values]
-
-    def _haystack(self, index: int, question: NiahQuestion) -> Haystack:
-        if self.params.haystack == "essay":
-            return self.counted_sources.essays
-        if self.params.haystack == "noise":
-            return self.counted_sources.noise(self.key.max_length // MIN_TOKENS_PER_LINE)
-        return self._other_needles(index, question)
 
     def _other_needles(self, index: int, question: NiahQuestion) -> LineHaystack:
         """Draw needles of the same types, enough for the window, with none of the asked strings."""
@@ -196,21 +204,6 @@ class Niah(Task[NiahParams]):
         else:
             depths = draw.random(count).tolist()
         return NiahQuestion(keys, values, depths)
-
-    @cached_property
-    def _in_the_text(self) -> set[str]:
-        """Strings of the value type in the essays: as values they would occur twice."""
-        if self.params.haystack != "essay" or self.params.value_type == "uuids":
-            return set()
-        if self.params.value_type == "numbers":
-            return set(self.counted_sources.essays.numbers)
-        adjectives, nouns = map(set, corpora.key_words())
-        pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
-        return {
-            f"{adjective}-{noun}"
-            for adjective, noun in pairs
-            if adjective in adjectives and noun in nouns
-        }
 
     @staticmethod
     def _strings(

@@ -97,6 +97,7 @@ class QuestionAnswering(Task[QaParams]):
         """Read the corpus, and count its documents and the labels `Document 1:` and so on."""
         # Each document is counted with the blank line after it.
         self._corpus, self._documents = self.counted_sources.documents(self.params.dataset)
+        self.max_rows = len(self._corpus.questions)
         before, _, after = self.templates["document"].partition("{document}")
         self._before, self._after = before, after + _BETWEEN  # the text around a document
         max_documents = max(_MAX_GOLD, self.key.max_length // _MIN_TOKENS)
@@ -104,10 +105,6 @@ class QuestionAnswering(Task[QaParams]):
         self._labels = self.counted_sources.counted(labels)
         # The tokens of the first 0, 1, 2 … labels together
         self._label_sums = np.cumsum([0, *self._labels.tokens])
-
-    def limit(self) -> int:
-        """Return the number of questions in the corpus: there is one row for each."""
-        return len(self._corpus.questions)
 
     def check(self, rows: int) -> None:
         """Refuse a window, or a maximum of documents, too small for the required documents."""

@@ -114,7 +114,9 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
     """
     family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
     params_type = FAMILIES[family].params
-    types = {item.name: str(item.type) for item in fields(params_type)}
+    types = {}
+    for item in fields(params_type):
+        types[item.name] = str(item.type)
     values = {}
     for name, value in described.items():
         if name == "family":
@@ -134,8 +136,11 @@ def usual_of(family: str) -> dict[str, Any]:
     """Return a family's optional parameters with their usual values."""
     if family not in FAMILIES:
         return {}
-    params = FAMILIES[family].params
-    return {item.name: item.default for item in fields(params) if item.name in params.optional}
+    params, usual = FAMILIES[family].params, {}
+    for item in fields(params):
+        if item.name in params.optional:
+            usual[item.name] = item.default
+    return usual
 
 
 def sources_of(manifest: Manifest, config: Config) -> list[str]:

@@ -200,7 +200,10 @@ def key_words() -> tuple[list[str], list[str]]:
     Only words of letters that are not part of another word, so that no key is part of another.
     """
     words = vocabulary()
-    safe = {words[place] for place in maximal_places() if words[place].isalpha()}
+    safe = set()
+    for place in maximal_places():
+        if words[place].isalpha():
+            safe.add(words[place])
     adjectives = [word for word in _read(["adjectivelist.txt"]) if word in safe]
     nouns = [word for word in _read(["nounlist.txt"]) if word in safe]
     return adjectives, nouns
@@ -227,7 +230,9 @@ def extension() -> list[str]:
 
 def digests(extended: bool = False) -> dict[str, str]:
     """Return the sha256 of each list that is used, for the manifest."""
-    named = {f"wonderwords 3.0.1 {name}": digest for name, digest in DIGESTS.items()}
+    named = {}
+    for name, digest in DIGESTS.items():
+        named[f"wonderwords 3.0.1 {name}"] = digest
     if extended:
         named["wordfreq 3.1.1 (en)"] = EXTENSION_DIGEST
     return named

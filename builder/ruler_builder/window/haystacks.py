@@ -19,7 +19,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import accumulate, islice, pairwise, repeat
 from typing import NamedTuple
 
@@ -74,11 +74,13 @@ class Haystack(ABC):
         `places` are the indices of the units before which the needles go; by default those at their
         depths. Needles before the same unit are ordered by depth.
         """
-        if places is None:
-            places = [self.place(units, needle.depth) for needle in needles]
+        placed = []
+        for number, needle in enumerate(needles):
+            place = self.place(units, needle.depth) if places is None else places[number]
+            placed.append((place, needle))
         prompt.context_start = prompt.length
         done = 0
-        for place, needle in sorted(zip(places, needles, strict=True)):
+        for place, needle in sorted(placed):
             self._add_units(prompt, done, place)
             done = place
             lead = "" if prompt.at_context_start else self.separator
@@ -194,31 +196,28 @@ class LineHaystack(Haystack):
         self._counter = counter
         self.max_units: int = max_units
 
-    def _count(self, lines: int) -> None:
-        """Read and count `lines` more lines; equal lines are counted once."""
-        more = [f"{line}\n" for line in islice(self._unread, lines)]
-        self._lines += more
-        before = self._tokens.pop()
-        self._tokens += accumulate(self._counter.counts(more), initial=before)
-
-    def _tokens_before(self, line: int) -> int:
-        """Return the tokens of the lines before one, each counted with its newline."""
-        if line >= len(self._tokens):
-            self._count(line + 1 - len(self._tokens))
-        return self._tokens[line]
+    def _read(self, lines: int) -> None:
+        """Read and count lines until there are `lines` of them."""
+        if lines > len(self._lines):
+            more = [f"{line}\n" for line in islice(self._unread, lines - len(self._lines))]
+            self._lines += more
+            before = self._tokens.pop()
+            self._tokens += accumulate(self._counter.counts(more), initial=before)
 
     def step(self, units: int, tokens: int) -> int:
         """Return the number of lines that hold `tokens` more than the first `units` lines do."""
-        target = max(0, self._tokens_before(units) + tokens)
-        while self._tokens[-1] <= target and len(self._tokens) <= self.max_units:
-            counted = len(self._tokens) - 1
+        self._read(units)
+        target = max(0, self._tokens[units] + tokens)
+        while self._tokens[-1] <= target and len(self._lines) < self.max_units:
+            counted = len(self._lines)
             more = (target - self._tokens[-1]) * counted // max(1, self._tokens[-1])
-            self._count(more + _EXTRA_LINES)
+            self._read(counted + more + _EXTRA_LINES)
         return bisect_right(self._tokens, target) - 1
 
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         if start < end:
-            tokens = self._tokens_before(end) - self._tokens_before(start)
+            self._read(end)
+            tokens = self._tokens[end] - self._tokens[start]
             prompt.add("".join(self._lines[start:end]), tokens)
 
 
@@ -348,13 +347,6 @@ class CountedTexts(NamedTuple):
     tokens: np.ndarray
 
 
-class Dictionary(NamedTuple):
-    """The words of a language's dictionary, each counted with a space before it."""
-
-    words: CountedTexts
-    distinct: np.ndarray  # indices of the words that are not part of another word
-
-
 class CountedSources:
     """Reads, checks and counts sources for one tokenizer, each when it is first needed."""
 
@@ -365,10 +357,8 @@ class CountedSources:
         """For a task, the tokens of the longest right answer and the index of its row."""
         self._labels: CountedTexts | None = None
         self._book: tuple[str, int, BookHaystack] | None = None  # only one: books are large
-        self.noise = lru_cache(maxsize=1)(self._noise)
         self.documents = cache(self._documents)
         self.language = cache(self._language)
-        self.noun_clashes = cache(self._noun_clashes)
         self.dictionary = cache(self._dictionary)
 
     @cached_property
@@ -396,18 +386,21 @@ class CountedSources:
             self._labels = CountedTexts(texts + " ", tokens)
         return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
 
-    def _noise(self, count: int) -> LineHaystack:
-        """Return `count` lines of the noise sentences; `noise` caches the last result."""
+    def noise(self, count: int) -> LineHaystack:
+        """Return `count` lines of the noise sentences."""
         return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
     def run_on_noise(self, count: int) -> RunOnHaystack:
         """Return a haystack of at most `count` noise lines, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
-    def _dictionary(self, code: str) -> Dictionary:
-        """Return the words of a language's dictionary."""
+    def _dictionary(self, code: str) -> tuple[CountedTexts, np.ndarray]:
+        """Return a language's words, and the places of those that are not part of another.
+
+        Each is counted with a space before it.
+        """
         words = self.language(code).words()
-        return Dictionary(self.counted(words, before=" "), corpora.places_alone(words))
+        return self.counted(words, before=" "), corpora.places_alone(words)
 
     def book(self, code: str, tokens: int) -> BookHaystack:
         """Return as much of a language's book as a window of `tokens` tokens can hold."""
@@ -424,7 +417,7 @@ class CountedSources:
         """Read the prompts and nouns of a language of ONERULER."""
         return read_language(code, self.sources)
 
-    def _noun_clashes(self, text: str, instruction: str) -> np.ndarray:
+    def noun_clashes(self, text: str, instruction: str) -> np.ndarray:
         """Return a boolean matrix: whether one of two nouns is part of the other in any language.
 
         All 26 languages are compared, so that rows ask for the same nouns in every language, and

@@ -96,12 +96,11 @@ class PromptBuilder:
     def evidence(self) -> list[Evidence]:
         """The marked spans with their depth in the context, in text order."""
         width = max(1, self.context_end - self.context_start)
-        return [
-            Evidence(
-                start=start, end=end, depth=(start - self.context_start) / width, answer=answer
-            )
-            for start, end, answer in sorted(self._spans)
-        ]
+        evidence = []
+        for start, end, answer in sorted(self._spans):
+            depth = (start - self.context_start) / width
+            evidence.append(Evidence(start=start, end=end, depth=depth, answer=answer))
+        return evidence
 
 
 # ---- The most units that fit ---------------------------------------------------------------------

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 import yaml
 
 from ruler_builder.release.card import render
-from ruler_builder.release.metadata import FRAMEWORK, collect_facts, eval_yaml
+from ruler_builder.release.metadata import collect_facts, eval_yaml
 from ruler_builder.tasks.registry import read_suite
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
@@ -74,15 +73,6 @@ def test_onerulers_headline_is_all_languages_at_each_length_and_each_language_at
     assert ids(manifest) == ["all_8k_en", "all_8k_zh"]
 
 
-def test_all_languages_of_another_tokenizer_have_its_suffix(oneruler):
-    manifest = read_manifest(oneruler)
-    manifest["tokenizers"]["qwen2.5"] = manifest["tokenizers"]["tekken"]
-    every = [(code, code) for code in LANGUAGES]
-    whole = of_lengths(manifest, ("8k",), ("qwen2.5",), every)
-    assert ids(whole)[:2] == ["all_8k_qwen2.5", "all_8k_cs_qwen2.5"]
-    assert files_of("all_8k_qwen2.5", whole) == files_of("all_8k", whole, "qwen2.5")
-
-
 def test_a_part_without_a_headline_lists_its_longest_length(manifest):
     two = of_lengths(manifest, ("4k", "8k"))
     files = {p: e for p, e in two["files"].items() if e["task"].startswith("niah_single")}
@@ -90,16 +80,6 @@ def test_a_part_without_a_headline_lists_its_longest_length(manifest):
         *("niah_single_1_8k", "niah_single_2_8k", "niah_single_3_8k"),
         "niah_s_8k",
     ]
-
-
-def test_the_framework_is_named_in_a_comment_until_the_hub_lists_it(manifest):
-    assert eval_yaml(collect_facts(manifest)).startswith(
-        "# evaluation_framework: ruler-release, once"
-    )
-    text = (ROOT / "dataset_cards/benchmark_registration.md").read_text(encoding="utf-8")
-    (entry,) = re.findall(r"```ts\n(.*?)```", text, re.DOTALL)
-    assert len(entry.splitlines()) == 6
-    assert entry.startswith(f'"{FRAMEWORK}": {{')
 
 
 def test_a_task_loads_by_its_config_and_split(manifest, release):

@@ -29,7 +29,7 @@ def test_questions_keep_the_order_of_their_file(embedded):
     for name, corpus in (("qa_1", "squad"), ("qa_2", "hotpotqa")):
         task = task_of(embedded, name, "4k")
         expected = corpora.questions(corpus, embedded.sources.read(corpus)).questions
-        assert task.limit() == len(expected)
+        assert task.max_rows == len(expected)
         found = [task.row(index).columns["question"] for index in range(20)]
         assert found == [question.text for question in expected[:20]]
 

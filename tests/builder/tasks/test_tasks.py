@@ -233,13 +233,13 @@ def test_a_window_too_small_for_a_task_is_refused_before_any_work(embedded, name
     with pytest.raises(
         RulerError, match=r"at least \d+ tokens, .* has \d+ for it: take a longer length\.$"
     ):
-        task.check(500 if task.limit() is None else min(500, task.limit()))
+        task.check(500 if task.max_rows is None else min(500, task.max_rows))
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_a_window_that_holds_the_task_passes_the_check(embedded, name):
     task = task_of(embedded, name, "2k")
-    rows = min(500, task.limit() or 500)
+    rows = min(500, task.max_rows or 500)
     task.check(rows)
     assert task.row(rows - 1).columns["length"] <= 2048 - RESERVE
 
