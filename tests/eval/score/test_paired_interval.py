@@ -55,7 +55,7 @@ def test_rows_that_all_differ_one_way_may_have_been_the_other_way(rows):
 
 @pytest.mark.parametrize("rows", [20, 25, 30])
 @pytest.mark.parametrize("shares", [(0.3, 0.1), (0.3, 0.3), (0.4, 0.4), (0.5, 0.1)])
-def test_where_many_of_20_to_30_rows_differ_the_interval_is_no_wider_than_need_be(rows, shares):
+def test_the_interval_is_not_too_wide_if_many_of_20_to_30_rows_differ(rows, shares):
     assert 94.5 < coverage(*shares, rows) < 96.5
 
 
