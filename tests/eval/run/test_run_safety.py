@@ -1,4 +1,4 @@
-"""A run writes its own files alone, whatever lies there and whatever the names of a release are."""
+"""A run writes only its own files, whatever its folder contains and a release is named."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, order, rul
 
 
 def test_configurations_take_turns_and_each_row_group_is_read_once(tmp_path, monkeypatch):
-    """A run that ends anywhere holds about as many rows of every task."""
+    """A run that is interrupted has about as many rows of every task."""
     import pyarrow.parquet as pq
 
     root = small_release.write(tmp_path / "ruler", rows=120, lines=6, only=("vt", "qa_1"))
