@@ -34,13 +34,6 @@ from tests.eval.scoring_helpers import write_lines
 from tests.model_server import Reply, Request, answer, model_server
 
 
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
-
-
 def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
