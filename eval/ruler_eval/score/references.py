@@ -2,7 +2,7 @@
 
     ruler score 4096/pred/submission.csv --references 4096/data
 
-Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) holds a line a row: {"index", "outputs", …}, in
+Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) has one line per row: {"index", "outputs", …}, in
 the order in which the predictions stand. Its index may be no number of a row (for niah it is an
 offset, and not unique), so lines are paired by their place, and the indices must agree.
 

@@ -1,8 +1,4 @@
-"""The reference code's layout, field by field as its scripts read it, and by its scripts.
-
-With RULER_REFERENCE_CODE=FOLDER, a checkout of NVIDIA/RULER, its own call_api.py and evaluate.py
-run on the exported rows, against a server that answers here (passed at c3f5e3b, July 2026).
-"""
+"""The reference code's layout, field by field as its scripts read it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
-from tests.eval.scoring_helpers import record, write_oneruler
+from tests.eval.scoring_helpers import record, write_lines, write_oneruler
 from tests.in_process import ruler, ruler_error, ruler_output
 
 MODEL = "org/model"
@@ -126,8 +126,7 @@ def test_oneruler_has_an_entry_a_language(tmp_path):
     release, folder = write_oneruler(tmp_path / "oneruler"), tmp_path / "run"
     folder.mkdir()
     lines = [record("niah_none_8k_en-ko_cl100k", i, "<답변>없음</답변>") for i in range(4)]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "niah_none_8k_en-ko_cl100k.jsonl").write_text(text, encoding="utf-8")
+    write_lines(folder / "niah_none_8k_en-ko_cl100k.jsonl", *lines)
     ruler("score", folder, "--dataset", release, "--out", folder / "results.json")
     _, (entry,) = publish(folder, tmp_path, name="oneruler.yaml")
     assert (entry.task_id, entry.value) == ("niah_none_8k_en-ko_cl100k", 100)

@@ -23,7 +23,7 @@ from ruler_eval.score.forms import forms
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import column
+from tests.eval.scoring_helpers import column, write_lines
 from tests.in_process import ruler_output
 
 ROOT = Path(__file__).parents[3]
@@ -147,7 +147,7 @@ def written(path, records):
     elif path.suffix == ".json":
         path.write_text(json.dumps(records, indent=4), encoding="utf-8")
     else:
-        path.write_text("".join(json.dumps(item) + "\n" for item in records), encoding="utf-8")
+        write_lines(path, *records)
     return path
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import record, right
+from tests.eval.scoring_helpers import record, right, write_lines
 from tests.in_process import ruler
 
 COLUMNS = ("index", "outputs", "input", "answer_prefix", "question")
@@ -19,8 +19,7 @@ def score(built, tmp_path):
 
     def call(name, lines, *flags):
         path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_lines(path, *lines)
         out = tmp_path / "results.json"
         flags = flags or ("--dataset", built)
         stdout, error, code = ruler("score", path, *flags, "--out", out)

@@ -20,6 +20,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import tiny_model
+from tests.eval.scoring_helpers import write_lines
 from tests.in_process import ruler_output
 
 pytestmark = pytest.mark.skipif(
@@ -52,7 +53,7 @@ def read(tmp_path: Path) -> Callable[..., RunSummary]:
 
     def read(*lines: dict[str, Any]) -> RunSummary:
         path = tmp_path / "answers.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_lines(path, *lines)
         return run(batch.options_to_read(tmp_path / "RUN", [path]))
 
     return read

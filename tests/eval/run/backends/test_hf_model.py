@@ -106,7 +106,7 @@ def test_a_makers_penalties_are_not_applied(tiny, tmp_path):
 
 
 def test_a_sampler_that_is_not_set_is_off(tiny, monkeypatch):
-    """Without a top_k, transformers would sample from the 50 likeliest tokens."""
+    """Without a top_k, transformers would sample from the 50 most likely tokens."""
     from transformers import TopKLogitsWarper
 
     from ruler_eval.run.backends.hf_model import Transformers

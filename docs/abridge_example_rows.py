@@ -1,6 +1,6 @@
 """Rows of a release without the texts that are not this project's to give, for ruler_eval/example.
 
-    python -m tests.eval.example.abridged_rows RELEASE       # writes example/references again
+    python -m docs.abridge_example_rows RELEASE       # writes example/references again
 
 A line holds what scoring needs of a row, and the pieces of its prompt that sorting errors needs for
 the answers of the example's runs: needles and assignments, each at its offset. These are RULER's
