@@ -358,7 +358,7 @@ def test_a_run_that_answers_some_of_its_rows_goes_on_with_the_others(tmp_path):
     assert run(order).total["stop"] == 50
 
 
-def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
+def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
     order, monkeypatch, capsys
 ):
     from ruler_eval.run.backends.backend import EngineDied

@@ -120,5 +120,5 @@ def test_the_second_run_holds_the_same_rows_each_ended_at_its_first_line(tmp_pat
 def test_a_folder_in_use_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     _, error, code = ruler("example", tmp_path)
-    assert (code, "is there already: name another folder" in error) == (2, True)
+    assert (code, "exists already: name another folder" in error) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
