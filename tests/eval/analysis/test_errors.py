@@ -165,7 +165,7 @@ NONE_GIVEN = [
 
 
 @pytest.mark.parametrize("text", NONE_GIVEN)
-def test_what_says_that_there_is_no_answer(text):
+def test_phrases_that_deny_an_answer_are_refusals(text):
     assert kind(A_UUID, "niah_single_3", text) == "refused"
     assert kind(VALUES, "niah_multivalue", text) == "refused"
 
@@ -249,7 +249,7 @@ def test_kinds_of_oneruler(expected, row, task, language, text):
     assert kind(row, task, text, language) == expected
 
 
-def test_a_truncated_answer_is_a_kind_in_oneruler_alone():
+def test_a_truncated_answer_is_a_kind_only_in_oneruler():
     text = "<odpowiedź>1111111</odpowiedź>"
     assert kind(SINGLE, "niah_single", text, "pl", finish_reason="length") == "truncated"
     assert kind(SINGLE, "niah_single_1", "1111111", finish_reason="length") is None

@@ -221,7 +221,7 @@ def test_languages_are_scored_as_ruler_score_does(package, which, request, tmp_p
 # ---- Logs ------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_path):
+def test_an_answer_that_failed_or_did_not_fit_does_not_count(package, built, tmp_path):
     replies = iter(["fits not", "error", "right"])
 
     def reply(turns):

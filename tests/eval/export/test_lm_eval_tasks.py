@@ -92,7 +92,7 @@ def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
     assert task["dataset_kwargs"] == {"revision": commit}
 
 
-def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
+def test_a_custom_task_follows_the_rule_of_its_family(built, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -175,7 +175,7 @@ def one_file(release, config):
     return {**release.manifest, "files": {path: release.manifest["files"][path]}}
 
 
-def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
+def test_the_harness_reads_the_rows_after_folder_and_release_are_moved(
     built, frozen, tmp_path, monkeypatch
 ):
     shutil.copytree(built, tmp_path / "here/ruler")

@@ -30,7 +30,7 @@ def read(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def test_every_task_lies_where_call_api_looks_for_it(exported):
+def test_every_task_is_at_the_path_that_call_api_reads(exported):
     result = {path.relative_to(exported).as_posix() for path in exported.rglob("*.jsonl")}
     assert result == {
         f"{tokens}/data/{task}/validation.jsonl"

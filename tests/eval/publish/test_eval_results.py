@@ -165,7 +165,7 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
         assert file.read_text() == text
 
 
-def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path):
+def test_a_run_with_missing_rows_is_refused_unless_allowed(run, built, tmp_path):
     folder = run()
     file = folder / "qa_1_8k.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
@@ -180,7 +180,7 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     assert "missing 2, failed 0" in entry.notes
 
 
-def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
+def test_a_run_with_a_limit_is_refused_unless_allowed(run, built, tmp_path):
     folder = run()
     settings = json.loads((folder / "run.json").read_text())
     settings["sessions"][0]["limit"] = 2
@@ -198,7 +198,7 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
     assert all("only 2 of 5 rows per task" in entry.notes for entry in result)
 
 
-def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
+def test_custom_rows_are_published_only_on_request(run, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     folder = run()
     error = ruler_error("results", folder, *flags)
@@ -228,7 +228,7 @@ def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
 # ---- What is refused -------------------------------------------------------------------------
 
 
-def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp_path):
+def test_an_incomplete_result_is_refused_in_one_sentence(run, built, tmp_path):
     folder = run()
 
     def refused(path, *flags):

@@ -122,7 +122,7 @@ def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
         read_facts({**facts, **change}, path)
 
 
-def test_letters_are_equal_in_their_language_alone():
+def test_letters_are_equal_only_in_their_own_language():
     assert normalize("ЁЛКА ёлка", "ru") == "елка елка"
     assert normalize("ёлка", "uk") == normalize("ёлка") == "ёлка"
     assert normalize("HİÇBİRİ IŞIK", "en") == "hi\u0307çbi\u0307ri\u0307 işik"

@@ -6,7 +6,6 @@ import io
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,19 +13,12 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.options import RunOptions, parse_price
+from ruler_eval.run.options import parse_price
 from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate_run, run
 from tests.in_process import ruler
-
-
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
 
 
 def test_rows_and_tokens_are_those_that_are_missing(order, small):
@@ -108,6 +100,6 @@ def test_rows_are_read_as_the_release_has_them(small):
         assert row == {name: whole[name] for name in COLUMNS}
 
 
-def test_a_row_that_the_file_lacks_is_named(small):
+def test_a_row_that_is_not_in_the_file_is_named(small):
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
         list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))

@@ -1,4 +1,4 @@
-"""A run writes its own files alone, whatever lies there and whatever the names of a release are."""
+"""A run writes only its own files, whatever its folder contains and a release is named."""
 
 from __future__ import annotations
 
@@ -13,18 +13,10 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
-
-
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
 
 
 def lines(folder: Path) -> dict[str, str]:
@@ -62,7 +54,7 @@ def test_a_run_json_of_another_program_is_never_touched(order, text):
 
 
 @pytest.mark.parametrize("where", ["/tmp/elsewhere/file", "../file", "", "vt\n4k"])
-def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_opened(
+def test_a_configuration_name_that_is_not_a_file_name_is_refused_first(
     order, small, tmp_path, where
 ):
     root = tmp_path / "planted"
@@ -126,7 +118,7 @@ except RulerError as error:
 
 @pytest.mark.nightly
 @pytest.mark.nightly
-def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(order, small, tmp_path):
+def test_a_complete_run_in_a_read_only_folder_prints_its_summary(order, small, tmp_path):
     run(replace(order, configs=("vt_4k",)))
     for lock in order.out.glob(".*.lock"):
         lock.unlink()

@@ -95,7 +95,7 @@ def as_submission(path, rows):
     return write_csv(path, ["Task", "ID", "Prediction"], *rows)
 
 
-def test_a_submission_whose_ids_are_no_rows_of_the_release_is_refused(built, tmp_path):
+def test_a_submission_with_ids_outside_the_release_is_refused(built, tmp_path):
     rows = [["vt", i, "A"] for i in range(5)] + [["niah_single_1", 2407 + i, "1"] for i in range(5)]
     path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
     error = ruler_error("score", path, "--dataset", built)

@@ -204,7 +204,7 @@ def test_failed_expired_and_missing_rows_are_counted_and_written_again(vt, read)
     assert (summary.total, summary.missing) == ({"stop": 4, "does_not_fit": 1}, 0)
 
 
-def test_an_answer_stands_before_a_failure_and_the_first_answer_counts(vt, read):
+def test_an_answer_wins_over_a_failure_and_the_first_answer_counts(vt, read):
     run(vt)
     failed = {"custom_id": "vt_4k/0", "response": {"status_code": 500}, "error": "server busy"}
     read(failed, answer("vt_4k/0", "first"), answer("vt_4k/0", "second"), failed)

@@ -148,7 +148,7 @@ def test_the_windows_edge_is_exact(order, tiny):
         run(less)
 
 
-def test_a_chat_template_of_ones_own_is_what_the_model_sees(order, tmp_path):
+def test_a_custom_chat_template_is_what_the_model_sees(order, tmp_path):
     order = replace(order, configs=("vt_4k",), limit=1)
     file = tmp_path / "own.jinja"
     file.write_text("{% for m in messages %}{{ m.content }} [/INST]{% endfor %}", encoding="utf-8")
