@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
@@ -154,23 +155,23 @@ def analyze(
 def _model(results: Results, cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:
     """Return the figures of one model, from these cells of its results."""
     table, rows = table_of_cells(cells, about), table_of_rows(results, cells)
-    scores = rows_by_config(results)
+    means = Means(cells, rows_by_config(results))
     niah = table[table.is_niah]
-    ranking = ranked(niah, cells, scores, about)
+    ranking = ranked(niah, means, about)
     best_first = [item["language"] for item in ranking if item["rank"] is not None]
     largest_first = sorted(best_first, key=lambda code: -about[code].wikipedia_articles)
     single = table[table.task == "niah_single"]
     return {
         "languages": ranking,
-        "best_and_worst": best_and_worst(best_first, niah, cells, scores),
-        "largest_and_smallest": best_and_worst(largest_first, single, cells, scores),
-        "tasks": by_task(table, cells, scores),
-        "crossed": crossed(niah, cells, scores),
+        "best_and_worst": best_and_worst(best_first, niah, means),
+        "largest_and_smallest": best_and_worst(largest_first, single, means),
+        "tasks": by_task(table, means),
+        "crossed": crossed(niah, means),
         "wikipedia": wikipedia(ranking),
-        "resources": resources(table, cells, scores),
-        "scripts": scripts(niah, cells, scores),
+        "resources": resources(table, means),
+        "scripts": scripts(niah, means),
         "none_ablation": none_ablation(results, cells),
-        "cross_lingual": cross_lingual(niah, cells, scores),
+        "cross_lingual": cross_lingual(niah, means),
         "reasoning": reasoning(rows, cells),
         "words_right": words_right(rows, cells),
     }
@@ -191,6 +192,7 @@ def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataF
             "config": name,
             "task": cell["task"],
             "length": cell["length"],
+            "max_length": cell["max_length"],
             "tokenizer": cell["tokenizer"] or "unknown",
             "languages": languages,
             "text": cell["language"],
@@ -213,55 +215,61 @@ def table_of_rows(results: Results, names: Collection[str]) -> pd.DataFrame:
     return table[table.config.isin([*names])].astype(tokens)
 
 
-def mean_by(
-    table: pd.DataFrame, cells: Cells, scores: RowsByConfig, columns: Sequence[str]
-) -> dict[Any, Score]:
-    """Return the mean over the configurations of each group, by the group's values of `columns`."""
-    means: dict[Any, Score] = {}
-    for group, part in table.groupby([*columns], sort=False):
-        score, _, interval = combine({name: cells[name] for name in part.config}, scores)
-        languages = part.languages.nunique()
-        means[group] = {"score": score, "interval": interval, "languages": languages}
-    return means
+@dataclass(frozen=True)
+class Means:
+    """Makes the means of a model's configurations, with their intervals."""
+
+    cells: Cells
+    rows: RowsByConfig
+
+    def by(self, table: pd.DataFrame, columns: Sequence[str]) -> dict[Any, Score]:
+        """Return the mean of each group of configurations, by the group's values of `columns`."""
+        means: dict[Any, Score] = {}
+        for group, part in table.groupby([*columns], sort=False):
+            cells = {name: self.cells[name] for name in part.config}
+            score, _, interval = combine(cells, self.rows)
+            languages = part.languages.nunique()
+            means[group] = {"score": score, "interval": interval, "languages": languages}
+        return means
 
 
 # Languages by rank, resource and script
 
 
 def ranked(
-    niah: pd.DataFrame,
-    cells: Cells,
-    scores: RowsByConfig,
-    about: Mapping[str, LanguageFacts],
+    niah: pd.DataFrame, means: Means, about: Mapping[str, LanguageFacts]
 ) -> list[LanguageScore]:
     """Rank the single languages by their mean over the niah tasks and all lengths (Figure 4).
 
     Only languages that were scored on the same tasks and lengths as most others are comparable and
     have a rank; the others come after them.
     """
-    means = []
     scored = niah[~niah.is_pair & niah.is_scored]
+    by_language = means.by(scored, ["languages"])
+    places: dict[str, frozenset[Any]] = {}  # the tasks and lengths of each language
+    scores: dict[str, float] = {}
     for language, part in scored.groupby("languages", sort=False):
-        score, _, interval = combine({name: cells[name] for name in part.config}, scores)
+        score = by_language[(language,)]["score"]
         if score is not None:
-            places = frozenset(zip(part.task, part.length, part.tokenizer, strict=True))
-            means.append((score, str(language), interval, places))
-    counts = Counter(places for *_, places in means)
-    usual = max(counts, key=lambda places: (counts[places], len(places)), default=frozenset())
-    means.sort(key=lambda item: (item[3] != usual, -item[0]))
-    ranked_scores = [score for score, *_, places in means if places == usual]
+            scores[str(language)] = score
+            places[str(language)] = frozenset(
+                zip(part.task, part.length, part.tokenizer, strict=True)
+            )
+    counts = Counter(places.values())
+    usual = max(counts, key=lambda place: (counts[place], len(place)), default=frozenset())
+    usual_scores = [score for language, score in scores.items() if places[language] == usual]
     ranking: list[LanguageScore] = []
-    for score, language, interval, places in means:
+    for language in sorted(scores, key=lambda code: (places[code] != usual, -scores[code])):
         rank = None
-        if places == usual:
-            rank = 1 + sum(other > score for other in ranked_scores)
+        if places[language] == usual:
+            rank = 1 + sum(other > scores[language] for other in usual_scores)
         ranking.append(
             {
                 "language": language,
                 "rank": rank,
-                "cells": len(places),
-                "score": score,
-                "interval": interval,
+                "cells": len(places[language]),
+                "score": scores[language],
+                "interval": by_language[(language,)]["interval"],
                 "articles": about[language].wikipedia_articles,
             }
         )
@@ -308,7 +316,7 @@ def kendall(
 
 
 def best_and_worst(
-    ranking: Sequence[str], table: pd.DataFrame, cells: Cells, scores: RowsByConfig
+    ranking: Sequence[str], table: pd.DataFrame, means: Means
 ) -> dict[str, Any] | None:
     """Return the means of the first and of the last languages of a ranking by length (Figure 1A).
 
@@ -320,80 +328,78 @@ def best_and_worst(
     sides = {"best": [*ranking[:count]], "worst": [*ranking[-count:]]}
     side_of = {code: side for side, codes in sides.items() for code in codes}
     sided = table.assign(side=table.languages.map(side_of))
-    means = mean_by(sided, cells, scores, ["length", "side"])
+    by_group = means.by(sided, ["length", "side"])
     lengths = [
-        {"length": length, **{side: means.get((length, side), NO_SCORE) for side in sides}}
-        for length in _lengths(table, cells)
+        {"length": length, **{side: by_group.get((length, side), NO_SCORE) for side in sides}}
+        for length in _lengths(table)
     ]
     return {**sides, "lengths": lengths}
 
 
-def by_task(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
+def by_task(table: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
     """Return the means of the groups in RESOURCES by length and task (Figure 5)."""
-    means = mean_by(table, cells, scores, ["length", "task", "group"])
+    by_group = means.by(table, ["length", "task", "group"])
     rows = []
-    for length, task in product(_lengths(table, cells), TASKS["oneruler"]):
-        groups = {group: means.get((length, task, group), NO_SCORE) for group in RESOURCES}
+    for length, task in product(_lengths(table), TASKS["oneruler"]):
+        groups = {group: by_group.get((length, task, group), NO_SCORE) for group in RESOURCES}
         if any(mean["languages"] for mean in groups.values()):
             rows.append({"length": length, "task": task, **groups})
     return rows
 
 
-def resources(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
+def resources(table: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
     """Return the niah means of high- and low-resource languages by length (Figures 1 and 4)."""
-    means = mean_by(table[table.is_niah], cells, scores, ["length", "resource"])
+    by_group = means.by(table[table.is_niah], ["length", "resource"])
     rows = []
-    for length in _lengths(table, cells):
-        both = {group: means.get((length, group), NO_SCORE) for group in ("high", "low")}
+    for length in _lengths(table):
+        both = {group: by_group.get((length, group), NO_SCORE) for group in ("high", "low")}
         high, low = both["high"]["score"], both["low"]["score"]
         gap = None if high is None or low is None else high - low
         rows.append({"length": length, **both, "gap": gap})
     return rows
 
 
-def scripts(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
+def scripts(niah: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
     """Return the niah means of the languages of each script, by length."""
     single = niah[~niah.is_pair]
-    means = mean_by(single, cells, scores, ["script", "length"])
+    by_group = means.by(single, ["script", "length"])
     return [
-        {"script": script, "length": length, **means[script, length]}
-        for script, length in product(sorted({*single.script}), _lengths(single, cells))
-        if (script, length) in means
+        {"script": script, "length": length, **by_group[script, length]}
+        for script, length in product(sorted({*single.script}), _lengths(single))
+        if (script, length) in by_group
     ]
 
 
-def _lengths(table: pd.DataFrame, cells: Cells) -> list[str]:
+def _lengths(table: pd.DataFrame) -> list[str]:
     """Return the lengths of a table's configurations, shortest first."""
-    return lengths_of(cells[name] for name in table.config)
+    return list(table.sort_values("max_length", kind="stable").length.unique())
 
 
 # Text and instruction in two languages
 
 
-def crossed(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
+def crossed(niah: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
     """Return the niah means of pairs of languages by length (Figure 6A).
 
     The languages of the pairs are also listed with text and instruction in the same language.
     """
-    means = mean_by(niah, cells, scores, ["length", "text", "instruction"])
+    by_group = means.by(niah, ["length", "text", "instruction"])
     codes = _codes_in_pairs(niah)
     rows = []
-    for length, text, instruction in product(_lengths(niah, cells), codes, codes):
-        mean = means.get((length, text, instruction), NO_SCORE)
+    for length, text, instruction in product(_lengths(niah), codes, codes):
+        mean = by_group.get((length, text, instruction), NO_SCORE)
         if mean["score"] is not None:
             place = {"length": length, "text": text, "instruction": instruction}
             rows.append({**place, **mean})
     return rows
 
 
-def cross_lingual(
-    niah: pd.DataFrame, cells: Cells, scores: RowsByConfig
-) -> dict[str, dict[str, float]]:
+def cross_lingual(niah: pd.DataFrame, means: Means) -> dict[str, dict[str, float]]:
     """Return the niah mean by the text's language, then by the instruction's (Figure 6A)."""
     matrix: dict[str, dict[str, float]] = {}
-    means = mean_by(niah, cells, scores, ["text", "instruction"])
+    by_group = means.by(niah, ["text", "instruction"])
     for text, instruction in product(_codes_in_pairs(niah), repeat=2):
-        score = means.get((text, instruction), NO_SCORE)["score"]
+        score = by_group.get((text, instruction), NO_SCORE)["score"]
         if score is not None:
             matrix.setdefault(text, {})[instruction] = score
     return matrix
