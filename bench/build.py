@@ -31,7 +31,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import pyarrow.parquet as pq
 
-from ruler_builder.release.folder import rows_in_group, rows_of, write_rows
+from ruler_builder.release.folder import rows_of, write_rows
 from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
@@ -64,10 +64,9 @@ def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
     """Return the seconds to write and compress the rows only."""
     seconds = 0.0
     for path, entry in read_manifest(root)["files"].items():
-        group = rows_in_group(entry["max_length"])
         rows = list(rows_of(pq.ParquetFile(root / path)))
         start = time.process_time()
-        write_rows(folder / path, rows, group, level.get(entry["task"], 9))
+        write_rows(folder / path, rows, entry["max_length"], level.get(entry["task"], 9))
         seconds += time.process_time() - start
     return seconds
 

@@ -233,7 +233,7 @@ def score_files(options: ScoreOptions) -> Results:
 
 
 def results_path(options: ScoreOptions) -> Path | None:
-    """Return where the results are written: `out`, or in the RUN folder that is scored."""
+    """Return the path of the results: `out`, or results.json in the RUN folder that is scored."""
     from ruler_eval.score.own_run import RUN_FILE
 
     if options.out:
@@ -265,16 +265,17 @@ def compare(
     from ruler_eval.analysis.compare import decision, seeds_of
     from ruler_eval.score.results import open_results
 
-    left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
-    if seeds_of(left, right):
+    results_a = open_results(Path(a)) if isinstance(a, str | Path) else a
+    results_b = open_results(Path(b)) if isinstance(b, str | Path) else b
+    if seeds_of(results_a, results_b):
         if max_drop is not None:
             raise RulerError(
                 "--max-drop needs two models on the same rows: these have different seeds."
             )
         from ruler_eval.analysis.seeds import compare_seeds
 
-        return compare_seeds(left, right)
-    comparison = compare_results(left, right)
+        return compare_seeds(results_a, results_b)
+    comparison = compare_results(results_a, results_b)
     if max_drop is not None:
         comparison["decision"] = decision(comparison, max_drop)
     return comparison

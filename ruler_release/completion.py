@@ -38,7 +38,7 @@ def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
     if name not in suite_names():
         return []
     suite = read_suite(name)
-    return _completions(incomplete, [*suite.groups, *suite.params])
+    return _completions(incomplete, [*suite.groups, *suite.params])  # the keys of params are tasks
 
 
 def lengths(flags: Mapping[str, Any], incomplete: str) -> list[str]:

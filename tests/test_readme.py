@@ -175,7 +175,7 @@ def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path):
         " …\n", " --backend oracle --skip-missing\n"
     )
     message = documents.run(f"ruler build ruler {few}\n{block}", tmp_path, SEED=7)
-    assert "Seed 0 minus seed 7: 0.0 [" in message  # the oracle knows no rows by heart
+    assert "Seed 0 minus seed 7: 0.0 [" in message  # the oracle has not seen any rows
     assert "], 2 configurations." in " ".join(message.split())
 
 
@@ -185,7 +185,7 @@ def test_the_test_command_is_one_line_that_runs_pytest():
 
 
 def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path):
-    """Where this fails: python docs/draw_example.py."""
+    """If it fails, run: python docs/draw_example.py."""
     from docs.draw_example import PAGE, write_page
 
     write_page(tmp_path / "example.html")

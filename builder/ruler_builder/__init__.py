@@ -1,1 +1,1 @@
-"""Makes a release of the frozen benchmarks; README.md follows one row through the rooms."""
+"""Makes a release of the frozen benchmarks; README.md follows one row through the packages."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of, parse_length
+from ruler_common.text import shortened
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
@@ -111,6 +112,20 @@ class Prediction:
     def failed(self) -> bool:
         """Whether there is no answer to score: an error, or a prompt that did not fit."""
         return self.error is not None or self.finish_reason in FAILED
+
+
+MAX_REASON = 120  # characters of the error of a failed row
+
+
+def state_of(prediction: Prediction | None) -> str:
+    """Return how an answer ended: missing, does not fit, failed, truncated or ended."""
+    if prediction is None:
+        return "missing"
+    if prediction.finish_reason == "does_not_fit":
+        return "does not fit"
+    if prediction.failed:
+        return "failed: " + shortened(prediction.error or "no reason given", MAX_REASON)
+    return "truncated" if prediction.finish_reason == "length" else "ended"
 
 
 # ---- Configurations ---------------------------------------------------------------------------

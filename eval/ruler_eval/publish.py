@@ -130,13 +130,13 @@ def publish(options: ResultsOptions) -> Published:
             raise
         unchecked = f"not checked against {benchmark.repo}. {error}"
     scored = _entries(results, benchmark, _date_of(results, options.path), options.source)
-    kept = [entry for entry in scored if listed is None or entry.task_id in listed]
-    if not kept:
+    to_write = [entry for entry in scored if listed is None or entry.task_id in listed]
+    if not to_write:
         raise RulerError(
             f"None of these scores is for a task that {benchmark.repo} lists in its {EVAL_YAML} "
             f"({', '.join((listed or [])[:4])}, …): score one of them, with all its tasks."
         )
-    new = eval_result_entries_to_yaml(kept)
+    new = eval_result_entries_to_yaml(to_write)
     name = f"{FOLDER}/{_file_name(results)}"
     file = options.out / name
     before = _entries_in(read_text(file) if file.exists() else "", str(file), options.model)
@@ -159,7 +159,7 @@ def publish(options: ResultsOptions) -> Published:
         path=file,
         entries=len(new),
         kept=len(_merged(before, new)) - len(new),
-        unlisted=len(scored) - len(kept),
+        unlisted=len(scored) - len(to_write),
         unchecked=unchecked,
         pull_request=url,
         refused=refused,
@@ -338,8 +338,8 @@ def _file_name(results: Results) -> str:
     thinking, rules = results["run"].get("thinking"), results["rules"]
     parts = [results["dataset"]["name"], _mode(results)]
     if thinking and thinking["on"]:
-        usual = thinking["budget"] == ON_BUDGET
-        parts.append("thinking" if usual else f"thinking_{thinking['budget']}")
+        is_default = thinking["budget"] == ON_BUDGET
+        parts.append("thinking" if is_default else f"thinking_{thinking['budget']}")
     if rules["cut"] != "protocol":
         parts.append(f"cut_{rules['cut']}")
     if rules["compat"]:

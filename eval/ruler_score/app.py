@@ -13,7 +13,7 @@ import gradio as gr  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent
 metric = evaluate.load(str(HERE / "ruler_score.py"))
-rules = importlib.import_module(type(metric).__module__)
+rules = importlib.import_module(type(metric).__module__)  # the copy that `evaluate` has loaded
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:

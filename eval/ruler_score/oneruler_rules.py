@@ -68,8 +68,8 @@ def exact_numbers(
 ) -> float:
     """Return 1 if the answer's numbers are exactly the references and it does not say "none"."""
     answer = answer_in(prediction, language)
-    wanted = {normalize(reference, language) for reference in references}
-    if numbers(answer) != wanted:
+    expected = {normalize(reference, language) for reference in references}
+    if numbers(answer) != expected:
         return 0.0
     return float(not says_none(answer, language, none_word, forms=False))
 
@@ -202,14 +202,14 @@ def read_list(text: str, references: Sequence[str], language: Language) -> WordL
     """Read a normalized answer as a list of words."""
     words = {normalize(reference, language).strip() for reference in references} - {""}
     spans = _find_words(text, words, language)
-    found = frozenset(span.word for span in spans)
-    if found != words:
-        return WordList(found, False)
+    words_in_text = frozenset(span.word for span in spans)
+    if words_in_text != words:
+        return WordList(words_in_text, False)
     separators = _find_separators(text, spans, language)
     exact = _is_item_list(text, words, spans, separators) or _is_only_words(
         text, words, spans, separators
     )
-    return WordList(found, exact)
+    return WordList(words_in_text, exact)
 
 
 def _find_words(text: str, words: Collection[str], language: Language) -> list[_Span]:
@@ -397,11 +397,11 @@ def authors_numbers(answer: str, references: Sequence[str], language: Language) 
         return 0.0
     digit_strings = {digits for digits in re.findall(r"\d+", text) if len(digits) > 1}
     try:
-        wanted = [int(reference) for reference in references]
+        expected = [int(reference) for reference in references]
         values = {int(digits) for digits in digit_strings}
     except ValueError:  # a reference that is not a number, or a number of thousands of digits
         return 0.0
-    return float(len(digit_strings) == len(wanted) and values == set(wanted))
+    return float(len(digit_strings) == len(expected) and values == set(expected))
 
 
 def authors_none(answer: str, language: Language) -> float:

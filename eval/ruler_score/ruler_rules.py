@@ -33,15 +33,15 @@ def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     The kinds are numbers (of two digits or more), UUIDs, variable names in capitals, and for cwe
     and fwe the items of the list. For others, such as answers to questions, it is always true.
     """
-    wanted = {normalize(reference) for reference in references}
+    expected = {normalize(reference) for reference in references}
     if all(reference.isdecimal() for reference in references):
-        return numbers(normalize(prediction)) <= wanted
-    if all(_UUID.fullmatch(reference) for reference in wanted):
-        return set(_UUID.findall(normalize(prediction))) <= wanted
+        return numbers(normalize(prediction)) <= expected
+    if all(_UUID.fullmatch(reference) for reference in expected):
+        return set(_UUID.findall(normalize(prediction))) <= expected
     if task == "vt":
         length = max(len(reference) for reference in references)
         names = re.findall(rf"\b[A-Z]{{{length}}}\b", prediction)
-        return {normalize(name) for name in names} <= wanted
+        return {normalize(name) for name in names} <= expected
     if task in ("cwe", "fwe"):
-        return set(listed_items(prediction)) <= wanted
+        return set(listed_items(prediction)) <= expected
     return True

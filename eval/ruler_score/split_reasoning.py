@@ -112,5 +112,5 @@ def _pieces(texts: Iterable[str]) -> list[str]:
 
 def opened_reasoning(prompt: str) -> str:
     """Return the opening tag with which a rendered prompt ends, as DeepSeek-R1's does, or ""."""
-    tag = _OPENED.search(prompt, max(0, len(prompt) - 200))
+    tag = _OPENED.search(prompt, max(0, len(prompt) - 200))  # longer than any tag
     return tag[0].strip() if tag else ""

@@ -100,8 +100,8 @@ def score_row(
         strict = exact_none(answer, language, none_word)
         score = authors_none(authors_text, language) if compat else strict
     else:
-        wanted = {normalize(reference, language) for reference in references}
-        found = len(wanted & numbers(answer_in(answer, language)))
+        expected = {normalize(reference, language) for reference in references}
+        found = len(expected & numbers(answer_in(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
         score = authors_numbers(authors_text, references, language) if compat else strict
     return TextScore(score, strict, reasoning, found)

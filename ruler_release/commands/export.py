@@ -11,6 +11,7 @@ from ruler_common.options import Option, check_options, names_in
 from ruler_common.text import number_of, show
 
 FORMATS = ("upstream", "kvpress", "lm-eval", "lighteval", "nemo")
+"""Those of export_release.py, which is slow to import."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from ruler_common.frozen import FrozenRows
 from ruler_eval.frozen_release import Release
 from tests.conftest import Once
-from tests.eval.scoring_helpers import right, write_answers
+from tests.eval.scoring_helpers import right, write_run_folder
 from tests.in_process import ruler_output
 
 
@@ -50,31 +50,11 @@ def lock(monkeypatch):
 
 
 @pytest.fixture
-def write_run(tmp_path, built, frozen):
-    """Write a RUN folder that answers rows: `write_run(answer, name="a", configs=None)`.
-
-    `answer(config, row)` gives the fields of a line, or None for a row that is missing.
-    """
-
-    def write(answer, name="run", configs=None) -> Path:
-        folder = tmp_path / name
-        folder.mkdir()
-        columns = ("index", "outputs", "input", "task")
-        rows = write_answers(folder, frozen, configs or list(frozen.configs), columns, answer)
-        run = {
-            "format": 1,
-            "model": name,
-            "backend": "test",
-            "mode": "completion",
-            "dataset": "ruler",
-            "data_version": "1.0.0",
-            "rows": rows,
-            "sessions": [{"source": str(built), "configs": list(rows), "shard": None}],
-        }
-        (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-        return folder
-
-    return write
+def write_run(tmp_path, built):
+    """Write a RUN folder that answers rows: `write_run(answer, name="a", configs=None)`."""
+    return lambda answer, name="run", configs=None: write_run_folder(
+        tmp_path / name, built, answer, configs
+    )
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ import json
 import re
 
 from ruler_common.names import Config, Names, languages_of
+from ruler_eval.frozen_release import Release
 from ruler_eval.score import aggregates
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
+from ruler_score.ruler_score import ANSWER_TAGS
 from tests.hand_written import write_release
 
 
@@ -125,21 +127,50 @@ def right(config, row):
     return " " + " ".join(row["outputs"])
 
 
-def write_answers(folder, records, configs, columns, answer):
-    """Files of a run on a release: `answer(config, row)` gives a text, a line's fields, or None.
+def write_lines(path, *lines):
+    """Write a JSON Lines file, and its folder; half characters as escapes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
 
-    Returns the digests of the release's rows by configuration.
+
+COLUMNS = ("index", "task", "input", "outputs", "evidence", "question", "none_word")
+
+
+def write_run_folder(folder, root, answer, configs=None, **settings):
+    """Write a RUN folder: `answer(config, row)` gives a text, the fields of a line, or None.
+
+    `settings` are fields of run.json.
     """
-    for config in configs:
+    release = Release.open(str(root))
+    chosen = list(configs or release.configs)
+    for config in chosen:
         lines = []
-        for row in records.rows(config, columns):
+        for row in release.rows(config, COLUMNS):
             fields = answer(config, row)
             if fields is not None:
                 fields = {"prediction": fields} if isinstance(fields, str) else fields
                 lines.append(record(config, row["index"], **fields))
-        text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
-        (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    return {config: records.rows_sha256(config) for config in configs}
+        write_lines(folder / f"{config}.jsonl", *lines)
+    run = {
+        "format": 1,
+        "model": folder.name,
+        "backend": "test",
+        "mode": "completion",
+        "dataset": release.dataset,
+        "data_version": "1.0.0",
+        "rows": {config: release.rows_sha256(config) for config in chosen},
+        "sessions": [{"source": str(root), "configs": chosen, "shard": None}],
+        **settings,
+    }
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    return folder
+
+
+def tagged(release, config, text):
+    """An answer in the tag of a configuration's instructions."""
+    tag = ANSWER_TAGS[release.parse(config).instruction_language]
+    return f"<{tag}> {text} </{tag}>"
 
 
 WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")

@@ -82,7 +82,7 @@ def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
         chosen_files(["all_8k"], ONERULER, skip_missing=True)
 
 
-def test_a_pattern_without_a_language_takes_what_is_there_pairs_too():
+def test_a_pattern_without_a_language_includes_pairs_of_languages():
     assert chosen(["*_8k"], ONERULER) == [
         *("niah_none_8k_pl_cl100k", "niah_none_8k_ko_cl100k", "niah_none_8k_en-ko_cl100k"),
         *("cwe_easy_8k_pl_cl100k", "cwe_easy_8k_ko_cl100k"),
@@ -100,7 +100,7 @@ def test_a_pattern_without_a_language_takes_what_is_there_pairs_too():
 
 
 @pytest.mark.parametrize("name", ["*_64k", "niah_none_128k"])
-def test_what_stands_for_nothing_is_refused(name):
+def test_a_pattern_without_a_match_is_refused(name):
     dataset = ONERULER if name.startswith("niah_none") else RULER
     with pytest.raises(RulerError, match=r"(To list them|What it holds): ruler list"):
         chosen_files([name], dataset)
@@ -127,7 +127,7 @@ def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
     assert len(run) == len(there) == loaded.num_rows
 
 
-def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path):
+def test_a_group_with_a_missing_task_names_it_and_offers_the_rest(built, tmp_path):
     records = json.loads((built / "manifest.json").read_text())
     records["files"] = {
         p: file for p, file in records["files"].items() if file["config"] != "vt_4k"

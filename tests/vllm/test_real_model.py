@@ -68,7 +68,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.nightly
 def test_the_examples_answers_are_to_the_rows_of_today(model, tmp_path):
-    """Where this fails, the rows that differ are to be answered again, and run.json's digests."""
+    """If this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
 

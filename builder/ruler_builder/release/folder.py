@@ -2,7 +2,7 @@
 
     with locked_folder(root):
         begin_build(root)
-        write_rows(root / path, rows, rows_in_group(131072), level=9)     # returns `rows_sha256`
+        write_rows(root / path, rows, max_length=131072, level=9)     # returns `rows_sha256`
         write_finished(root, manifest)      # .build/data/tekken/4k/vt.json
         manifest = join_manifests(read_finished(root).values(), root)
 
@@ -58,26 +58,23 @@ _FORM: dict[str, Any] = {
     "data_page_size": 1 << 30,
     "write_statistics": ["index", "length", "max_length"],  # of long texts they bloat the footer
 }
-_GROUP_TOKENS = 50 * 131072  # of a row group: 50 rows up to 128k, fewer above, never below 10
+_GROUP_TOKENS = 50 * 131072  # of a row group
 
 
-def rows_in_group(max_length: int) -> int:
-    """Return the number of rows of a row group at a length in tokens."""
-    return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
+def write_rows(path: Path, rows: Iterable[Row], max_length: int, level: int) -> str:
+    """Write rows into a Parquet file, and return their digest.
 
-
-def write_rows(path: Path, rows: Iterable[Row], group: int, level: int) -> str:
-    """Write rows into a Parquet file of `group` rows per row group, and return their digest.
-
-    The file has a temporary name until all rows are written, and is removed after an error.
+    A row group has 50 rows up to 128k, fewer above, and at least 10. The file has a temporary name
+    until all rows are written, and is removed after an error.
 
     Args:
         path: The file; its folder is made.
         rows: The rows, with the columns of ruler_common/rows.py; one group is kept in memory.
-        group: The number of rows of a row group.
+        max_length: The length of the rows in tokens.
         level: The compression level of zstd.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    group = max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
     schema, digest, unwritten = arrow_schema(), hashlib.sha256(), iter(rows)
     with (
         temporary_beside(path) as temporary,

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 from ruler_builder.release.folder import (
     new_settings,
-    rows_in_group,
     with_files,
     write_finished,
     write_rows,
@@ -158,7 +157,7 @@ class FileBuilder:
         """Write the rows of a job; return the manifest's entry."""
         path, rows = self.root / job.config.path, self.rows(job)
         level = _LEVEL_SHARED if rows.task.same_beginning else _LEVEL_OTHER
-        digest = write_rows(path, rows, rows_in_group(job.config.max_length), level)
+        digest = write_rows(path, rows, job.config.max_length, level)
         entry = rows.entry()
         entry["rows_sha256"] = digest
         entry["bytes"], entry["sha256"] = path.stat().st_size, sha256_of(path)

@@ -139,6 +139,10 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         self._instruction = self.counted_sources.language(self.key.instruction_language)
         self.languages = self._text, self._instruction
         self.prompt_end = self._instruction.parts["answer"]  # shows the form of an answer
+        # Whether one of two nouns is part of the other
+        self._clashes = self.counted_sources.noun_clashes(
+            self.key.language, self.key.instruction_language
+        )
         self._book = self.counted_sources.book(self.key.language, self.key.max_length)
         # How many of the first keys carry references
         self._carrying = 0 if self.params.absent else self.params.queries
@@ -194,10 +198,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def _asked(self, index: int) -> MultilingualQuestion:
         draw = self.key.draw_asked(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
-        clashes = self.counted_sources.noun_clashes(
-            self.key.language, self.key.instruction_language
-        )
-        nouns = _apart(draw, clashes, keys + absent)
+        nouns = _apart(draw, self._clashes, keys + absent)
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]

@@ -70,7 +70,7 @@ class ChainParams(TaskParams):
         self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
         if self.layout == "2024":
             self.need(self.haystack == "noise", "layout 2024 has only the noise haystack")
-            self.need(self.examples <= 1, "layout 2024 has one example at the most")
+            self.need(self.examples <= 1, "layout 2024 has at most one example")
         if self.haystack == "essay":
             enough = self.chains * (self.hops + 1) <= MAX_NEEDLES
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MAX_NEEDLES}")
@@ -279,7 +279,7 @@ class VariableTracking(Task[ChainParams]):
         return self._haystack.lay(prompt, units, needles, tail, places)
 
     def _example(self, chains: Sequence[Chain]) -> str:
-        """Return a solved example of 500 tokens at the most, or as few as its chains need.
+        """Return a solved example of at most 500 tokens, or as few as its chains need.
 
         The paper's own code (layout 2024) joined the words of the example's template by single
         spaces, and put a space before the example and two more newlines after it.

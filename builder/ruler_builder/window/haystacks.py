@@ -19,7 +19,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import accumulate, islice, pairwise, repeat
 from typing import NamedTuple
 
@@ -357,10 +357,8 @@ class CountedSources:
         """For a task, the tokens of the longest right answer and the index of its row."""
         self._labels: CountedTexts | None = None
         self._book: tuple[str, int, BookHaystack] | None = None  # only one: books are large
-        self.noise = lru_cache(maxsize=1)(self._noise)
         self.documents = cache(self._documents)
         self.language = cache(self._language)
-        self.noun_clashes = cache(self._noun_clashes)
         self.dictionary = cache(self._dictionary)
 
     @cached_property
@@ -388,8 +386,8 @@ class CountedSources:
             self._labels = CountedTexts(texts + " ", tokens)
         return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
 
-    def _noise(self, count: int) -> LineHaystack:
-        """Return `count` lines of the noise sentences; `noise` caches the last result."""
+    def noise(self, count: int) -> LineHaystack:
+        """Return `count` lines of the noise sentences."""
         return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
     def run_on_noise(self, count: int) -> RunOnHaystack:
@@ -419,7 +417,7 @@ class CountedSources:
         """Read the prompts and nouns of a language of ONERULER."""
         return read_language(code, self.sources)
 
-    def _noun_clashes(self, text: str, instruction: str) -> np.ndarray:
+    def noun_clashes(self, text: str, instruction: str) -> np.ndarray:
         """Return a boolean matrix: whether one of two nouns is part of the other in any language.
 
         All 26 languages are compared, so that rows ask for the same nouns in every language, and

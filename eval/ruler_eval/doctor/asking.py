@@ -131,8 +131,8 @@ class Asker:
                 "answer_prefix": "",
                 "max_new_tokens": min(SHORT_TOKENS, prompt.max_new_tokens),
             }
-            short = self._render(f"{SHORT}/{prompt.config}/{prompt.index}", row, side, "")
-            prompts.append(replace(short, config=SHORT))
+            neighbour = self._render(f"{SHORT}/{prompt.config}/{prompt.index}", row, side, "")
+            prompts.append(replace(neighbour, config=SHORT))
         return prompts
 
     def send(self, prompts: Sequence[Prompt], side: Side) -> list[Completion]:

@@ -72,14 +72,14 @@ class Cache(Pair):
         """
         from scipy.stats import binom
 
-        loaded = evidence.answers.get(LOADED.name, {})
-        both = [
-            (answer, loaded[row.key])
-            for row, answer in evidence.answered(COLD.name)
-            if row.key in loaded and answer.counts and loaded[row.key].counts
+        loaded_answers = evidence.answers.get(LOADED.name, {})
+        pairs = [
+            (cold, loaded_answers[row.key])
+            for row, cold in evidence.answered(COLD.name)
+            if row.key in loaded_answers and cold.counts and loaded_answers[row.key].counts
         ]
-        differ = sum(cold.score != other.score for cold, other in both)
-        if not both or binom.cdf(differ, len(both), repeat.flips) > RARELY:
+        differ = sum(cold.score != loaded.score for cold, loaded in pairs)
+        if not pairs or binom.cdf(differ, len(pairs), repeat.flips) > RARELY:
             return finding
         return replace(
             finding,
@@ -87,8 +87,8 @@ class Cache(Pair):
             holm_p=repeat.holm_p,
             sentence="Answers change on cache hits: the scores of identical requests that hit it "
             f"differ in {100 * repeat.flips:.1f} % of the pairs (p = {repeat.holm_p:.2g}), those "
-            f"of cold requests in {differ} of {number_of(len(both), 'row')}; {finding.only_a} have "
-            f"a better answer cold, {finding.only_b} from the cache.",
+            f"of cold requests in {differ} of {number_of(len(pairs), 'row')}; "
+            f"{finding.only_a} have a better answer cold, {finding.only_b} from the cache.",
         )
 
 

@@ -1,9 +1,9 @@
-"""What `ruler example` writes: a real model's answers in a folder.
+"""Write a real model's answers into a folder (`ruler example`).
 
-    write_example(Path("ruler-example"))      # its folders run, first-line and references
+    write_example(Path("ruler-example"))      # writes the folders run, first-line and references
 
-`first-line` holds the same answers, each ended at its first line, as a server with a stop string
-would have done: a second run on the same rows, for what compares two.
+`first-line` has the same answers, truncated after their first line, like those of a server with a
+stop string. It is a second run on the same rows, to try commands that compare two runs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FIRST_LINE = "first-line"
 
 
 def write_example(folder: Path) -> None:
-    """Write the run, its variant and the references. Raises RulerError for a folder in use."""
+    """Write the run, its variant and the references. Raises RulerError if the folder exists."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RulerError(f"'{folder}' is there already: name another folder.")
+        raise RulerError(f"'{folder}' exists already: name another folder.")
     with as_file(files(__package__)) as packaged:
         for name in ("run", "references"):
             shutil.copytree(packaged / name, folder / name)
@@ -30,19 +30,19 @@ def write_example(folder: Path) -> None:
     run, variant = folder / "run", folder / FIRST_LINE
     variant.mkdir()
     for path in sorted(run.glob("*.jsonl")):
-        lines = map(_first_line, path.read_text(encoding="utf-8").splitlines())
-        write_whole(variant / path.name, "".join(lines))
+        lines = path.read_text(encoding="utf-8").splitlines()
+        write_whole(variant / path.name, "".join(_first_line(line) for line in lines))
     settings = json.loads((run / "run.json").read_text(encoding="utf-8"))
     settings["model"] = f"{settings['model']}, first line"
     write_whole(variant / "run.json", json.dumps(settings, ensure_ascii=False, indent=2) + "\n")
 
 
 def _first_line(line: str) -> str:
-    """Return a record whose answer ends at the first line end after some other text."""
+    """Return a record whose answer ends after its first line that is not blank."""
     record = json.loads(line)
     text = record["prediction"]
     start = len(text) - len(text.lstrip())
-    first, ended, _ = text[start:].partition("\n")
-    if ended:
+    first, line_end, _ = text[start:].partition("\n")
+    if line_end:
         record |= {"prediction": text[:start] + first, "finish_reason": "stop"}
     return json.dumps(record, ensure_ascii=False) + "\n"

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ruler_common.errors import RulerError
-from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import state_of
 from ruler_eval.score.join import join_predictions, join_row, rules_of_run
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
@@ -30,7 +29,6 @@ COLUMNS = (
     "context_start", "context_end", "question", "evidence", "none_word",
 )  # fmt: skip
 AROUND = 160  # characters shown before and after a piece of evidence
-MAX_REASON = 120  # characters of the error of a failed row
 MAX_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
 MAX_PIECE = 1200  # characters of evidence that is a document, in the short view
 
@@ -138,7 +136,7 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
         rows=size,
         tokenizer=release.parse(config).tokenizer,
         row=row,
-        pieces=pieces_of(row, AROUND),
+        pieces=_pieces(row),
         answers=tuple(_answer(release, config, row, run) for run in runs),
     )
 
@@ -159,17 +157,17 @@ def _check_config(release: Release, config: str) -> None:
     )
 
 
-def pieces_of(row: PartialRow, around: int) -> tuple[Piece, ...]:
-    """Return the evidence in text order, with `around` characters before and after each piece."""
+def _pieces(row: PartialRow) -> tuple[Piece, ...]:
+    """Return the evidence in text order, with AROUND characters before and after each piece."""
     text = row.get("input", "")
     pieces = []
     for span in sorted(row.get("evidence") or (), key=lambda span: int(span["start"])):
         start, end = int(span["start"]), int(span["end"])
         pieces.append(
             Piece(
-                before=text[max(row["context_start"], start - around) : start],
+                before=text[max(row["context_start"], start - AROUND) : start],
                 text=text[start:end],
-                after=text[end : min(row["context_end"], end + around)],
+                after=text[end : min(row["context_end"], end + AROUND)],
                 start=start,
                 end=end,
                 depth=float(span["depth"]),
@@ -203,14 +201,3 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
         kind=None if error is None else error.kind,
         reasoning=answer.thinking if answer else None,
     )
-
-
-def state_of(prediction: Prediction | None) -> str:
-    """Return how an answer ended: missing, does not fit, failed, truncated or ended."""
-    if prediction is None:
-        return "missing"
-    if prediction.finish_reason == "does_not_fit":
-        return "does not fit"
-    if prediction.failed:
-        return "failed: " + shortened(prediction.error or "no reason given", MAX_REASON)
-    return "truncated" if prediction.finish_reason == "length" else "ended"

@@ -123,7 +123,7 @@ class RunOptions:
     thinking: Annotated[
         str | int,
         Option(
-            "off, on, or a number of tokens: room for reasoning, beyond the answer (on: 8192).",
+            "off, on, or the number of tokens for reasoning, in addition to the answer (on: 8192).",
             panel=MOST_USED,
             metavar="off|on|TOKENS",
         ),

@@ -58,8 +58,8 @@ def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
     A character that truncation left incomplete is dropped, as servers do.
     """
     special = _special_ids(tokenizer)
-    kept = [token for token in token_ids if token not in special]
-    text = tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    ids = [token for token in token_ids if token not in special]
+    text = tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
     return str(text).rstrip("\ufffd")
 
 
@@ -69,8 +69,8 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
     contents = {content.content for _, content in added}
     marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or mark not in CHANNEL_TAGS}
     special = {token for token, content in added if content.special}
-    kept = {token for token, content in added if content.content in marks}
-    return frozenset((special | set(tokenizer.all_special_ids)) - kept)
+    mark_tokens = {token for token, content in added if content.content in marks}
+    return frozenset((special | set(tokenizer.all_special_ids)) - mark_tokens)
 
 
 def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:

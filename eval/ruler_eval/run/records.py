@@ -297,9 +297,9 @@ class Records:
             check_settings(old, settings, self.folder)
             key = session["started"], session["shard"]
             sessions = []
-            for other in old.get("sessions", []):
-                if (other.get("started"), other.get("shard")) != key:
-                    sessions.append(other)
+            for earlier in old.get("sessions", []):
+                if (earlier.get("started"), earlier.get("shard")) != key:
+                    sessions.append(earlier)
             sessions.append(session)
             new = {
                 **old,

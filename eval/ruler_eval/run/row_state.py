@@ -86,8 +86,11 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
         opened = opened_reasoning(prompt.text)
     parts = split_reasoning(encodable(completion.text), opened)
     if completion.reasoning is None:
-        return parts.reasoning, parts.answer, {"ended": True, "truncated": False}.get(parts.state)
-    before = "\n".join(filter(None, (encodable(completion.reasoning), parts.reasoning)))
+        ended = None if parts.state == "none" else parts.state == "ended"
+        return parts.reasoning, parts.answer, ended
+    before = encodable(completion.reasoning)
+    if parts.reasoning:
+        before = f"{before}\n{parts.reasoning}" if before else parts.reasoning
     answered = bool(parts.answer.strip()) or state == "stop"
     return before, parts.answer, answered and parts.state != "truncated"
 

@@ -303,7 +303,7 @@ def join_predictions(
             repeats=max(run.get("repeats", 1), max(map(len, samples.values()), default=1)),
             duplicated=duplicated,
             asked=asked,
-            proof=_proof(name, samples, run, release),
+            proof=_proof(name, samples, predictions, release),
             notes=notes,
         )
     return joined
@@ -410,12 +410,13 @@ def _rows_asked(name: str, run: RunFacts, order: Sequence[int]) -> frozenset[int
 def _proof(
     name: str,
     samples: Mapping[int, Sequence[Prediction]],
-    run: RunFacts,
+    predictions: Predictions,
     release: Release | None,
 ) -> Proof:
     """Return the evidence that a configuration's answers belong to its rows, the weakest of any."""
-    if release is not None and name in run.get("rows", {}):
-        return "rows"  # _check_data compared the digests
+    has_digest = name in predictions.run.get("rows", {})
+    if has_digest and (release is not None or name in predictions.reference_rows):
+        return "rows"  # the digests were compared
     are_by_line, are_asked, are_compared = False, True, True
     for answers in samples.values():
         answer = answers[0]

@@ -52,13 +52,15 @@ _SETTINGS = (
 class Predictions:
     """All that was read: the answers in file order, the run's settings, digests of the files.
 
-    `names` are the tasks the configurations are of; a release brings its own.
+    `names` are the tasks the configurations are of; a release brings its own. `reference_rows` are
+    the digests of the rows, by configuration, that --references was made of, if it names them.
     """
 
     rows: list[Prediction] = field(default_factory=list)
     run: RunFacts = field(default_factory=RunFacts)
     files: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    reference_rows: dict[str, str] = field(default_factory=dict)
     names: Names
 
 

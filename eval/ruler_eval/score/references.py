@@ -2,13 +2,16 @@
 
     ruler score 4096/pred/submission.csv --references 4096/data
 
-Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) holds a line a row: {"index", "outputs", …}, in
+Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) has one line per row: {"index", "outputs", …}, in
 the order in which the predictions stand. Its index may be no number of a row (for niah it is an
 offset, and not unique), so lines are paired by their place, and the indices must agree.
 
 A line may hold the prompt, as `input`, or parts of it where the rest may not be passed on: `pieces`
 are [offset, text] in characters, `characters` is the prompt's length, and context_start,
 context_end and evidence are a release's. Sorting errors reads them.
+
+The folder may hold a rows.json with the `rows_sha256` of the rows that its lines are of, by
+configuration. It ties the references to a run that recorded the same digests.
 """
 
 from __future__ import annotations
@@ -24,11 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
+from ruler_common.files import parse_json
 from ruler_eval.prediction import Prediction, digest, read_name, read_references, row_number
 from ruler_eval.score.config_naming import path_facts
 
 if TYPE_CHECKING:
     from ruler_eval.score.predictions import Predictions
+
+ROWS_FILE = "rows.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +68,18 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
             f"'{folder}' holds no references for {', '.join(groups)}: name the folder of the data "
             "(TASK.jsonl or TASK/validation.jsonl, below a folder named by the length) they are of."
         )
+    digests = folder / ROWS_FILE
+    if digests.is_file():
+        predictions.reference_rows = parse_json(
+            digests.read_bytes(), dict[str, str], digests, "Remove it, or write it again."
+        )
     for name, rows in groups.items():
+        digest_of_run = predictions.run.get("rows", {}).get(name)
+        if predictions.reference_rows.get(name, digest_of_run) != digest_of_run:
+            raise RulerError(
+                f"'{folder}' holds the references of other rows of {name} than the run answered: "
+                "name the references of its rows."
+            )
         if name in lines_of_config:
             _pair(name, rows, lines_of_config[name], folder)
         else:

@@ -13,7 +13,7 @@ rows of a release know the place of each needle. Depth is 0 … 1 of the context
 If a row has several references, each with its own evidence (values of niah_multivalue, names of
 vt), each counts at its own depth, right if it is in the answer. If it has one reference (one
 needle), or references are alternatives (qa), the row's score counts at the mean depth of the
-evidence that carries it. Rows without evidence (cwe, fwe, niah_none) count nowhere.
+evidence that carries it. Rows without evidence (cwe, fwe, niah_none) are not counted.
 
 Documents. SQuAD's 500 rows of qa_1 ask about 132 paragraphs, and a model that misreads one answers
 several of them wrongly: on 18 published runs a mean's variance is 1.05 to 1.28 times that of

@@ -36,12 +36,13 @@ ROWS = st.lists(
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path, rows):
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
-    write_rows(path, rows, group=3, level=1)
+    rows = rows * 4
+    write_rows(path, rows, max_length=1 << 20, level=1)
     written = pq.read_table(path)
     written.validate(full=True)
     assert written.schema.metadata == schema.metadata
     assert written.cast(schema).equals(pa.Table.from_pylist(rows, schema))
-    assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // 3)
+    assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // 10)
 
 
 def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cache):

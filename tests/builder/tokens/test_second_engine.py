@@ -96,7 +96,7 @@ def test_the_first_row_and_one_in_a_hundred_are_sampled():
     columns: Any = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
     task: Any = SimpleNamespace(
         row=lambda index: NewRow(columns, None, 0),
-        limit=lambda: None,
+        max_rows=None,
         counter=SimpleNamespace(confirmed_count=confirmed_count),
     )
     job = FileJob(Config("ruler", "vt", "4k"), "tekken", rows=250)

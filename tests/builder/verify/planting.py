@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ruler_builder.release.card import card_files
-from ruler_builder.release.folder import rows_in_group, write_rows
+from ruler_builder.release.folder import write_rows
 from ruler_builder.release.metadata import collect_facts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
@@ -37,7 +37,7 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
     change(rows)
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     entry, lengths = manifest["files"][path], [row["length"] for row in rows]
-    digest = write_rows(root / path, rows, rows_in_group(entry["max_length"]), level=5)
+    digest = write_rows(root / path, rows, entry["max_length"], level=5)
     mean = sum(lengths) / max(1, len(lengths))
     entry |= {
         "rows": len(rows),

@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
-from tests.eval.scoring_helpers import change_column, right, row_table
+from tests.eval.scoring_helpers import change_column, right, row_table, write_lines
 from tests.in_process import ruler, ruler_error, ruler_output
 
 
@@ -295,8 +295,7 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
 def scored_alone(tmp_path, name, lines):
     """The results.json of one reference-code file that holds its own prompts and references."""
     path = tmp_path / name / "4096/pred/vt.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, *lines)
     out = tmp_path / f"{name}.json"
     ruler_output("score", path, "--out", out, "--name", name)
     return out

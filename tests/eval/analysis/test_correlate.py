@@ -38,7 +38,7 @@ def test_the_matrix_is_the_correlation_over_models_and_lengths():
     assert len(correlation["observations"]) == 6
 
 
-def test_tasks_that_go_together_are_joined_first_and_stand_together():
+def test_correlated_tasks_are_joined_first_and_placed_together():
     rng = np.random.default_rng(0)
     up, down = rng.random(5), rng.random(5)
     correlation = correlate(

@@ -7,10 +7,9 @@ import json
 import pytest
 
 from ruler_eval.analysis.errors import KINDS, Error, error_of
-from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import ScoringRules, join_row
-from tests.eval.scoring_helpers import right, write_answers
+from tests.eval.scoring_helpers import right, write_run_folder
 from tests.in_process import ruler, ruler_error, ruler_output
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
@@ -166,7 +165,7 @@ NONE_GIVEN = [
 
 
 @pytest.mark.parametrize("text", NONE_GIVEN)
-def test_what_says_that_there_is_no_answer(text):
+def test_phrases_that_deny_an_answer_are_refusals(text):
     assert kind(A_UUID, "niah_single_3", text) == "refused"
     assert kind(VALUES, "niah_multivalue", text) == "refused"
 
@@ -250,7 +249,7 @@ def test_kinds_of_oneruler(expected, row, task, language, text):
     assert kind(row, task, text, language) == expected
 
 
-def test_a_truncated_answer_is_a_kind_in_oneruler_alone():
+def test_a_truncated_answer_is_a_kind_only_in_oneruler():
     text = "<odpowiedź>1111111</odpowiedź>"
     assert kind(SINGLE, "niah_single", text, "pl", finish_reason="length") == "truncated"
     assert kind(SINGLE, "niah_single_1", "1111111", finish_reason="length") is None
@@ -309,27 +308,14 @@ def with_and_without(once):
     return once("built/memory", make)
 
 
-def run_of(folder, root, text):
-    """A run in which a row is answered with `answer(config, index)`."""
-    frozen = Release.open(str(root))
-    folder.mkdir()
-    files = write_answers(
-        folder, frozen, list(frozen.configs), ("index",), lambda c, row: text(c, row["index"])
-    )
-    session = {"source": str(root), "configs": list(files), "shard": None}
-    facts = {"format": 1, "model": "m", "backend": "test", "mode": "completion"}
-    facts |= {"dataset": "ruler", "data_version": "1.0.0", "rows": files, "sessions": [session]}
-    (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
-    return folder
-
-
 def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path):
-    def answer(config, index):
+    def answer(config, row):
+        index = row["index"]
         if "no_documents" in config:
             return f"<think>hm</think>Zanzibar number{index}."
         return f"zanzibar number{index}" if index < 2 else "Tessalonia, as it says"
 
-    run = run_of(tmp_path / "run", with_and_without, answer)
+    run = write_run_folder(tmp_path / "run", with_and_without, answer)
     out = tmp_path / "errors.jsonl"
     stdout = ruler_output("errors", run, "--out", out)
     results = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]

@@ -97,7 +97,7 @@ def test_a_part_of_several_needles(language):
 
 
 @LANGUAGES
-def test_a_number_where_there_is_none(language):
+def test_a_number_in_place_of_none(language):
     row, none = niah(language, None, gold=0), TABLES[language]["none"]
 
     def kind(text):

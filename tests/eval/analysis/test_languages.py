@@ -13,8 +13,13 @@ from ruler_eval.analysis.languages import HIGH_RESOURCE, analyze, none_ablation
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
 from ruler_eval.score.results import load
-from ruler_score.ruler_score import ANSWER_TAGS
-from tests.eval.scoring_helpers import record, right, whole_results, write_oneruler
+from tests.eval.scoring_helpers import (
+    right,
+    tagged,
+    whole_results,
+    write_oneruler,
+    write_run_folder,
+)
 from tests.in_process import ruler, ruler_output
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")
@@ -27,26 +32,23 @@ def release(tmp_path_factory):
     return write_oneruler(tmp_path_factory.mktemp("many") / "oneruler", PAIRS)
 
 
-def write_run(folder, root, counts, prompt_tokens):
+def write_counted_run(folder, root, counts, prompt_tokens):
     """A run in which a number of rows of each language are right, the others say none."""
-    frozen = Release.open(str(root))
-    folder.mkdir()
-    for config in frozen.configs:
-        parsed = frozen.parse(config)
-        tag, lines = ANSWER_TAGS[parsed.instruction_language], []
-        for row in frozen.rows(config, ("index", "outputs", "none_word")):
-            good = row["index"] < counts[parsed.languages]
-            words = row["outputs"] if good or parsed.task == "niah_none" else [row["none_word"]]
-            fields = {}
-            if parsed.task == "cwe_easy":
-                words = row["outputs"][: 10 - 2 * row["index"]]
-                fields = {"finish_reason": "length" if row["index"] == 3 else "stop"}
-            usage = {"thinking_tokens": 100 if good else 900, "prompt_tokens": prompt_tokens}
-            text = f"<{tag}>{', '.join(words)}</{tag}>"
-            lines.append(record(config, row["index"], text, usage=usage, **fields))
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    ruler_output("score", folder, "--dataset", root, "--out", folder / "results.json")
+    release = Release.open(str(root))
+
+    def answer(config, row):
+        parsed = release.parse(config)
+        is_right = row["index"] < counts[parsed.languages]
+        words = row["outputs"] if is_right or parsed.task == "niah_none" else [row["none_word"]]
+        fields = {}
+        if parsed.task == "cwe_easy":
+            words = row["outputs"][: 10 - 2 * row["index"]]
+            fields["finish_reason"] = "length" if row["index"] == 3 else "stop"
+        usage = {"thinking_tokens": 100 if is_right else 900, "prompt_tokens": prompt_tokens}
+        return {"prediction": tagged(release, config, ", ".join(words)), "usage": usage, **fields}
+
+    write_run_folder(folder, root, answer)
+    ruler_output("score", folder)
     return folder
 
 
@@ -55,8 +57,8 @@ def runs(tmp_path_factory, release):
     folder = tmp_path_factory.mktemp("runs")
     other = {**RIGHT, "pl": 1, "sw": 3}
     return [
-        write_run(folder / "first", release, RIGHT, 7000),
-        write_run(folder / "second", release, other, 9000),
+        write_counted_run(folder / "first", release, RIGHT, 7000),
+        write_counted_run(folder / "second", release, other, 9000),
     ]
 
 

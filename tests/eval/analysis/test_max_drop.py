@@ -54,7 +54,7 @@ def test_a_verdict_on_a_part_of_the_rows_forbids_a_second_look(tmp_path, lost):
 
 
 @pytest.mark.parametrize("limit", ["nan", "inf"])
-def test_a_limit_that_is_no_number_is_refused(tmp_path, limit):
+def test_a_limit_that_is_not_a_number_is_refused(tmp_path, limit):
     assert f"--max-drop takes a number, not {limit}" in ruler_error(
         "compare", *pair(tmp_path, 0), "--max-drop", limit
     )

@@ -48,7 +48,7 @@ def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
     assert [item["ranks"] for item in ranks(few)["average"]] == [[1, 2], [1, 2]]
 
 
-def test_rows_that_one_model_lacks_count_for_none_and_a_partial_result_is_marked():
+def test_only_rows_of_all_models_count_and_a_partial_result_is_marked():
     """The first model answered the easy half alone."""
     hard, easy = [0.0] * 50, [1.0] * 50
     models = {"part": results("part", vt_4k=easy), "b": results("b", vt_4k=[*easy, *hard])}

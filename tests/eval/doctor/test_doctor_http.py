@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 ROWS = 64
 CONFIG = "niah_single_1_4k"
 NIGHTLY = pytest.mark.nightly
-QUICK = ("cache", "bos")
+QUICK = ("cache",)
 SLOW = sorted({*EXPECTED} - {*QUICK})
 
 

@@ -85,7 +85,7 @@ def test_what_is_asked_is_shown_before_it_is(root, values, tmp_path):
     assert cost.startswith("Cost: ")
 
 
-def test_it_goes_on_where_it_stopped(root, values, tmp_path):
+def test_an_interrupted_examination_resumes(root, values, tmp_path):
     out, engine = tmp_path / "out", SickEngine(values)
     broken = examination(root, out, Counting(engine, most=300))
     with pytest.raises(RulerError, match="gone"):

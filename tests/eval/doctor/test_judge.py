@@ -187,7 +187,7 @@ def test_if_every_request_failed_the_error_is_the_verdict():
     assert "Every request failed (HTTP 500: out of memory)" in verdict.headline
 
 
-def test_failed_requests_are_no_wrong_answers():
+def test_failed_requests_do_not_count_as_wrong_answers():
     """Twelve requests that failed under load say nothing about the answers under load."""
     rows = rows_of(60)
     answers = all_sides(rows)

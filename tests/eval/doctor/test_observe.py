@@ -56,7 +56,7 @@ def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     return printed.code, " ".join(printed.stdout.split()), json.loads(out.read_text())
 
 
-def test_a_run_without_a_pattern_says_that_it_is_no_proof(run, tmp_path):
+def test_a_run_without_a_pattern_says_that_this_proves_nothing(run, tmp_path):
     code, text, seen = observed(run, tmp_path)
     assert code == 0
     assert seen["patterns"] == []

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import contextmanager
 from pathlib import Path
 
-from tests import model_server
 from tests.in_process import ruler_output
-from tests.model_server import Reply
 
 BUDGET = {"niah": 128, "vt": 30, "cwe": 120, "fwe": 50, "qa": 32}
 """The reference code's `tokens_to_generate` by the beginning of a task's name."""
@@ -53,28 +50,3 @@ def answers_of(config, release):
     columns = ("index", "task", "outputs", "instruction_language", "none_word")
     rows = list(release.rows(config, columns))
     return [({**row}, answer(row)) for row in rows]
-
-
-@contextmanager
-def answering(release, between=""):
-    """A server that gives `answer` to every row of a release, as vLLM's would.
-
-    It knows a row by its prompt, `input`, `between`, `answer_prefix`. Yields its base URL, and a
-    list that notes for each request whether it asked for the row's own budget of answer tokens.
-    """
-    columns = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
-    rows, budgets = {}, []
-    for config in release.configs:
-        for row in release.rows(config, columns):
-            rows[row["input"] + between + row["answer_prefix"]] = row
-
-    def reply(request):
-        row = rows[request.prompt]
-        budgets.append(request.body["max_tokens"] == row["max_new_tokens"])
-        text = answer(row)
-        if request.path.endswith("/generate"):  # vLLM's own endpoint, asked by NVIDIA's scripts
-            return Reply(200, {"text": [text]})
-        return model_server.answer(text)
-
-    with model_server.model_server(reply) as server:
-        yield server.url, budgets

@@ -67,7 +67,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_with_files_is_left_alone(built, tmp_path):
+def test_a_folder_with_files_is_not_touched(built, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     assert "is not empty" in ruler_error("export", built, "--format", "upstream", "--to", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from click import ClickException
 
-from ruler_common.names import TASKS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler as ruler_command
 
+TASKS = ("niah_multivalue", "vt", "qa_1")
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 
 
@@ -81,16 +81,16 @@ def metrics_of(log):
 
 @pytest.fixture(scope="module")
 def logged(package, built, frozen, tmp_path_factory):
-    """A log of all 13 tasks, and what the model was asked."""
+    """A log of TASKS, and what the model was asked."""
     logs = tmp_path_factory.mktemp("logs")
-    return evaluate(package.ruler(str(built), "all_4k"), knowing(frozen), logs)
+    configs = [f"{task}_4k" for task in TASKS]
+    return evaluate(package.ruler(str(built), configs), knowing(frozen), logs)
 
 
 # ---- RULER -----------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
-def test_the_scores_of_all_tasks_are_those_of_ruler_score_on_the_log(logged, built, tmp_path):
+def test_the_scores_of_the_tasks_are_those_of_ruler_score_on_the_log(logged, built, tmp_path):
     log, _ = logged
     assert log.status == "success"
     scores = scored(log.location, built, tmp_path / "results.json")
@@ -98,14 +98,14 @@ def test_the_scores_of_all_tasks_are_those_of_ruler_score_on_the_log(logged, bui
     assert {name: 100 * metrics[name.removesuffix("_4k")] for name in scores} == pytest.approx(
         scores
     )
-    assert list(scores) == [f"{task}_4k" for task in TASKS["ruler"]]
-    assert 100 * metrics["all"] == pytest.approx(sum(scores.values()) / 13)
-    assert len(set(scores.values())) > 3
+    assert list(scores) == [f"{task}_4k" for task in TASKS]
+    assert 100 * metrics["all"] == pytest.approx(sum(scores.values()) / 3)
+    assert len(set(scores.values())) > 1
 
 
 def test_every_row_is_asked_once_with_its_prefix_and_its_own_budget(logged, frozen):
     _, asked = logged
-    rows = [row for t in TASKS["ruler"] for row in frozen.rows(f"{t}_4k", COLUMNS)]
+    rows = [row for t in TASKS for row in frozen.rows(f"{t}_4k", COLUMNS)]
     wanted = {
         (("user", row["input"]), ("assistant", row["answer_prefix"][1:]), row["max_new_tokens"])
         for row in rows
@@ -114,7 +114,7 @@ def test_every_row_is_asked_once_with_its_prefix_and_its_own_budget(logged, froz
         (*((turn.role, turn.text) for turn in turns), config.max_tokens) for turns, config in asked
     }
     assert got == wanted
-    assert len(asked) == len(rows) == 65
+    assert len(asked) == len(rows) == 15
     assert {config.temperature for _, config in asked} == {0}
 
 
@@ -123,7 +123,7 @@ def test_the_log_holds_the_data_version_and_the_files_digests(logged, frozen):
     assert log.eval.task_version == "1.0.0"
     facts = log.eval.metadata["ruler_release"]
     assert facts["rows"]["vt_4k"] == frozen.rows_sha256("vt_4k")
-    assert (facts["mode"], len(facts["rows"])) == ("prefill", 13)
+    assert (facts["mode"], len(facts["rows"])) == ("prefill", 3)
 
 
 def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path):
@@ -221,7 +221,7 @@ def test_languages_are_scored_as_ruler_score_does(package, which, request, tmp_p
 # ---- Logs ------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_path):
+def test_an_answer_that_failed_or_did_not_fit_does_not_count(package, built, tmp_path):
     replies = iter(["fits not", "error", "right"])
 
     def reply(turns):

@@ -1,8 +1,4 @@
-"""The kvpress view: the law of its three texts, its data set, and kvpress's metric on it.
-
-KVPRESS_CODE=FOLDER, a checkout of NVIDIA/kvpress, runs its own calculate_metrics.py (passed at
-8bb29b9, August 2026); its pipeline runs in run/test_export_engines.py (passed with kvpress 0.5.5).
-"""
+"""The kvpress view: its three texts are the prompt, and its data set loads as kvpress loads it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ruler_eval.export import harness_tasks as folder
 from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
-from tests.eval.scoring_helpers import write_oneruler
+from tests.eval.scoring_helpers import write_lines, write_oneruler
 from tests.in_process import ruler_output
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
@@ -92,7 +92,7 @@ def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
     assert task["dataset_kwargs"] == {"revision": commit}
 
 
-def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
+def test_a_custom_task_follows_the_rule_of_its_family(built, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -163,8 +163,7 @@ def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):
             }
             for row in rows
         ]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
+        write_lines(run / f"{config}.jsonl", *lines)
     assert result == scored(run, root, tmp_path / "results.json")
     assert len(set(result.values())) > 1
     # the names of two tasks are RULER's too, whose rule would give the first of four its share
@@ -176,7 +175,7 @@ def one_file(release, config):
     return {**release.manifest, "files": {path: release.manifest["files"][path]}}
 
 
-def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
+def test_the_harness_reads_the_rows_after_folder_and_release_are_moved(
     built, frozen, tmp_path, monkeypatch
 ):
     shutil.copytree(built, tmp_path / "here/ruler")

@@ -106,7 +106,7 @@ def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_pat
     assert score(ScorerInput("none at all", row))["correct"] == 0
 
 
-def test_the_folder_works_where_it_is_moved_to(exported, built, tmp_path, monkeypatch):
+def test_the_folder_works_after_it_is_moved(exported, built, tmp_path, monkeypatch):
     compiled = shutil.ignore_patterns("__pycache__")  # where another test has imported the folder
     moved = shutil.copytree(exported, tmp_path / "elsewhere", ignore=compiled)
     for file in moved.rglob("*"):

@@ -1,8 +1,4 @@
-"""The reference code's layout, field by field as its scripts read it, and by its scripts.
-
-With RULER_REFERENCE_CODE=FOLDER, a checkout of NVIDIA/RULER, its own call_api.py and evaluate.py
-run on the exported rows, against a server that answers here (passed at c3f5e3b, July 2026).
-"""
+"""The reference code's layout, field by field as its scripts read it."""
 
 from __future__ import annotations
 
@@ -34,7 +30,7 @@ def read(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def test_every_task_lies_where_call_api_looks_for_it(exported):
+def test_every_task_is_at_the_path_that_call_api_reads(exported):
     result = {path.relative_to(exported).as_posix() for path in exported.rglob("*.jsonl")}
     assert result == {
         f"{tokens}/data/{task}/validation.jsonl"

@@ -76,7 +76,7 @@ def options(out: Path) -> dict[str, Any]:
     return {"max_drop": 20, "backend": "oracle", "model": "b", "out": out}
 
 
-def test_a_model_as_good_stops_early_as_surely_less(base, tmp_path):
+def test_an_equally_good_model_stops_early_with_a_smaller_drop(base, tmp_path):
     decision = ruler_release.decide(base, **options(tmp_path / "b"))
     assert (decision["verdict"], decision["of"]) == ("smaller", ROWS)
     assert answered(tmp_path / "b") == [decision["rows"]] * 2
@@ -118,7 +118,7 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(base, tmp_path, monkey
     assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == whole
 
 
-def test_a_server_that_is_gone_is_no_verdict(base, tmp_path):
+def test_a_server_that_is_gone_gives_no_verdict(base, tmp_path):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("ruler_eval.run.backends.oracle.Oracle", Gone)
         with pytest.raises(RulerError, match=r"Every row of a wave failed.*no route"):
@@ -178,7 +178,7 @@ def test_a_look_scores_the_new_rows_only(base, tmp_path, monkeypatch):
     assert read == reads
 
 
-def test_rows_that_lack_in_a_named_run_are_run(base, tmp_path):
+def test_rows_missing_from_a_named_run_are_run(base, tmp_path):
     """One command for a run that has none, some or all of its rows."""
     out = tmp_path / "b"
     arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b")
@@ -193,7 +193,7 @@ def test_rows_that_lack_in_a_named_run_are_run(base, tmp_path):
     assert (code, answered(out)) == (0, rows), error
 
 
-def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(base, tmp_path, monkeypatch):
+def test_a_verdict_is_recomputed_when_failed_rows_are_run_again(base, tmp_path, monkeypatch):
     """As the summary of the run advises; failed rows were wrong until then."""
     root = load(base)["dataset"]["source"]
     until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
@@ -211,7 +211,7 @@ def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(base, tmp_p
 
 
 @pytest.mark.parametrize("other", ["rows", "rules"])
-def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(base, tmp_path, other):
+def test_a_base_that_cannot_be_compared_is_refused_before_any_row_is_run(base, tmp_path, other):
     results = json.loads((base / "results.json").read_text())
     if other == "rules":
         results["score_version"] = "0.9.0"
@@ -324,7 +324,7 @@ class Silent(Oracle):
         return iter(())
 
 
-def test_rows_that_stay_missing_are_no_verdict(base, tmp_path, monkeypatch):
+def test_rows_that_stay_missing_give_no_verdict(base, tmp_path, monkeypatch):
     monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Silent)
     with pytest.raises(RulerError, match=r"row \d+ of 'niah_single_1_4k' has no answer"):
         ruler_release.decide(base, **options(tmp_path / "b"))

@@ -15,7 +15,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
-from tests.eval.scoring_helpers import record, write_oneruler
+from tests.eval.scoring_helpers import record, write_lines, write_oneruler
 from tests.in_process import ruler, ruler_error, ruler_output
 
 MODEL = "org/model"
@@ -126,8 +126,7 @@ def test_oneruler_has_an_entry_a_language(tmp_path):
     release, folder = write_oneruler(tmp_path / "oneruler"), tmp_path / "run"
     folder.mkdir()
     lines = [record("niah_none_8k_en-ko_cl100k", i, "<답변>없음</답변>") for i in range(4)]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "niah_none_8k_en-ko_cl100k.jsonl").write_text(text, encoding="utf-8")
+    write_lines(folder / "niah_none_8k_en-ko_cl100k.jsonl", *lines)
     ruler("score", folder, "--dataset", release, "--out", folder / "results.json")
     _, (entry,) = publish(folder, tmp_path, name="oneruler.yaml")
     assert (entry.task_id, entry.value) == ("niah_none_8k_en-ko_cl100k", 100)
@@ -166,7 +165,7 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
         assert file.read_text() == text
 
 
-def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path):
+def test_a_run_with_missing_rows_is_refused_unless_allowed(run, built, tmp_path):
     folder = run()
     file = folder / "qa_1_8k.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
@@ -181,7 +180,7 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     assert "missing 2, failed 0" in entry.notes
 
 
-def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
+def test_a_run_with_a_limit_is_refused_unless_allowed(run, built, tmp_path):
     folder = run()
     settings = json.loads((folder / "run.json").read_text())
     settings["sessions"][0]["limit"] = 2
@@ -199,7 +198,7 @@ def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
     assert all("only 2 of 5 rows per task" in entry.notes for entry in result)
 
 
-def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
+def test_custom_rows_are_published_only_on_request(run, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     folder = run()
     error = ruler_error("results", folder, *flags)
@@ -229,7 +228,7 @@ def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
 # ---- What is refused -------------------------------------------------------------------------
 
 
-def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp_path):
+def test_an_incomplete_result_is_refused_in_one_sentence(run, built, tmp_path):
     folder = run()
 
     def refused(path, *flags):

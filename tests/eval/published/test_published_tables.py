@@ -28,7 +28,7 @@ def long_mean(table):
     return mean(model.scores[length] for model in table.models for length in ("64k", "128k"))
 
 
-def test_every_table_says_where_it_stands_when_it_was_made_and_of_which_rows():
+def test_every_table_names_its_source_date_and_rows():
     for table in published_tables():
         assert table.source
         assert table.url.startswith("https://")

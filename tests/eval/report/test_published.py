@@ -10,7 +10,7 @@ from tests.eval.scoring_helpers import record, right, write_oneruler
 from tests.in_process import ruler, ruler_output
 
 
-def test_published_models_stand_below_ones_own_in_every_group(write_run):
+def test_published_models_are_listed_below_the_run_in_every_group(write_run):
     asked = ("score", write_run(right), "--beside", "published", "--name", "mine")
     stdout = ruler_output(*asked, "--all")
     start = "Not comparable with published models"
@@ -45,14 +45,14 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
     assert "of groups of tasks and of single tasks: --all." in brief
 
 
-def test_base_models_stand_beside_a_base_model(write_run):
+def test_a_base_model_is_listed_with_base_models(write_run):
     run = write_run(right)
     stdout, _, _ = ruler("score", run, "--beside", "published", "--threshold", "base")
     assert "Mixtral-base (8x7B)" in stdout
     assert "Jamba-1.5-large" not in stdout
 
 
-def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
+def test_onerulers_models_are_listed_for_each_language(tmp_path, monkeypatch):
     root = write_oneruler(tmp_path / "oneruler")
     file = tmp_path / "predictions.jsonl"
     config = "niah_single_8k_pl_cl100k"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import record, right, standard_suite, write_oneruler
+from tests.eval.scoring_helpers import (
+    right,
+    standard_suite,
+    tagged,
+    write_oneruler,
+    write_run_folder,
+)
 from tests.in_process import ruler, ruler_output
 
 
@@ -64,22 +69,17 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
 def languages(tmp_path_factory):
     """Polish and Korean, and two pairs of languages without cwe, all answered in full."""
     root = write_oneruler(tmp_path_factory.mktemp("release"), ("pl", "ko", "en-ko", "pl-en"))
-    from ruler_eval.frozen_release import Release
-    from ruler_score.ruler_score import ANSWER_TAGS
+    release = Release.open(str(root))
+    pairs = ("cwe_easy_8k_en-ko_cl100k", "cwe_easy_8k_pl-en_cl100k")
+    configs = [config for config in release.configs if config not in pairs]
 
-    release, run = Release.open(str(root)), tmp_path_factory.mktemp("run")
-    for config in release.configs:
-        parsed = release.parse(config)
-        if "-" in parsed.languages and parsed.task == "cwe_easy":
-            continue
-        tag = ANSWER_TAGS[parsed.instruction_language]
-        lines = []
-        for row in release.rows(config, ("index", "outputs")):
-            text = f"<{tag}>{', '.join(row['outputs'])}</{tag}>"
-            wrong = parsed.languages == "en-ko" or (parsed.languages == "ko" and row["index"] < 2)
-            lines.append(record(config, row["index"], "" if wrong else text))
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    def answer(config, row):
+        languages = release.parse(config).languages
+        if languages == "en-ko" or (languages == "ko" and row["index"] < 2):
+            return ""
+        return tagged(release, config, ", ".join(row["outputs"]))
+
+    run = write_run_folder(tmp_path_factory.mktemp("runs") / "run", root, answer, configs)
     out = run / "results.json"
     stdout = ruler_output("score", run, "--dataset", root, "--out", out, "--all")
     return load(out), stdout

@@ -51,7 +51,7 @@ def test_every_family_can_be_shown_and_the_whole_text_is_whole(built, frozen, ta
     assert re.sub("[⟦⟧⟮⟯]", "", full).find(view.input) > 0
 
 
-def test_answers_stand_with_their_score_and_kind_of_error(built, write_run):
+def test_answers_are_shown_with_their_score_and_kind_of_error(built, write_run):
     runs = [
         write_run(right, "good"),
         write_run(lambda config, row: "0000000", "bad"),
@@ -127,7 +127,7 @@ def test_a_row_of_oneruler_is_shown_in_its_language(tmp_path):
     assert "The answer begins with" not in stdout
 
 
-def test_what_is_not_there_is_one_sentence(built, tmp_path):
+def test_a_missing_row_or_file_is_one_sentence(built, tmp_path):
     def error(*more):
         _, text, code = ruler("show", *more, "--dataset", built)
         assert code == 2

@@ -18,44 +18,20 @@ from ruler_score.ruler_score import LANGUAGES, score_row
 from tests.eval.ruler_score.test_oneruler_cases import table
 
 EVERY = pytest.mark.parametrize("language", CODES)
-LEAD_INS = {
-    "cs": "10 nejčastějších slov je:", "da": "De 10 mest almindelige ord er:",
-    "de": "Die 10 häufigsten Wörter sind:", "en": "The 10 most common words are:",
-    "es": "Las 10 palabras más comunes son:", "fa": "۱۰ کلمه رایج عبارتند از:",
-    "fi": "10 yleisintä sanaa ovat:", "fr": "Les 10 mots les plus courants sont :",
-    "hi": "10 सबसे सामान्य शब्द हैं:", "hu": "A 10 leggyakoribb szó:",
-    "it": "Le 10 parole più ricorrenti sono:", "ja": "最も出現頻度が高い単語10個は:",
-    "ko": "가장 많이 등장한 단어 10개는 다음과 같습니다:",
-    "nl": "De 10 meest voorkomende woorden zijn:", "no": "De 10 vanligste ordene er:",
-    "pl": "10 słów, które najczęściej występują:", "pt": "As 10 palavras mais comuns são:",
-    "ru": "10 слов, которые встречаются чаще всего:", "sr": "10 najčešćih reči su:",
-    "st": "Mantsoe a leshome a atileng haholo ke:", "sv": "De 10 vanligaste orden är:",
-    "sw": "Maneno 10 yanayoonekana mara nyingi zaidi ni:",
-    "ta": "அதிகம் காணப்படும் 10 சொற்கள்:", "uk": "10 слів, які зустрічаються найчастіше:",
-    "vi": "10 từ phổ biến nhất là:", "zh": "最常出现的十个词语是：",
-}  # fmt: skip
-TIMES = {
-    "cs": "30krát", "da": "30 gange", "de": "30 Mal", "en": "appears 30 times", "es": "30 veces",
-    "fa": "۳۰ بار", "fi": "30 kertaa", "fr": "30 fois", "hi": "30 बार", "hu": "30 alkalommal",
-    "it": "30 volte", "ja": "30回", "ko": "30번", "nl": "30 keer", "no": "30 ganger",
-    "pl": "30 razy", "pt": "30 vezes", "ru": "30 раз", "sr": "30 puta", "st": "makhetlo a 30",
-    "sv": "30 gånger", "sw": "mara 30", "ta": "30 முறை", "uk": "30 разів", "vi": "30 lần",
-    "zh": "出现30次",
-}  # fmt: skip
 
 
 def listings(language: str, words: list[str]) -> list[str]:
     """Return ten words as models write them: after a lead-in, and with the number of times."""
-    tag, times = LANGUAGES[language].tags[0], TIMES[language]
+    tag = LANGUAGES[language].tags[0]
+    lead_in, times = table(language)["lead_in"], table(language)["times"]
     listed = ("、" if language in ("ja", "zh") else ", ").join(words)
-    lead_in = LEAD_INS[language]
     in_front = [f"{lead_in} ", f"{lead_in}\n", f"{tag}: ", f"Answer: {lead_in} "]
     behind = [" x30", " (30x)", " ×30", ": 30", f" ({times})", f" - {times}", f": {times}"]
     numbered = [
         "\n".join(f"{i}. {word}{count}" for i, word in enumerate(words, 1)) for count in behind
     ]
-    text = [*(front + listed for front in in_front), *numbered, f"{lead_in}\n\n{numbered[0]}"]
-    return [*text, *(f"<{tag}>{item}</{tag}>" for item in text)]
+    answers = [*(front + listed for front in in_front), *numbered, f"{lead_in}\n\n{numbered[0]}"]
+    return [*answers, *(f"<{tag}>{answer}</{tag}>" for answer in answers)]
 
 
 @EVERY
@@ -146,23 +122,23 @@ def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
         read_facts({**facts, **change}, path)
 
 
-def test_letters_are_equal_in_their_language_alone():
+def test_letters_are_equal_only_in_their_own_language():
     assert normalize("ЁЛКА ёлка", "ru") == "елка елка"
     assert normalize("ёлка", "uk") == normalize("ёлка") == "ёлка"
     assert normalize("HİÇBİRİ IŞIK", "en") == "hi\u0307çbi\u0307ri\u0307 işik"
     assert normalize("Straße", "de") == normalize("STRASSE", "de")
 
 
-@pytest.mark.parametrize("language", ["en", "vi", "zh"])
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_no_answer_takes_long(language):
     """Long answers of the pieces that the rules look for, in time linear in them."""
     of, words = LANGUAGES[language], table(language)["words"]
     pieces = [*words, *of.none, *of.none_forms, *of.conjunctions, *of.none_exceptions]
     pieces += [f"<{of.tags[0]}>", f"</{of.tags[0]}>", "<", "<a>", "</a>", ",", ":", "1", " ", "\n"]
     rng = random.Random(language)
-    texts = ["".join(rng.choices(pieces, k=4000)), *(piece * 4000 for piece in pieces)]
+    texts = ["".join(rng.choices(pieces, k=2000)), *(piece * 2000 for piece in pieces)]
     begun = time.process_time()
     for text in texts:
         score_row(text, words, "cwe_easy", language)
         score_row(text, [of.none[0]], "niah_none", language)
-    assert (time.process_time() - begun) / len(texts) < 0.5
+    assert (time.process_time() - begun) / len(texts) < 0.2

@@ -171,13 +171,13 @@ def test_a_count_before_the_list_is_not_a_lead_in():
     assert read("The words, as asked:\nriver: 30\nstone: 30", ["river", "stone"], "en") == (2, True)
 
 
-def test_a_list_of_short_numbers_is_no_grouped_number():
+def test_a_list_of_short_numbers_is_not_one_grouped_number():
     assert numbers("12,34,567") == {"1234567"}
     assert numbers("12,34,567,89") == {"12", "34", "567", "89"}
     assert numbers("11,22,33") == {"11", "22", "33"}
 
 
-def test_what_stands_in_angle_brackets_alone_is_read():
+def test_an_answer_that_is_all_in_angle_brackets_is_read():
     assert score_row("<1234567>", ["1234567"], "niah_single", "pl").score == 1
     assert score_row("<brak>", ["brak"], "niah_none", "pl").score == 1
 
@@ -200,7 +200,7 @@ def test_the_tag_and_the_none_words_are_those_of_the_published_prompts(mirror, l
 
 
 @LANGUAGES
-def test_the_published_form_itself_is_no_answer(mirror, language):
+def test_the_published_form_itself_is_not_an_answer(mirror, language):
     folder = mirror / "oneruler/prompt" / language
     parts = json.loads((folder / "niah.txt").read_text(encoding="utf-8-sig"))
     form = parts["answer_numbers"]

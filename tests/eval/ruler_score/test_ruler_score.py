@@ -57,7 +57,7 @@ def test_the_quick_ways_of_reading_a_list_find_what_the_whole_ones_do(text, more
         assert listed_items(text) == quick
 
 
-def test_the_share_of_references_that_stand_in_the_prediction_is_the_score():
+def test_the_score_is_the_share_of_references_in_the_prediction():
     assert score_row("abc DEF", ["ABC", "def", "ghi", "j"], "vt").score == 0.5
 
 
@@ -119,7 +119,7 @@ def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, refere
 # ---- Reasoning -------------------------------------------------------------------------------
 
 
-def test_what_stands_in_the_reasoning_scores_nothing(metric):
+def test_text_in_the_reasoning_scores_nothing(metric):
     result = metric.compute(
         predictions=["<think>1234567", "<think>1234567</think>no", "1234567"],
         references=[[NUMBER]] * 3,

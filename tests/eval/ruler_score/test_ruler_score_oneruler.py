@@ -22,7 +22,7 @@ def tagged(language: str, text: str, tag: str | None = None) -> str:
     return f"<{tag}> {text} </{tag}>"
 
 
-def test_the_words_the_published_prompts_put_into_the_tag_are_no_answer():
+def test_the_words_the_published_prompts_put_into_the_tag_are_not_an_answer():
     words = ["nhà", "trả lời", "núi"]
     lead = "Câu trả lời: 10 từ xuất hiện nhiều nhất trong danh sách là"
     assert score_row(tagged("vi", f"{lead} {', '.join(words)}"), words, "cwe_hard", "vi").score == 1
@@ -92,7 +92,7 @@ def test_none_said_in_a_longer_expression_or_another_script(language, answer, sa
 
 
 @pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])
-def test_a_count_in_brackets_is_no_word_of_the_list(count):
+def test_a_count_in_brackets_is_not_a_word_of_the_list(count):
     words = ["apple", "river"]
     text = tagged("en", f"1. apple {count}\n2. river {count}")
     assert score_row(text, words, "cwe_easy", "en").score == 1

@@ -73,9 +73,7 @@ def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text,
         tokenizer_with(tmp_path, text, model)
 
 
-def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loaded(
-    small, tmp_path
-):
+def test_a_run_resumes_only_with_its_own_template(small, tmp_path):
     own = tmp_path / "own.jinja"
     own.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
@@ -100,7 +98,9 @@ def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loa
         (LLAMA_2.encode(), ("--backend", "oracle"), "vllm serve MODEL --chat-template FILE"),
     ],
 )
-def test_a_file_that_is_none_ends_the_command_with_two(small, tmp_path, data, flags, sentence):
+def test_a_file_that_is_not_a_template_ends_the_command_with_exit_code_2(
+    small, tmp_path, data, flags, sentence
+):
     path, out = tmp_path / "own.jinja", tmp_path / "RUN"
     if data is not None:
         path.write_bytes(data)

@@ -55,7 +55,7 @@ def test_it_scores_100_in_every_language(tmp_path):
     assert result == dict.fromkeys(result, 100.0)
 
 
-def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path):
+def test_custom_tasks_are_scored_by_the_rule_of_their_family(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(SUITE, encoding="utf-8")
     order = BuildOptions(

@@ -42,14 +42,14 @@ def test_an_argument_without_a_value_is_one_sentence():
         'body={"headers": {"a": "b"}}',
     ],
 )
-def test_what_may_be_a_secret_is_no_argument(name):
+def test_an_argument_that_may_be_a_secret_is_refused(name):
     pair = name if "=" in name else f"{name}=sk-1234"
     with pytest.raises(RulerError, match="looks like a secret") as caught:
         options(pair)
     assert "sk-1234" not in str(caught.value)
 
 
-def test_arguments_about_tokens_are_no_secrets():
+def test_arguments_about_tokens_are_not_secrets():
     names = ["max_num_batched_tokens", "stop_token_ids", "tokenizer_mode", "skip_special_tokens"]
     assert [name for name in names if options(f"{name}=1")] == names
 

@@ -161,7 +161,7 @@ def test_what_cannot_go_together_is_refused(mode, direct, thinking, remedy):
         Prompter(mode, None, direct, thinking)
 
 
-def test_a_base_model_is_not_given_somebody_elses_template(tiny_tokenizer):
+def test_a_base_model_gets_no_other_models_template(tiny_tokenizer):
     import copy
 
     tokenizer = copy.copy(tiny_tokenizer)

@@ -62,7 +62,7 @@ def test_a_run_json_of_another_program_is_never_touched(order, text):
 
 
 @pytest.mark.parametrize("where", ["/tmp/elsewhere/file", "../file", "", "vt\n4k"])
-def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_opened(
+def test_a_configuration_name_that_is_not_a_file_name_is_refused_first(
     order, small, tmp_path, where
 ):
     root = tmp_path / "planted"
@@ -126,7 +126,7 @@ except RulerError as error:
 
 @pytest.mark.nightly
 @pytest.mark.nightly
-def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_end(order, small, tmp_path):
+def test_a_complete_run_in_a_read_only_folder_prints_its_summary(order, small, tmp_path):
     run(replace(order, configs=("vt_4k",)))
     for lock in order.out.glob(".*.lock"):
         lock.unlink()

@@ -30,6 +30,7 @@ from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests import in_process
 from tests.eval.run import small_release
+from tests.eval.scoring_helpers import write_lines
 from tests.model_server import Reply, Request, answer, model_server
 
 
@@ -120,7 +121,7 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order):
     failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
     records[1] = cast(Record, failed)
     (order.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_lines(path, *records)
     asked = list[tuple[str, int]]()
     write = Records.write
 
@@ -357,7 +358,7 @@ def test_a_run_that_answers_some_of_its_rows_goes_on_with_the_others(tmp_path):
     assert run(order).total["stop"] == 50
 
 
-def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
+def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
     order, monkeypatch, capsys
 ):
     from ruler_eval.run.backends.backend import EngineDied

@@ -109,7 +109,7 @@ def test_without_the_models_file_its_server_samples_as_it_does(options, capfd):
     assert "Sampling: the server's defaults" in " ".join(capfd.readouterr().err.split())
 
 
-def test_a_sampler_that_a_provider_lacks_is_refused(options):
+def test_a_sampler_that_a_provider_does_not_have_is_refused(options):
     with (
         model_server(models=[MODEL]) as server,
         pytest.raises(RulerError, match=r"OpenAI does not accept top_k .*: leave --top-k out\."),

@@ -42,7 +42,7 @@ def test_the_rows_of_a_document_have_one_digest_at_every_length(scored, built):
     assert all(list(result.values()) == marked for result in documents.values())
 
 
-def test_the_interval_and_the_mean_heed_them(scored):
+def test_the_interval_and_the_mean_take_documents_into_account(scored):
     run, results = scored
     cell = results["configurations"]["qa_1_4k"]
     rows = rows_by_config(results)

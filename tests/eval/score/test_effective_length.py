@@ -175,7 +175,7 @@ def test_the_area_is_that_of_the_trapezoids_over_doubled_lengths():
 
 
 @pytest.mark.parametrize("threshold", ["nan", "150", "good"])
-def test_a_threshold_that_is_no_score_is_refused(write_run, threshold):
+def test_a_threshold_that_is_not_a_score_is_refused(write_run, threshold):
     _, error, code = ruler("score", write_run(right, configs=["vt_4k"]), "--threshold", threshold)
     assert (code, error.count("\n")) == (2, 1)
     assert f"--threshold '{threshold}' is not chat, base or a score" in error

@@ -11,8 +11,8 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Config
 from ruler_eval.score.config_naming import Naming
 from ruler_eval.score.results import load
-from tests.eval.score.test_prediction_files import lines, reference, sample
-from tests.eval.scoring_helpers import column, read, record, right
+from tests.eval.score.test_prediction_files import reference, sample
+from tests.eval.scoring_helpers import column, read, record, right, write_lines
 from tests.in_process import ruler, ruler_error, ruler_output
 
 
@@ -45,20 +45,20 @@ def test_a_folder_of_several_runs_is_refused_and_they_are_named(write_run, tmp_p
 
 
 def test_two_models_of_the_reference_code_are_two_runs(tmp_path):
-    lines(tmp_path / "a/synthetic/4096/pred/vt.jsonl", reference(0))
-    lines(tmp_path / "b/synthetic/8192/pred/vt.jsonl", reference(0))
+    write_lines(tmp_path / "a/synthetic/4096/pred/vt.jsonl", reference(0))
+    write_lines(tmp_path / "b/synthetic/8192/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="holds several runs"):
         read(tmp_path)
 
 
 def test_two_runs_of_one_configuration_are_refused_wherever_they_lie(tmp_path):
-    a = lines(tmp_path / "a/4096/pred/vt.jsonl", reference(0))
-    b = lines(tmp_path / "b/4096/pred/vt.jsonl", reference(0))
+    a = write_lines(tmp_path / "a/4096/pred/vt.jsonl", reference(0))
+    b = write_lines(tmp_path / "b/4096/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
         read(a, b)
     for hour in ("10", "11"):
         name = f"samples_ruler_vt_2026-01-01T{hour}-00-00.000000.jsonl"
-        lines(tmp_path / "lm" / name, sample(0, 0, 4096, "a"))
+        write_lines(tmp_path / "lm" / name, sample(0, 0, 4096, "a"))
     with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
         read(tmp_path / "lm")
 
@@ -95,7 +95,7 @@ def as_submission(path, rows):
     return write_csv(path, ["Task", "ID", "Prediction"], *rows)
 
 
-def test_a_submission_whose_ids_are_no_rows_of_the_release_is_refused(built, tmp_path):
+def test_a_submission_with_ids_outside_the_release_is_refused(built, tmp_path):
     rows = [["vt", i, "A"] for i in range(5)] + [["niah_single_1", 2407 + i, "1"] for i in range(5)]
     path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
     error = ruler_error("score", path, "--dataset", built)
@@ -108,7 +108,7 @@ def test_a_submission_is_scored_by_the_reference_codes_data_line_by_line(tmp_pat
     rows = [["vt", 7, "A and B"], ["vt", 7, "only D"], ["qa_1", 0, "no"]]
     path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
     data = tmp_path / "4096" / layout.format("vt")
-    lines(data, {"index": 7, "outputs": ["A", "B"]}, {"index": 7, "outputs": ["C", "D"]})
+    write_lines(data, {"index": 7, "outputs": ["A", "B"]}, {"index": 7, "outputs": ["C", "D"]})
     results, stdout = scored(tmp_path, path, "--references", tmp_path / "4096/data")
     assert column(results, "score", "vt_4k") == [1, 0.5]
     assert "Note: qa_1_4k: no references in" in stdout
@@ -116,19 +116,19 @@ def test_a_submission_is_scored_by_the_reference_codes_data_line_by_line(tmp_pat
 
 def test_references_of_other_rows_are_refused(tmp_path):
     path = as_submission(tmp_path / "4096/pred/submission.csv", [["vt", 7, "A"], ["vt", 9, "A"]])
-    lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": ["A"]})
+    write_lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": ["A"]})
     folder = tmp_path / "4096/data"
     assert "holds other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
     assert "There is no folder" in ruler("score", path, "--references", tmp_path / "gone")[1]
     assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give one of them" in both
-    own = lines(
+    own = write_lines(
         tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
     )
     text = "has other references than"
     assert text in ruler("score", own, "--references", folder)[1]
-    lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
+    write_lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
     text = "is not a data file: the references are '[None]', not a list of texts."
     assert text in ruler("score", own, "--references", folder)[1]
 
@@ -177,7 +177,7 @@ def test_kvpress_predictions_on_an_exported_release_are_scored_against_it(frozen
 def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):
     name = "samples_ruler_vt_2026-01-01T00-00-00.000000.jsonl"
     samples = [sample(i, 0, tokens, "a") for i, tokens in enumerate((4096, 10000, 128000, 131072))]
-    path = lines(tmp_path / name, *samples)
+    path = write_lines(tmp_path / name, *samples)
     results, stdout = scored(tmp_path, path)
     assert list(results["configurations"]) == ["vt_4k", "vt_10000", "vt_128000", "vt_128k"]
     assert [cell["max_length"] for cell in results["configurations"].values()] == [
@@ -198,7 +198,7 @@ def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
     for language, none in (("pl", "brak"), ("ko", "없음"), ("en-ko", "없음")):
         for length in ("8000", "64k"):
             path = tmp_path / f"out/{language}/niah_none/{length}/prediction_o3.jsonl"
-            lines(path, {"index": 0, "outputs": [none], "response-o3": none})
+            write_lines(path, {"index": 0, "outputs": [none], "response-o3": none})
     results, _ = scored(tmp_path, tmp_path / "out")
     assert {name: cell["score"] for name, cell in results["configurations"].items()} == {
         f"niah_none_{length}_{language}": 100
@@ -265,8 +265,8 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
             ours.append(record(config, row["index"], text))
             line = {name: row[name] for name in ("index", "input", "outputs", "answer_prefix")}
             theirs.append({**line, "pred": text})
-        lines(run / f"{config}.jsonl", *ours)
-        lines(folder / f"{config.removesuffix('_4k')}.jsonl", *theirs)
+        write_lines(run / f"{config}.jsonl", *ours)
+        write_lines(folder / f"{config.removesuffix('_4k')}.jsonl", *theirs)
     kinds = {}
     for name, arguments in (("ours", [run, "--dataset", built]), ("theirs", [folder])):
         out = tmp_path / f"{name}.jsonl"

@@ -23,7 +23,7 @@ from ruler_eval.score.forms import forms
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import column
+from tests.eval.scoring_helpers import column, write_lines
 from tests.in_process import ruler_output
 
 ROOT = Path(__file__).parents[3]
@@ -147,7 +147,7 @@ def written(path, records):
     elif path.suffix == ".json":
         path.write_text(json.dumps(records, indent=4), encoding="utf-8")
     else:
-        path.write_text("".join(json.dumps(item) + "\n" for item in records), encoding="utf-8")
+        write_lines(path, *records)
     return path
 
 
@@ -281,7 +281,7 @@ def test_the_command_for_another_harness_reads_its_file(name, built, tmp_path):
     assert (numbered in " ".join(stdout.split())) == (name == "ruler_niah_mk_2_8192.json")
 
 
-def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(tmp_path):
+def test_rows_without_an_index_are_numbered_and_an_index_is_read_if_present(tmp_path):
     path = written(tmp_path / "x.jsonl", [{"answer": "A"}, {"answer": "B"}])
     predictions = opened(path, columns="prediction=answer", config="vt_4k")
     assert [row.index for row in predictions.rows] == [0, 1]
@@ -350,7 +350,7 @@ def test_a_table_whose_line_has_more_cells_than_columns_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "folders", ["pl/64000/niah_none", "niah_none/64k/pl", "64000/pl/niah_none"]
 )
-def test_folders_of_oneruler_stand_in_any_order(folders, tmp_path):
+def test_folders_of_oneruler_may_be_in_any_order(folders, tmp_path):
     line = {"index": 0, "outputs": ["brak"], "response-m": "brak"}
     path = written(tmp_path / "2024/it" / "x" / folders / "prediction_m.jsonl", [line])
     assert [row.config for row in opened(path).rows] == ["niah_none_64k_pl"]

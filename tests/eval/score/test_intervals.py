@@ -86,7 +86,7 @@ def test_cells_over_different_rows_are_known_as_well_as_apart():
     assert result.error2 == pytest.approx(apart.error2, rel=0.1)  # of 50 rows less 1, or less 2
 
 
-def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
+def test_a_row_missing_at_one_length_does_not_make_the_lengths_independent():
     """Rows that agree over six lengths are 200 and not 1,200, whichever of them are left out."""
     rng = np.random.default_rng(0)
     base = (rng.random(200) < 0.6).astype(float)
@@ -100,7 +100,7 @@ def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
     assert result.rows == pytest.approx(200, rel=0.01)
 
 
-def test_an_equal_row_is_no_spread_though_another_lacks_it():
+def test_equal_rows_add_no_spread_even_if_some_are_missing():
     rows = {"vt_4k": dict.fromkeys(range(20), 1.0), "vt_8k": dict.fromkeys(range(5), 0.5)}
     result = moments(strata_of(rows, cells_of(*rows)))
     assert (result.mean, result.error2) == (0.75, 0)

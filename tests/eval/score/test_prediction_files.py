@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ruler_common.errors import RulerError
-from tests.eval.scoring_helpers import read
-
-
-def lines(path, *records):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
+from tests.eval.scoring_helpers import read, write_lines
 
 
 def reference(index, pred="x", **fields):
@@ -42,16 +34,18 @@ def sample(doc_id, index, max_length, text):
 
 def test_this_projects_lines(tmp_path):
     line = {"config": "vt_4k", "index": 3, "prediction": "A", "finish_reason": "length"}
-    path = lines(tmp_path / "vt_4k.jsonl", line, {**line, "index": 4, "error": "timeout"})
+    path = write_lines(tmp_path / "vt_4k.jsonl", line, {**line, "index": 4, "error": "timeout"})
     first, second = read(path).rows
     assert (first.config, first.index, first.text, first.failed) == ("vt_4k", 3, "A", False)
     assert second.failed
 
 
 def test_the_reference_codes_folder_tells_the_length(tmp_path):
-    lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
-    lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
-    lines(tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"})
+    write_lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
+    write_lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
+    write_lines(
+        tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"}
+    )
     rows = read(tmp_path / "m").rows
     assert [(row.config, row.index) for row in rows] == [
         ("qa_1_128k", 1),
@@ -62,7 +56,7 @@ def test_the_reference_codes_folder_tells_the_length(tmp_path):
 
 
 def test_the_reference_codes_chunks_and_ids(tmp_path):
-    path = lines(tmp_path / "4096/pred/cwe-1.jsonl", reference(0, others={"id": 12}))
+    path = write_lines(tmp_path / "4096/pred/cwe-1.jsonl", reference(0, others={"id": 12}))
     (row,) = read(path).rows
     assert (row.config, row.index) == ("cwe_4k", 12)
 
@@ -72,7 +66,7 @@ def test_the_reference_codes_chunks_and_ids(tmp_path):
 )
 def test_lm_evaluation_harness_samples(tmp_path, name, task):
     path = tmp_path / f"samples_{name}_2025-05-01T10-20-30.123456.jsonl"
-    lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
+    write_lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
     rows = read(tmp_path).rows
     assert [(row.config, row.index, row.text) for row in rows] == [
         (f"{task}_4k", 0, "a"),
@@ -81,7 +75,7 @@ def test_lm_evaluation_harness_samples(tmp_path, name, task):
 
 
 def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
-    path = lines(tmp_path / "vt.jsonl", reference(0))
+    path = write_lines(tmp_path / "vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="does not give the length of 'vt': add --length"):
         read(path)
     (row,) = read(path, length="16k", tokenizer="qwen2.5").rows
@@ -98,17 +92,17 @@ def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(t
 )
 def test_a_file_that_says_otherwise_than_the_caller_is_refused(tmp_path, options, words):
     """Answers of all tasks would be scored as those of one, and 4k's as 128k's."""
-    path = lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
+    path = write_lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
     with pytest.raises(RulerError, match=words):
         read(path, **options)
     for same in ({"config": "vt_4k"}, {"length": "4k"}):
         assert [row.config for row in read(path, **same).rows] == ["vt_4k"]
-    year = lines(tmp_path / "2026/pred/validation.jsonl", reference(0))
+    year = write_lines(tmp_path / "2026/pred/validation.jsonl", reference(0))
     assert [row.config for row in read(year, config="vt_8k").rows] == ["vt_8k"]
 
 
 def test_half_a_line_is_reported_and_left_out(tmp_path):
-    path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
+    path = write_lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
     with path.open("a") as file:
         file.write('{"config": "vt_4k", "ind')
     predictions = read(path)
@@ -126,7 +120,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
-    path = lines(tmp_path / "4096/pred/vt.jsonl", record)
+    path = write_lines(tmp_path / "4096/pred/vt.jsonl", record)
     with pytest.raises(RulerError, match=words):
         read(path)
 
@@ -147,7 +141,7 @@ def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, tex
 
 
 def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
-    path = lines(tmp_path / "4096/pred/vtt.jsonl", reference(0))
+    path = write_lines(tmp_path / "4096/pred/vtt.jsonl", reference(0))
     with pytest.raises(RulerError, match="Unknown task 'vtt'"):
         read(path)
     (tmp_path / "empty").mkdir()

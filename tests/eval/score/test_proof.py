@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from ruler_eval.example.write_example import write_example
 from ruler_eval.score.results import load
-from tests.eval.scoring_helpers import record, right
+from tests.eval.scoring_helpers import record, right, write_lines
 from tests.in_process import ruler
 
 COLUMNS = ("index", "outputs", "input", "answer_prefix", "question")
@@ -19,8 +20,7 @@ def score(built, tmp_path):
 
     def call(name, lines, *flags):
         path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_lines(path, *lines)
         out = tmp_path / "results.json"
         flags = flags or ("--dataset", built)
         stdout, error, code = ruler("score", path, *flags, "--out", out)
@@ -88,3 +88,23 @@ def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_p
     assert score(name, lines, *flags)[1] == "own"
     first, proof, _ = score(name, bare, *flags)
     assert (proof, "Unverified: nothing ties" in first) == ("none", True)
+
+
+def test_references_with_the_digests_of_their_rows_prove_a_run_on_these_rows(tmp_path):
+    example, out = tmp_path / "example", tmp_path / "results.json"
+    write_example(example)
+    digests = example / "references/rows.json"
+    command = ("score", example / "run", "--references", example / "references", "--out", out)
+
+    def proofs():
+        return {cell["proof"] for cell in load(out)["configurations"].values()}
+
+    stdout, error, code = ruler(*command)
+    assert (code, "Unverified" in stdout, proofs()) == (0, False, {"rows"}), error
+    text = digests.read_text(encoding="utf-8")
+    digests.write_text(text.replace(json.loads(text)["vt_4k_smollm2"], "0" * 64), encoding="utf-8")
+    _, error, code = ruler(*command)
+    assert (code, "holds the references of other rows of vt_4k_smollm2" in error) == (2, True)
+    digests.unlink()
+    assert ruler(*command)[2] == 0
+    assert proofs() == {"none"}

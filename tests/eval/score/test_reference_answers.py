@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from tests.eval.score.test_prediction_files import lines
-from tests.eval.scoring_helpers import record
+from tests.eval.scoring_helpers import record, write_lines
 from tests.in_process import ruler
 
 NEEDLE = "One of the special magic numbers for able-cat is: {}."
@@ -31,9 +30,9 @@ PIECES = {
 def errors(tmp_path, fields):
     """What `ruler errors` makes of the answer 2222222 by a data file's line."""
     path = tmp_path / "niah_multikey_1_4k.jsonl"
-    lines(path, record("niah_multikey_1_4k", 0, " 2222222"))
+    write_lines(path, record("niah_multikey_1_4k", 0, " 2222222"))
     data = {"index": 0, "outputs": ["1111111"], **fields}
-    lines(tmp_path / "data/4096/niah_multikey_1/validation.jsonl", data)
+    write_lines(tmp_path / "data/4096/niah_multikey_1/validation.jsonl", data)
     return ruler("errors", path, "--references", tmp_path / "data", "--out", tmp_path / "e.jsonl")
 
 
@@ -57,7 +56,7 @@ def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
     ],
     ids=str,
 )
-def test_lines_whose_pieces_do_not_fit_are_no_data_files(tmp_path, fields):
+def test_lines_whose_pieces_do_not_fit_are_not_read_as_data_files(tmp_path, fields):
     _, error, code = errors(tmp_path, {**PIECES, **fields})
     assert code == 2
     assert "holds no references for niah_multikey_1_4k" in error

@@ -9,6 +9,7 @@ import pytest
 
 from ruler_common.names import GROUPS
 from ruler_eval.score.results import load
+from tests.eval.scoring_helpers import write_lines
 from tests.in_process import ruler, ruler_error, ruler_output
 
 
@@ -96,7 +97,7 @@ def test_a_configuration_in_a_line_tells_its_data_set_whatever_the_file_is_calle
 def test_lines_of_both_data_sets_are_refused_together(tmp_path):
     path = tmp_path / "answers.jsonl"
     lines = [oneruler_line(name, 0, "1", outputs=["1"]) for name in ("vt_4k", "cwe_easy_8k_pl")]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, *lines)
     error = ruler_error("score", path)
     assert "score one data set at a time" in error
     assert "'vt_4k' of ruler" in error
@@ -110,7 +111,7 @@ def test_a_claimed_length_is_in_the_thousands_of_its_data_set(tmp_path, length, 
     path = tmp_path / "answers.jsonl"
     tasks = GROUPS["oneruler"]["all"]
     lines = [oneruler_line(f"{task}_{length}_en", 0, "a", outputs=["a"]) for task in tasks]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, *lines)
     options = ["--claimed", claimed, "--threshold", "0", "--out", tmp_path / "r.json"]
     ruler_output("score", path, *options)
     (by_language,) = load(tmp_path / "r.json")["summary"].values()

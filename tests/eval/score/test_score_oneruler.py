@@ -8,8 +8,7 @@ import pytest
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.results import load
-from ruler_score.ruler_score import ANSWER_TAGS
-from tests.eval.scoring_helpers import column, record, write_oneruler
+from tests.eval.scoring_helpers import column, tagged, write_lines, write_oneruler, write_run_folder
 from tests.in_process import ruler_output
 
 
@@ -20,16 +19,13 @@ def many(tmp_path_factory):
 
 
 def answers(many, folder, answer):
+    """A run; `answer(row, text)` gives the fields of a line, `text` is a right answer."""
     release = Release.open(str(many))
-    folder.mkdir()
-    for config in release.configs:
-        tag = ANSWER_TAGS[release.parse(config).instruction_language]
-        with (folder / f"{config}.jsonl").open("w", encoding="utf-8") as file:
-            for row in release.rows(config, ("index", "outputs", "task")):
-                text = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
-                line = record(config, row["index"], **answer(row, text))
-                file.write(json.dumps(line) + "\n")
-    return folder
+
+    def fields(config, row):
+        return answer(row, tagged(release, config, ", ".join(row["outputs"])))
+
+    return write_run_folder(folder, many, fields)
 
 
 def results_of(many, folder, *options):
@@ -79,8 +75,7 @@ def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_pa
                 for i, ending in enumerate(endings)
                 for text in [none if ending == "stop" else "hm"]
             ]
-            path.parent.mkdir(parents=True)
-            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            write_lines(path, *lines)
         out = tmp_path / f"{model}.json"
         ruler_output("score", tmp_path / model, "--compat", "authors", "--out", out)
         results = load(out)
@@ -102,7 +97,7 @@ def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tm
     assert (cell["score"], cell["words_right"]) == (0, 8)
 
 
-def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
+def test_each_of_several_references_has_its_own_depth(many, tmp_path):
     def answer(row, text):
         return {"prediction": row["outputs"][0]}
 

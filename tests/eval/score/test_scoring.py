@@ -92,7 +92,7 @@ def test_right_answers_score_100_with_intervals_that_do_not_vanish(write_run, fr
     assert results["summary"]["tekken"]["en"]["all"]["effective_length"] == 8192
 
 
-def test_every_count_stands_beside_the_score(write_run, frozen):
+def test_every_count_is_reported_with_the_score(write_run, frozen):
     fields = [
         None,
         {"error": "timeout", "finish_reason": "error"},
@@ -150,7 +150,7 @@ def test_a_run_with_a_limit_is_scored_on_the_rows_that_it_was_asked_for(limited)
     assert results["partial"] is False
 
 
-def test_of_a_run_with_a_limit_rows_that_were_asked_for_and_lack_are_wrong(limited):
+def test_missing_rows_within_the_limit_of_a_run_are_wrong(limited):
     path = limited / "vt_4k.jsonl"
     first, second = path.read_text().splitlines(keepends=True)
     path.write_text(first)
@@ -248,7 +248,7 @@ def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_
     ruler_output("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
 
 
-def test_rows_are_frozen_by_the_lock_alone(write_run, frozen, lock):
+def test_only_the_lock_decides_which_rows_are_frozen(write_run, frozen, lock):
     run = write_run(lambda _, row: right(_, row) if row["index"] < 2 else None, configs=["vt_4k"])
     custom = "custom rows: embedded texts (essays, hotpotqa, squad), 5 rows per file, not 500"
     assert headline(scored(run, frozen)).startswith(f"run · ruler · {custom}, 2 of 5 rows · ")
@@ -366,7 +366,7 @@ def test_a_run_without_its_release_is_refused(write_run, tmp_path):
     assert "which is not here: add --dataset" in ruler("score", run)[1]
 
 
-def test_compat_authors_is_for_oneruler_alone(write_run):
+def test_compat_authors_is_only_for_oneruler(write_run):
     run = write_run(right, configs=["vt_4k"])
     assert "is for ONERULER" in ruler("score", run, "--compat", "authors")[1]
 
@@ -433,7 +433,7 @@ def test_a_repository_of_the_hubs_cache_is_scored_with_its_commit(
 
 
 @pytest.mark.parametrize("source", ["./nowhere", "a/b/c"])
-def test_a_release_that_is_not_there_is_one_sentence(write_run, source):
+def test_a_missing_release_is_one_sentence(write_run, source):
     run = write_run(right, configs=["vt_4k"])
     error = ruler_error("score", run, "--dataset", source)
     assert error.startswith("Error: ")

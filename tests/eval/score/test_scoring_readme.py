@@ -45,7 +45,7 @@ def test_the_python_of_the_page_runs(monkeypatch, capsys):
     assert "'score': 100.0" in capsys.readouterr().out
 
 
-def test_the_tables_and_losses_of_the_page_are_had_from_python(
+def test_the_python_for_tables_and_losses_on_the_page_runs(
     write_run, tmp_path, monkeypatch, capsys
 ):
     write_run(right, "qwen").rename(tmp_path / "qwen")

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import ruler_eval.example
+from docs.abridge_example_rows import COLUMNS, write_abridged
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
-from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record
 from tests.in_process import ruler
 
@@ -122,5 +122,5 @@ def test_the_second_run_holds_the_same_rows_each_ended_at_its_first_line(tmp_pat
 def test_a_folder_in_use_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     _, error, code = ruler("example", tmp_path)
-    assert (code, "is there already: name another folder" in error) == (2, True)
+    assert (code, "exists already: name another folder" in error) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

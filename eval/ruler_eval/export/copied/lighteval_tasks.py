@@ -24,7 +24,7 @@ from lighteval.tasks.requests import Doc, SamplingMethod
 
 _HERE = Path(__file__).resolve().parent
 _SCORING = json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
-_UTILS = runpy.run_path(str(_HERE / "utils.py"))
+_UTILS = runpy.run_path(str(_HERE / "utils.py"))  # lighteval does not make the folder importable
 _SCORE_COLUMNS = ("task", "outputs", "instruction_language", "none_word")
 
 

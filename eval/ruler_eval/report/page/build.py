@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from altair.utils.schemapi import debug_mode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -40,8 +40,10 @@ from ruler_eval.report.page.runs import (
     engine_verdict,
     run_facts,
 )
-from ruler_eval.report.row_view import MAX_ANSWER, MAX_PIECE, RowView
 from ruler_eval.score.intervals import FEWEST_ROWS
+
+if TYPE_CHECKING:
+    from ruler_eval.report.row_view import RowView
 
 MAX_TITLE = 200  # characters
 _FOLDER = Path(__file__).resolve().parent
@@ -275,6 +277,8 @@ def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -
 
 def row_page(view: RowView) -> str:
     """Return a row as one HTML page."""
+    from ruler_eval.report.row_view import MAX_ANSWER, MAX_PIECE
+
     return _fill(
         "row.html.j2", view=view, css=_css("dress.css"), max_piece=MAX_PIECE, max_answer=MAX_ANSWER
     )

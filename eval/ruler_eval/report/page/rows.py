@@ -27,9 +27,8 @@ from typing import Any, NamedTuple
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import answers_from_memory, error_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import Prediction, state_of
 from ruler_eval.report.page.runs import PageInput, ReportedRun
-from ruler_eval.report.row_view import Piece, pieces_of, state_of
 from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
 from ruler_eval.tasks import family_of, row_of_prompt
@@ -270,26 +269,24 @@ def dialog_row(row: PartialRow, members: Sequence[ConfigRows]) -> dict[str, Any]
 
 def _evidence(row: PartialRow) -> list[dict[str, Any]]:
     """Return the evidence of the answer in text order, and distractors if there is space."""
-    pieces: list[Piece] = []
-    distractors: list[Piece] = []
-    for piece in pieces_of(row, _AROUND):
-        (pieces if piece.answer else distractors).append(piece)
-    pieces = [*pieces, *distractors][:_MAX_PIECES]
-    pieces.sort(key=lambda piece: piece.start)
+    spans = sorted(row.get("evidence") or (), key=lambda span: (not span["answer"], span["start"]))
     evidence = []
-    for piece in pieces:
+    for span in sorted(spans[:_MAX_PIECES], key=lambda span: span["start"]):
         shown: dict[str, Any] = {
-            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
-            "answer": piece.answer,
+            "depth": round(min(1.0, max(0.0, span["depth"])), 4),
+            "answer": bool(span["answer"]),
         }
-        if piece.text.strip("."):
-            before = shortened(piece.before, _AROUND)
-            after = shortened(piece.after, _AROUND)
-            if len(piece.before) == _AROUND:
-                before = f"…{before}"
-            if len(piece.after) == _AROUND:
-                after = f"{after}…"
-            texts = (before, shortened(piece.text, _MAX_PIECE), after)
+        start, end = int(span["start"]), int(span["end"])
+        text = row.get("input", "")
+        piece = text[start:end]
+        if piece.strip("."):
+            before = text[max(row["context_start"], start - _AROUND) : start]
+            after = text[end : min(row["context_end"], end + _AROUND)]
+            texts = (
+                f"{'…' if len(before) == _AROUND else ''}{shortened(before, _AROUND)}",
+                shortened(piece, _MAX_PIECE),
+                f"{shortened(after, _AROUND)}{'…' if len(after) == _AROUND else ''}",
+            )
             shown["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
         evidence.append(shown)
     return evidence

@@ -135,20 +135,22 @@ def heat_map(
 
 def depth_maps(page: PageInput) -> tuple[list[Figure], list[Figure]]:
     """Return scores by depth: of all tasks that hide needles, taken together, and of each task."""
-    pooled, by_task = [], []
+    pooled: list[Figure] = []
+    by_task: list[Figure] = []
     for series in page.series:
         parameters = series.run.results["dataset"].get("parameters", {})
         needle_tasks = []
         for task in page.tasks:
             if "niah" in task or "niah" in str(parameters.get(task, {}).get("family")):
                 needle_tasks.append(task)
-            by_task.append(
-                _depth_map(page, series, f"depth-{series.id}-{task}", task, task, [task])
-            )
-        title = f"{series.label}, needles by depth and length"
-        name = f"needles-{series.id}"
-        pooled.append(_depth_map(page, series, name, title, "needles", needle_tasks))
-    return [map for map in pooled if map.records], [map for map in by_task if map.records]
+            figure = _depth_map(page, series, f"depth-{series.id}-{task}", task, task, [task])
+            if figure.records:
+                by_task.append(figure)
+        name, title = f"needles-{series.id}", f"{series.label}, needles by depth and length"
+        figure = _depth_map(page, series, name, title, "needles", needle_tasks)
+        if figure.records:
+            pooled.append(figure)
+    return pooled, by_task
 
 
 def _depth_map(

@@ -310,7 +310,8 @@ def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
     free = math.floor(80 * memory.available / memory.total) / 100
     defaults = {"gpu_memory_utilization": free, "enforce_eager": True, "max_num_seqs": ROWS_ON_CPU}
     chosen = {name: value for name, value in defaults.items() if name not in arguments}
-    shown = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
-    shown += [f"VLLM_CPU_KVCACHE_SPACE={space} (GiB)"] if space else []
-    print(f"No GPU: vLLM runs on the CPU with {', '.join(shown)}.", file=sys.stderr)
+    settings = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
+    if space:
+        settings.append(f"VLLM_CPU_KVCACHE_SPACE={space} (GiB)")
+    print(f"No GPU: vLLM runs on the CPU with {', '.join(settings)}.", file=sys.stderr)
     return chosen

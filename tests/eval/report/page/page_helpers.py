@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ruler_eval.frozen_release import Release
-from tests.eval.scoring_helpers import right, write_answers
+from tests.eval.scoring_helpers import right, write_run_folder
 from tests.in_process import ruler_output
 
+Answer = Callable[[str, Mapping[str, object]], str | dict[str, object] | None]
 PHONE = {"width": 390, "height": 800}
 DESK = {"width": 1280, "height": 900}
 AXE = Path(__file__).parent / "axe_core/axe.min.js"
@@ -28,30 +27,12 @@ HOSTILE = {
 
 
 def write_run(
-    folder: Path,
-    release: Path,
-    answer: Callable[[str, Mapping[str, object]], str | dict[str, object] | None],
-    model: str,
-    configs: list[str] | None = None,
+    folder: Path, release: Path, answer: Answer, model: str, configs: list[str] | None = None
 ) -> Path:
     """A scored RUN folder; `answer(config, row)` gives a text, a line's fields, or None."""
-    folder.mkdir(parents=True)
-    records = Release.open(str(release))
-    chosen = configs or list(records.configs)
-    columns = ("index", "outputs", "evidence", "question")
-    run = {
-        "format": 1,
-        "model": model,
-        "backend": "vllm",
-        "backend_version": "0.32.0",
-        "mode": "prefill",
-        "thinking": {"on": False, "budget": 0},
-        "dataset": records.dataset,
-        "data_version": "1.0.0",
-        "rows": write_answers(folder, records, chosen, columns, answer),
-        "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
-    }
-    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    engine: dict[str, Any] = {"backend": "vllm", "backend_version": "0.32.0", "mode": "prefill"}
+    engine["thinking"] = {"on": False, "budget": 0}
+    write_run_folder(folder, release, answer, configs, model=model, **engine)
     ruler_output("score", folder)
     return folder
 

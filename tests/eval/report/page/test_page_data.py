@@ -66,7 +66,7 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
         } == {name: (cell["score"], cell["n"]) for name, cell in results["configurations"].items()}
 
 
-def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
+def test_the_lowest_score_of_one_model_is_named_if_scores_differ(page):
     series = page.series[0]
     alike = " ".join(summary(replace(page, series=[series]), []))
     assert "Right-70B scores 100.0" in alike
@@ -201,7 +201,7 @@ def test_the_first_sentences_are_the_numbers_of_the_tables(page, pairs):
     assert "Right-70B to 8K, the longest scored; Worse-8B below 4K" in holds
 
 
-def test_the_model_that_surely_leads_over_all_rows_is_named_first(page, pairs):
+def test_the_model_that_leads_over_all_rows_is_named_first(page, pairs):
     """Also if the other has the higher average: lengths with too few tasks are in no average."""
     comparison: Any = copy.deepcopy(pairs[0].comparison)
     comparison["all"] |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}

@@ -69,7 +69,7 @@ def test_every_figure_has_its_numbers_in_a_table_to_fold_out(page_file):
     assert figures_without_table(html) == []
 
 
-def test_the_page_names_nothing_to_load_and_allows_its_own_scripts_alone(page_file):
+def test_the_page_loads_nothing_and_allows_only_its_own_scripts(page_file):
     html = page_file.read_text(encoding="utf-8")
     assert not re.search(r"(?:src|href)=[\"'](?!#)", html)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)

@@ -116,7 +116,7 @@ def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
     assert run_facts(page.runs[0]).warnings[0].startswith("custom rows")
 
 
-def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file):
+def test_the_page_has_every_row_and_a_table_for_every_figure(page, languages_file):
     assert len(read_rows(page).shown) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 

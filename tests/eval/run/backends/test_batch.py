@@ -20,6 +20,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import tiny_model
+from tests.eval.scoring_helpers import write_lines
 from tests.in_process import ruler_output
 
 pytestmark = pytest.mark.skipif(
@@ -52,7 +53,7 @@ def read(tmp_path: Path) -> Callable[..., RunSummary]:
 
     def read(*lines: dict[str, Any]) -> RunSummary:
         path = tmp_path / "answers.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        write_lines(path, *lines)
         return run(batch.options_to_read(tmp_path / "RUN", [path]))
 
     return read
@@ -203,7 +204,7 @@ def test_failed_expired_and_missing_rows_are_counted_and_written_again(vt, read)
     assert (summary.total, summary.missing) == ({"stop": 4, "does_not_fit": 1}, 0)
 
 
-def test_an_answer_stands_before_a_failure_and_the_first_answer_counts(vt, read):
+def test_an_answer_wins_over_a_failure_and_the_first_answer_counts(vt, read):
     run(vt)
     failed = {"custom_id": "vt_4k/0", "response": {"status_code": 500}, "error": "server busy"}
     read(failed, answer("vt_4k/0", "first"), answer("vt_4k/0", "second"), failed)

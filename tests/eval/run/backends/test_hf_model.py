@@ -106,7 +106,7 @@ def test_a_makers_penalties_are_not_applied(tiny, tmp_path):
 
 
 def test_a_sampler_that_is_not_set_is_off(tiny, monkeypatch):
-    """Without a top_k, transformers would sample from the 50 likeliest tokens."""
+    """Without a top_k, transformers would sample from the 50 most likely tokens."""
     from transformers import TopKLogitsWarper
 
     from ruler_eval.run.backends.hf_model import Transformers
@@ -148,7 +148,7 @@ def test_the_windows_edge_is_exact(order, tiny):
         run(less)
 
 
-def test_a_chat_template_of_ones_own_is_what_the_model_sees(order, tmp_path):
+def test_a_custom_chat_template_is_what_the_model_sees(order, tmp_path):
     order = replace(order, configs=("vt_4k",), limit=1)
     file = tmp_path / "own.jinja"
     file.write_text("{% for m in messages %}{{ m.content }} [/INST]{% endfor %}", encoding="utf-8")

@@ -83,7 +83,7 @@ def test_run_json_says_what_the_engine_resolved(engine_arguments):
     }
 
 
-def test_attention_and_speculative_decoding_are_named_where_the_engine_tells():
+def test_attention_and_speculative_decoding_are_named_if_the_engine_reports_them():
     layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
     layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)

@@ -408,7 +408,7 @@ def test_a_row_over_the_limit_is_not_sent(order, tiny):
         assert "over the limit of 1,000" in record["error"]
 
 
-def test_the_servers_tokenizer_counts_where_it_has_one(order):
+def test_the_servers_own_tokenizer_counts_if_it_has_one(order):
     tokenize = {"count": 999_990, "tokens": [1, 2, 3]}
     with (
         model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server,

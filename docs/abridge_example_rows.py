@@ -1,6 +1,6 @@
 """Rows of a release without the texts that are not this project's to give, for ruler_eval/example.
 
-    python -m tests.eval.example.abridged_rows RELEASE       # writes example/references again
+    python -m docs.abridge_example_rows RELEASE       # writes example/references again
 
 A line holds what scoring needs of a row, and the pieces of its prompt that sorting errors needs for
 the answers of the example's runs: needles and assignments, each at its offset. These are RULER's
@@ -18,6 +18,7 @@ from typing import Any
 
 import ruler_eval.example
 from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.score.references import ROWS_FILE
 
 RUN = Path(ruler_eval.example.__file__).parent / "run"
 COLUMNS = (
@@ -76,8 +77,12 @@ def answers_of(runs: Iterable[Path]) -> Mapping[tuple[str, int], list[str]]:
 
 
 def write_abridged(release: Release, runs: Iterable[Path], folder: Path) -> None:
-    """Write the lines of every row that the runs answer: FOLDER/TOKENS/TASK.jsonl."""
+    """Write the lines of every row that the runs answer, FOLDER/TOKENS/TASK.jsonl, and rows.json.
+
+    The latter has the digests of the configurations' rows.
+    """
     answers = answers_of(runs)
+    digests = {}
     for name in dict.fromkeys(config for config, _ in answers):
         config = release.parse(name)
         path = folder / str(config.max_length) / f"{config.task}.jsonl"
@@ -89,6 +94,8 @@ def write_abridged(release: Release, runs: Iterable[Path], folder: Path) -> None
         ]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         path.write_text(text, encoding="utf-8")
+        digests[name] = release.rows_sha256(name)
+    (folder / ROWS_FILE).write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
