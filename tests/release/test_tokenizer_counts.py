@@ -83,5 +83,5 @@ def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(folder, tmp_pat
     result = api.tokens_by_tokenizer(tmp_path / "two", tokenizers)
     assert (result["fitted_under"], result["rows"]) == ("tekken", 1)
     assert result["tokens"]["bytes"]["4k"]["en"] > 2 * result["tokens"]["tekken"]["4k"]["en"]
-    with pytest.raises(RulerError, match="were fitted under bytes, tekken: name configurations"):
+    with pytest.raises(RulerError, match="have the tokenizers bytes, tekken: name configurations"):
         api.tokens_by_tokenizer(tmp_path / "two", tokenizers, configs=["vt_4k_bytes", "vt_4k"])
