@@ -419,8 +419,8 @@ def test_states_say_which_sources_are_present_damaged_or_missing(folder):
     for name, more in (("essays", 0), ("squad", 1)):
         file = registry()[name].canonical.file
         put(folder, bytes(file.bytes + more), file.path)
-    found = [(source.name, state) for source, state in states(Store(folder))]
-    assert found == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]
+    result = [(source.name, state) for source, state in states(Store(folder))]
+    assert result == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]
     shown = "\n".join(sources_printed("--mirror", folder))
     for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
         assert word in shown
