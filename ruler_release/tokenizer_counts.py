@@ -1,9 +1,10 @@
-"""How many tokens the same texts take under several tokenizers, without a model: `ruler analyze`.
+"""Count the tokens of the same texts under several tokenizers, without a model (`ruler analyze`).
 
     counts = tokens_by_tokenizer("oneruler", ["cl100k_base", "o200k_base"], lengths="128k")
-    counts["tokens"]["o200k_base"]["128k"]["ta"]      # the mean of the rows' prompts in Tamil
+    counts["tokens"]["o200k_base"]["128k"]["ta"]      # the mean over the prompts in Tamil
 
-ONERULER's Figure 24 (arXiv:2503.01996): texts fitted under one tokenizer are counted by others.
+This is ONERULER's Figure 24 (arXiv:2503.01996): texts whose length was counted with one tokenizer
+are tokenized with others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Means = dict[str, dict[str, float]]
 
 
 class TextTokens(TypedDict):
-    """Tokens of the same rows: `tokens` by tokenizer, the one they were fitted under first."""
+    """Tokens of the same rows by tokenizer; the first tokenizer is the one of the release."""
 
     dataset: str
     fitted_under: str
@@ -39,21 +40,21 @@ def tokens_by_tokenizer(
     mirror: Place | None = None,
     progress: bool = False,
 ) -> TextTokens:
-    """Count the prompts (`input` + `answer_prefix`) of a release by other tokenizers.
+    """Count the tokens of a release's prompts (`input` + `answer_prefix`) with other tokenizers.
 
     Args:
-        dataset: A release folder, or a repository of the Hub, ORG/NAME.
-        tokenizers: Named ones, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as of `build`.
-        configs: Configurations, groups too, all of rows fitted under one tokenizer; of `all`, those
+        dataset: A release folder, or a repository on the Hub, ORG/NAME.
+        tokenizers: Names, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as in `build`.
+        configs: Configurations or groups, whose rows have the same tokenizer; `all` means the rows
             of the default tokenizer if there are several.
-        lengths: Only their rows at these lengths.
+        lengths: Only rows at these lengths.
         limit: Rows of each configuration, the first of the frozen random order.
-        mirror: The folder that holds the tokenizers' files; None: RULER_MIRROR, then the cache.
+        mirror: The folder with the tokenizers' files; None: RULER_MIRROR, then the cache.
         progress: Show a bar.
 
     Returns:
-        Mean tokens without special ones, those of answers not among them. Raises RulerError for
-        a name that is unknown, a tokenizer that is not installed, and rows of several tokenizers.
+        Mean tokens without special tokens and without answers. Raises RulerError for an unknown
+        name, a tokenizer that is not installed, and rows of several tokenizers.
     """
     from ruler_builder.text.sources import Store
     from ruler_builder.tokens.tokenizers import load_counter, split_spec
@@ -67,10 +68,11 @@ def tokens_by_tokenizer(
     files, fitted = _files(release, several(configs), several(lengths))
     specs = [spec for spec in dict.fromkeys(several(tokenizers)) if spec != fitted]
     names = [fitted, *(split_spec(spec)[0] for spec in specs)]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise RulerError(
-            f"Two tokenizers are called '{twice}': give one of them another name, NAME=FOLDER."
-        )
+    for name in names:
+        if names.count(name) > 1:
+            raise RulerError(
+                f"Two tokenizers are called '{name}': give one of them another name, NAME=FOLDER."
+            )
     store = Store(None if mirror is None else str(mirror))
     counters = [load_counter(spec, store) for spec in specs]
     counts: dict[tuple[str, str], list[list[int]]] = {}
@@ -85,9 +87,9 @@ def tokens_by_tokenizer(
             counts.setdefault(place, []).append(row_counts)
             rows += 1
     tokens: dict[str, Means] = {name: {} for name in names}
-    for (length, languages), rows_there in counts.items():
+    for (length, languages), rows_of_place in counts.items():
         for column, name in enumerate(names):
-            values = [row_counts[column] for row_counts in rows_there]
+            values = [row_counts[column] for row_counts in rows_of_place]
             tokens[name].setdefault(length, {})[languages] = sum(values) / len(values)
     return {"dataset": release.dataset, "fitted_under": fitted, "rows": rows, "tokens": tokens}
 
@@ -95,7 +97,7 @@ def tokens_by_tokenizer(
 def _files(
     release: Release, configs: tuple[str, ...], lengths: tuple[str, ...]
 ) -> tuple[list[str], str]:
-    """Return the files that are asked for, and the one tokenizer of their rows."""
+    """Return the files of the configurations at these lengths, and the tokenizer of their rows."""
     from ruler_common.names import DEFAULT_TOKENIZER, length_name, parse_length
     from ruler_eval.frozen_release import chosen_files
 
@@ -106,14 +108,14 @@ def _files(
     lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)
     for length in lengths:
         if length not in available:
-            raise RulerError(f"No rows here are at {length}: leave it out of --lengths.")
+            raise RulerError(f"There are no rows at {length}: leave it out of --lengths.")
     files = [path for path in files if not lengths or entries[path]["length"] in lengths]
     fitted = list(dict.fromkeys(entries[path]["tokenizer"] for path in files))
     if len(fitted) > 1:
         if configs != ("all",) or DEFAULT_TOKENIZER not in fitted:
             raise RulerError(
-                f"These rows were fitted under {', '.join(fitted)}: name configurations of one of "
-                "them with --configs."
+                f"These rows have the tokenizers {', '.join(fitted)}: name configurations of one "
+                "tokenizer with --configs."
             )
         fitted = [DEFAULT_TOKENIZER]
     return [path for path in files if entries[path]["tokenizer"] == fitted[0]], fitted[0]

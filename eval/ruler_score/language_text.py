@@ -102,7 +102,7 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(_NUMBER.findall(text))
 
 
-def listed_items(text: str) -> list[str]:
+def listed_items(text: str) -> set[str]:
     """Return the items of a list, normalized, for RULER's strict score.
 
     Items are numbered, or separated by commas or lines, else by spaces. Bullets, quotes, counts
@@ -112,24 +112,24 @@ def listed_items(text: str) -> list[str]:
     items = _NUMBERED.findall(text) if _MAY_BE_NUMBERED.search(text) else []
     if len(items) < 2:
         separator = _OR_SLASH if "/" in text else _SEPARATOR  # the second is faster
-        items = [item for item in separator.split(text) if item.strip()]
+        items = list(filter(str.strip, separator.split(text)))
     if len(items) == 1:
         items = items[0].rpartition(":")[2].split()
-    cleaned = []
-    for item in items:
+    cleaned = set()
+    for item in dict.fromkeys(items):
         words = item.rpartition(":")[2].strip()
         if words.isalpha() and not words.startswith("and"):  # the quick case, for most items
-            cleaned.append(words)
+            cleaned.add(words)
             continue
         if not words.isalnum():
             if _DOTS.fullmatch(words):
-                cleaned.append("...")
+                cleaned.add("...")
                 continue
             words = words.strip(_AROUND)
         if words[:1].isdecimal() or words.startswith(("and", "&")):
             words = _LEADING.sub("", words).strip(_AROUND)
-        cleaned.append(words)
-    return [item for item in cleaned if item and item not in ("and", "&")]
+        cleaned.add(words)
+    return cleaned - {"", "and", "&"}
 
 
 def read_answer(text: str, language: Language) -> str:

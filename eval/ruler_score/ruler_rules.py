@@ -43,5 +43,5 @@ def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
         names = re.findall(rf"\b[A-Z]{{{length}}}\b", prediction)
         return {normalize(name) for name in names} <= expected
     if task in ("cwe", "fwe"):
-        return set(listed_items(prediction)) <= expected
+        return listed_items(prediction) <= expected
     return True

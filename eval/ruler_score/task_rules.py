@@ -112,7 +112,9 @@ def _score_ruler(
 ) -> TextScore:
     """Score an answer as RULER's reference code does."""
     text = postprocess(answer).lower()
-    found = sum(reference.lower() in text for reference in references)
+    found = 0
+    for reference in references:
+        found += reference.lower() in text
     if task in QA_TASKS:
         score = float(found > 0)  # string_match_part in the reference code
         strict = score * whole_word_match(answer, references)

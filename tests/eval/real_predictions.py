@@ -1,6 +1,6 @@
-"""Real answers of real models, where they lie beside the mirror of the sources.
+"""Real answers of real models, if they are next to the mirror of the sources.
 
-`predictions/` beside RULER_MIRROR's folder holds kvpress runs and a run of the reference code, with
+`predictions/` next to RULER_MIRROR's folder has kvpress runs and a run of the reference code, with
 the scores that were published for them. They are read there and never copied.
 """
 
@@ -18,7 +18,7 @@ REFERENCE = "reference_llama-3.1-8b-chat"
 
 
 def folder() -> Path:
-    """Where they are; a skip with the reason where they are not."""
+    """Return their folder; skip the test if it does not exist."""
     mirror = os.environ.get("RULER_MIRROR")
     result = Path(mirror).parent / "predictions" if mirror else None
     if result is None or not result.is_dir():

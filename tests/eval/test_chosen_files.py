@@ -108,7 +108,7 @@ def test_a_pattern_without_a_match_is_refused(name):
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    """ONERULER's rows in all 26 languages and a pair: one row in Polish stands for each."""
+    """A release of ONERULER in all 26 languages and a pair, one Polish row per file."""
     places = [*LANGUAGES, "en-pl"]
     root = tmp_path_factory.mktemp("many") / "oneruler"
     return write_oneruler(root, places, rows=1, tasks=TASKS["oneruler"])

@@ -1,4 +1,4 @@
-"""The table of tasks: the benchmarks' own, custom ones, and those of a family that it lacks."""
+"""The table of tasks: the benchmarks' tasks, custom ones, and those of an unknown family."""
 
 from __future__ import annotations
 

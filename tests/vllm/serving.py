@@ -1,4 +1,4 @@
-"""A vLLM server of a model, in a process of its own."""
+"""A vLLM server of a model, in a separate process."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.
 pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
 ROWS, MAX_DROP = 120, 20.0
 RESERVE = 890
-"""Tokens of the window of 1k that are left empty: short rows are enough to tell these apart."""
+"""Tokens of the window of 1k that are left empty: short rows are enough for these verdicts."""
 SUITE = """
 dataset = "ruler"
 

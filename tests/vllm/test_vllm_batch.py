@@ -1,4 +1,4 @@
-"""Batch files through the real `vllm run-batch`, held against the openai backend's answers."""
+"""Batch files through the real `vllm run-batch` get the openai backend's answers."""
 
 from __future__ import annotations
 

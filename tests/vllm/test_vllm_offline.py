@@ -59,7 +59,7 @@ def test_run_json_names_engine_cache_and_parallelism(order):
 
 
 def vllm_default(order: Any) -> bool:
-    """Whether vLLM caches prefixes of this model if it is not told."""
+    """Whether vLLM caches prefixes of this model by default."""
     from vllm import EngineArgs
 
     arguments = EngineArgs(model=order.model, **order.arguments)
@@ -141,7 +141,7 @@ def test_a_wrong_engine_argument_is_one_sentence(order):
 
 @pytest.mark.nightly
 def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(order):
-    """As users have it: the engine in a process of its own, whose messages say why."""
+    """As users run it: the engine in a separate process, whose messages give the cause."""
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.model]
     command += ["--out", str(order.out)]

@@ -138,7 +138,7 @@ def read_lines(path: Path) -> Iterator[Record]:
 
 
 class Shard(NamedTuple):
-    """One of several parts of a run, each done by another process: `2/4` is the second of four."""
+    """A part of a run, answered by a separate process: `2/4` is the second of four parts."""
 
     number: int
     total: int
@@ -157,8 +157,11 @@ class Shard(NamedTuple):
     def chosen(self, sizes: Mapping[str, int]) -> set[str]:
         """Return the names that belong to this shard.
 
-        Each name, the largest first, goes to the shard with the least work, so that every process
-        finds the same division from the same names and sizes (tokens, for example).
+        The largest names are assigned first, each to the shard with the least work so far, so that
+        all processes compute the same division.
+
+        Args:
+            sizes: The work of each name, such as its tokens.
         """
         work = [0] * self.total
         chosen = set()
@@ -190,7 +193,7 @@ class Records:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RulerError(
-                f"Cannot make the folder '{self.folder}': {error.strerror}."
+                f"Cannot create the folder '{self.folder}': {error.strerror}."
             ) from error
         lock = self.folder / f"{self._suffix or '.whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")

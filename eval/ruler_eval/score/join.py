@@ -167,7 +167,7 @@ def join_row(
     """Score the answers to a row. Raises RulerError for an answer that belongs to another row."""
     results = []
     for sample in samples:
-        same_outputs = sample.outputs in (None, tuple(row["outputs"]))
+        same_outputs = sample.outputs is None or sample.outputs == tuple(row["outputs"])
         same_question = not sample.question or row.get("question") in (None, sample.question)
         if not same_outputs or not same_question:
             what = "question differs" if same_outputs else "references differ"
@@ -232,8 +232,8 @@ class JoinedConfig:
                         f"'{answer.where}' holds no references: name the release with --dataset, "
                         "or the folder of the reference code's data with --references."
                     )
-                outputs = list(answer.outputs)
-                yield self.join({"index": index, "outputs": outputs, "question": answer.question})
+                question = answer.question
+                yield self.join({"index": index, "outputs": answer.outputs, "question": question})
             return
         for row in self.release.rows(self.name, columns):
             if self.asked is None or row["index"] in self.asked or row["index"] in self.samples:

@@ -145,6 +145,7 @@ class _Reader:
     ) -> None:
         self.form, self.file, self.naming = form, file, naming
         self.release, self.keep_prompts = release, keep_prompts
+        self.is_csv = file.suffix == ".csv"
         self.facts = self._facts()
         self.model = form.label(self.facts)
         self.is_numbered = False  # whether rows had no index and were numbered in their order
@@ -207,7 +208,7 @@ class _Reader:
             thinking_tokens=values.get("thinking_tokens"),
             prompt_tokens=values.get("prompt_tokens"),
             error=error,
-            outputs=read_references(values.get("outputs"), self.file.suffix == ".csv"),
+            outputs=read_references(values.get("outputs"), self.is_csv),
             question=values.get("question"),
             asked=digest(prompt) if prompt else None,
             prompt=prompt or None,

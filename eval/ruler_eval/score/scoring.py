@@ -256,14 +256,14 @@ def _add_rows(
 ) -> None:
     """Add the rows of a configuration to the table of all."""
     config = joined.config
+    table["config"] += [joined.name] * len(rows)
+    table["task"] += [config.task] * len(rows)
+    table["length"] += [config.length] * len(rows)
+    table["language"] += [config.languages] * len(rows)
     for scored in rows:
         row, result = scored.joined.row, scored.result
         answer = scored.joined.prediction or _NO_ANSWER
         question = row.get("question")
-        table["config"].append(joined.name)
-        table["task"].append(config.task)
-        table["length"].append(config.length)
-        table["language"].append(config.languages)
         table["index"].append(row["index"])
         table["score"].append(result.score)
         table["state"].append(result.state)
@@ -313,20 +313,17 @@ def _cell(
         stopped: where its own scores stopped the run, if they did; then there are no intervals.
     """
     config, n = joined.config, len(rows)
-    missing, states = 0, Counter[str]()
-    for row in every:
-        result = row.result
-        missing += not row.joined.samples
-        states[result.state] += 1
-        states["cut_scored"] += result.cut_scored
-        states["thinking"] += result.thinking != "none"
-        states["thinking_cut"] += result.thinking == "truncated"
-    scores = np.array([row.result.score for row in rows], dtype=float)
-    mean = 100 * math.fsum(scores) / n if n else None
-    strict = 100 * math.fsum([row.result.strict for row in rows]) / n if n else None
-    labels = None
-    if documents and rows:
-        labels = np.array([documents[row.joined.row["index"]] for row in rows])
+    states = _count_states(every)
+    row_scores, strict_scores, row_documents = [], [], []
+    for row in rows:
+        row_scores.append(row.result.score)
+        strict_scores.append(row.result.strict)
+        if documents:
+            row_documents.append(documents[row.joined.row["index"]])
+    scores = np.array(row_scores, dtype=float)
+    mean = 100 * math.fsum(row_scores) / n if n else None
+    strict = 100 * math.fsum(strict_scores) / n if n else None
+    labels = np.array(row_documents) if row_documents else None
     interval = intervals.percent([Stratum.from_rows(scores, clusters=labels)])
     release = joined.release
     cell: Cell = {
@@ -345,7 +342,7 @@ def _cell(
         "cut_scored": states["cut_scored"],
         "thinking": states["thinking"],
         "thinking_cut": states["thinking_cut"],
-        "missing": missing,
+        "missing": states["missing"],
         "rows_asked": len(every),
         "rows_available": release.size(joined.name) if release else len(every),
         "duplicated": joined.duplicated,
@@ -355,7 +352,7 @@ def _cell(
     }
     if joined.rules.compat == "authors":
         dropped = len(every) - n
-        cell["dropped"] = dropped - missing if joined.rules.partial else dropped
+        cell["dropped"] = dropped - states["missing"] if joined.rules.partial else dropped
     if joined.task in metric.QA_TASKS:
         cell["whole_word"] = strict
     if joined.task.startswith("cwe_"):
@@ -369,6 +366,21 @@ def _cell(
         cell["documents"] = len({*labels})
         cell["design_effect"] = intervals.design_effect(scores, labels)
     return cell
+
+
+def _count_states(rows: Sequence[ScoredRow]) -> Counter[str]:
+    """Count how the answers to rows ended."""
+    states = Counter[str]()
+    for row in rows:
+        result = row.result
+        states[result.state] += 1
+        if result.cut_scored:
+            states["cut_scored"] += 1
+        if result.thinking != "none":
+            states["thinking"] += 1
+        if result.thinking == "truncated":
+            states["thinking_cut"] += 1
+    return states
 
 
 def _pass_at(rows: Sequence[ScoredRow], labels: np.ndarray | None) -> dict[str, Mean]:

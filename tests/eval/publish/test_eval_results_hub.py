@@ -1,4 +1,4 @@
-"""`ruler results` and the Hub, on a stand-in: the comparison and the pull request."""
+"""`ruler results` and a fake Hub: the comparison and the pull request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture(scope="module")
 def hub(built):
-    """A stand-in with the benchmark, at a tag, and a model."""
+    """A fake Hub with the benchmark, at a tag, and a model."""
     server = stand_in.StandIn()
     data = server.repos["datasets/org/ruler"] = Repo("datasets", "org/ruler")
     manifest = (built / "manifest.json").read_bytes()

@@ -1,4 +1,4 @@
-"""The published figures, held against what their own papers say of them."""
+"""The published figures agree with the text of their papers."""
 
 from __future__ import annotations
 

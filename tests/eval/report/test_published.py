@@ -1,4 +1,4 @@
-"""`ruler score --beside published`: known models under one's own."""
+"""`ruler score --beside published`: published models below the scored one."""
 
 from __future__ import annotations
 

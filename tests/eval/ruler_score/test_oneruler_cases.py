@@ -36,7 +36,7 @@ EVERYWHERE = {
         *("one_wrong", "one_missing", "one_more", "one_twice_for_another", "nothing"),
     },
 }
-"""The cases that no language's file may lack."""
+"""The cases that every language's file must have."""
 
 
 class Case(NamedTuple):
@@ -141,7 +141,7 @@ def test_the_other_tasks_of_numbers_have_the_same_rule(task):
 
 
 def read(text: str, words: list[str], language: str) -> tuple[int, bool]:
-    """Return how many of the words a text holds, and whether it is a list of exactly them."""
+    """Return how many of the words are in a text, and whether it is a list of exactly them."""
     listed: WordList = read_list(normalize(text, language), words, language)
     return len(listed.found), listed.exact
 

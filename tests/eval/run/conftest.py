@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.run.options import RunOptions
 from tests.in_process import ruler_command
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
@@ -15,7 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark `hf` what asks a model of its own: the gate runs it where torch is."""
+    """Mark tests that load a model `hf`: CI runs them in an environment that has torch."""
     for item in items:
         if "tiny" in getattr(item, "fixturenames", ()):
             item.add_marker("hf")
@@ -65,7 +66,7 @@ def tiny_tokenizer(tiny: Path) -> Any:
 
 @pytest.fixture
 def ruler_run() -> Callable[..., subprocess.Popen[str]]:
-    """Start `ruler run FLAGS` as a process of its own."""
+    """Start `ruler run FLAGS` as a process."""
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -77,3 +78,11 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
         )
 
     return start
+
+
+@pytest.fixture
+def order(small: Path, tmp_path: Path) -> RunOptions:
+    """Options of a run of the oracle on the hand-written release."""
+    return RunOptions(
+        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
+    )

@@ -35,7 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tokenizer_with(tmp_path: Path, text: str, model: Path) -> Any:
-    """The model's tokenizer with a template of its own file."""
+    """The model's tokenizer with a chat template from a file."""
     path = tmp_path / "own.jinja"
     path.write_text(text, encoding="utf-8")
     return load_model_tokenizer(model_options(str(model), chat_template=path))

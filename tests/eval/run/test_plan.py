@@ -6,7 +6,6 @@ import io
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,19 +13,12 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.options import RunOptions, parse_price
+from ruler_eval.run.options import parse_price
 from ruler_eval.run.plan import COLUMNS, Estimate, read_rows
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import estimate_run, run
 from tests.in_process import ruler
-
-
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
 
 
 def test_rows_and_tokens_are_those_that_are_missing(order, small):

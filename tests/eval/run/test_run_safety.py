@@ -1,4 +1,4 @@
-"""A run writes its own files alone, whatever lies there and whatever the names of a release are."""
+"""A run writes only its own files, whatever its folder contains and a release is named."""
 
 from __future__ import annotations
 
@@ -13,18 +13,10 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
-
-
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
 
 
 def lines(folder: Path) -> dict[str, str]:

@@ -34,13 +34,6 @@ from tests.eval.scoring_helpers import write_lines
 from tests.model_server import Reply, Request, answer, model_server
 
 
-@pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
-
-
 def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
@@ -304,7 +297,7 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, order, rul
 
 
 def test_configurations_take_turns_and_each_row_group_is_read_once(tmp_path, monkeypatch):
-    """A run that ends anywhere holds about as many rows of every task."""
+    """A run that is interrupted has about as many rows of every task."""
     import pyarrow.parquet as pq
 
     root = small_release.write(tmp_path / "ruler", rows=120, lines=6, only=("vt", "qa_1"))

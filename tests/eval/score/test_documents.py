@@ -1,4 +1,4 @@
-"""Rows that ask about one document are a cluster: counted, marked, and heeded by the intervals."""
+"""Rows that ask about one document are a cluster: counted, marked, and part of the intervals."""
 
 from __future__ import annotations
 

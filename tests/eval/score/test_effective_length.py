@@ -1,4 +1,4 @@
-"""The aggregates of a results.json, held against every row of the paper's tables of results."""
+"""The aggregates of a results.json reproduce every row of the paper's tables of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores in percent of those at 0k, where the evidence stands alone."""
+"""Scores in percent of those at 0k, where a prompt is only the evidence."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_every_task_scores_by_the_references_beside_it():
 
 
 def test_the_run_names_its_rows_by_their_digests():
-    """tests/vllm/test_real_model.py holds them against rows built under the model's tokenizer."""
+    """tests/vllm/test_real_model.py compares them with rows built under the model's tokenizer."""
     settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
     assert settings["data_version"] == DATA_VERSION
     assert "files" not in settings

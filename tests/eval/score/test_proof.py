@@ -1,4 +1,4 @@
-"""Whose answers they are: proved by a digest or the prompts, or said not to be."""
+"""A digest or the prompts prove which rows were answered; else the output says "Unverified"."""
 
 from __future__ import annotations
 

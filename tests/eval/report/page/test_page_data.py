@@ -1,4 +1,4 @@
-"""The page holds what results.json holds, and the rows behind it."""
+"""The page shows the numbers of results.json and the rows behind them."""
 
 from __future__ import annotations
 

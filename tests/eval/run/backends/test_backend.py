@@ -1,4 +1,4 @@
-"""What a backend lacks is said before anything of the model is read."""
+"""Missing packages of a backend are named before anything of the model is read."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def order(request: pytest.FixtureRequest, tmp_path: Path) -> RunOptions:
 
 
 def answers(order: RunOptions) -> list[str]:
-    """The answers to the rows, all of which hold the number that was hidden."""
+    """The answers to the rows, all of which contain the hidden number."""
     total = run(order).total
     assert total["error"] == total["does_not_fit"] == 0
     wanted = {row["index"]: row["outputs"][0] for row in ruler_dataset.load(order.dataset, CONFIG)}

@@ -41,7 +41,7 @@ def vllm_config(**changes: Any) -> SimpleNamespace:
 
 @pytest.fixture
 def engine_arguments(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The arguments that the engine is started with; vLLM itself is a stand-in."""
+    """The arguments that the engine is started with; vLLM itself is replaced."""
     arguments: dict[str, Any] = {}
 
     def start(**engine: Any) -> SimpleNamespace:

@@ -1,4 +1,4 @@
-"""run.json says what a vLLM server runs with, as far as its /metrics tell."""
+"""run.json records the settings of a vLLM server that its /metrics report."""
 
 from __future__ import annotations
 
