@@ -29,7 +29,7 @@ def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object
     predictions, release = open_predictions(PredictionOptions(run, **source), keep_prompts=True)
     result = collect(predictions, release, ScoringRules())
     return {
-        (one["config"], one["index"]): (one["kind"], one["result"], one["gap"]) for one in result
+        (one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in result
     }
 
 
