@@ -62,7 +62,7 @@ def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, 
         (("--tokenizer", "tekken"), "add both --dataset and --tokenizer."),
         (("--dataset", "here", "--tokenizer", "tekkn"), "Did you mean 'tekken'?"),
         (("--dataset", "here", "--tokenizer", "mine=./nowhere"), "nowhere"),
-        (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "There are no rows at 16k"),
+        (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "no rows at 16k"),
     ],
 )
 def test_a_mistake_is_a_sentence(oneruler, arguments, sentence):
