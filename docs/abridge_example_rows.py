@@ -1,10 +1,10 @@
-"""Rows of a release without the texts that are not this project's to give, for ruler_eval/example.
+"""Write the references of ruler_eval/example without texts that this project may not distribute.
 
-    python -m docs.abridge_example_rows RELEASE       # writes example/references again
+    python -m docs.abridge_example_rows RELEASE       # rewrites example/references
 
-A line holds what scoring needs of a row, and the pieces of its prompt that sorting errors needs for
-the answers of the example's runs: needles and assignments, each at its offset. These are RULER's
-own; nothing of an essay, a document or a list is kept.
+A line has the fields of a row that scoring needs, and the pieces of its prompt that sorting errors
+needs for the answers of the example's runs: needles and assignments, each with its offset. These
+were written by RULER's authors; no text of an essay, a document or a list is kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from ruler_eval.score.references import ROWS_FILE
 
 RUN = Path(ruler_eval.example.__file__).parent / "run"
 COLUMNS = (
-    *("index", "input", "outputs", "question", "context_start", "context_end", "evidence"),
+    "index",
+    "input",
+    "outputs",
+    "question",
+    "context_start",
+    "context_end",
+    "evidence",
     "none_word",
 )
 _NEEDLE = re.compile(r"\n?One of the special magic \w+ for [^\n]{1,120}? is: ([\w-]+)\.")
@@ -30,7 +36,7 @@ _NEEDLE = re.compile(r"\n?One of the special magic \w+ for [^\n]{1,120}? is: ([\
 
 def abridged(row: PartialRow, task: str, answers: Iterable[str]) -> dict[str, Any]:
     """Return the line of a row: its references, and the pieces of its prompt."""
-    spans = sorted(set(_kept(row, task, answers)))
+    spans = sorted(set(_needed_spans(row, task, answers)))
     return {
         "index": row["index"],
         "outputs": row["outputs"],
@@ -47,7 +53,7 @@ def abridged(row: PartialRow, task: str, answers: Iterable[str]) -> dict[str, An
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans, those that overlap or touch as one."""
+    """Return the spans, with overlapping and adjacent ones merged."""
     result: list[tuple[int, int]] = []
     for start, end in spans:
         if result and start <= result[-1][1]:
@@ -57,7 +63,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return result
 
 
-def _kept(row: PartialRow, task: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
+def _needed_spans(row: PartialRow, task: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield the offsets of the evidence, and of the needles whose values an answer names."""
     if not task.startswith(("niah", "vt")):
         return
@@ -70,16 +76,19 @@ def _kept(row: PartialRow, task: str, answers: Iterable[str]) -> Iterator[tuple[
 def answers_of(runs: Iterable[Path]) -> Mapping[tuple[str, int], list[str]]:
     """Return every answer of the runs' files by configuration and index."""
     result: dict[tuple[str, int], list[str]] = {}
-    for path in (path for run in runs for path in sorted(run.glob("*.jsonl"))):
-        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            result.setdefault((record["config"], record["index"]), []).append(record["prediction"])
+    for run in runs:
+        for path in sorted(run.glob("*.jsonl")):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                record = json.loads(line)
+                key = (record["config"], record["index"])
+                result.setdefault(key, []).append(record["prediction"])
     return result
 
 
 def write_abridged(release: Release, runs: Iterable[Path], folder: Path) -> None:
-    """Write the lines of every row that the runs answer, FOLDER/TOKENS/TASK.jsonl, and rows.json.
+    """Write FOLDER/TOKENS/TASK.jsonl with a line for each row that the runs answer, and rows.json.
 
-    The latter has the digests of the configurations' rows.
+    rows.json has the digests of the configurations' rows.
     """
     answers = answers_of(runs)
     digests = {}

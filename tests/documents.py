@@ -46,7 +46,7 @@ def run(block: str, folder: Path, **variables: object) -> str:
         assert program == "ruler", line
         assert not any("$" in word for word in words), line
         named = [sorted(glob(word, root_dir=folder)) or [word] for word in words]
-        done = in_process.ruler(*(word for found in named for word in found), cwd=folder)
+        done = in_process.ruler(*(word for result in named for word in result), cwd=folder)
         assert done.code == 0, f"{line}\n{done.stdout}{done.stderr}"
         shown.append(done.stdout)
     return "".join(shown)

@@ -70,7 +70,7 @@ def write_release(
         "tokenizers": {config.tokenizer: _TOKENIZER for config in tables},
         **manifest,
         "tasks": tasks,
-        "files": {path: {**found, **(entry or {})} for path, found in files.items()},
+        "files": {path: {**result, **(entry or {})} for path, result in files.items()},
     }
     (root / MANIFEST).write_text(json.dumps(fields), encoding="utf-8")
     return root

@@ -56,7 +56,7 @@ SERVER = f"{RUN} openai -m m --base-url"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("build out --lengths 5x", "Unknown length '5x'"),
@@ -112,12 +112,12 @@ SERVER = f"{RUN} openai -m m --base-url"
     ],
 )
 def test_a_mistake_is_one_sentence_with_the_cause_and_the_remedy(
-    mistakes, arguments, said, monkeypatch
+    mistakes, arguments, message, monkeypatch
 ):
     monkeypatch.delenv("RULER_MIRROR", raising=False)
     for proxy in ("http_proxy", "https_proxy"):
         monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
-    assert said in refusal(*arguments.split(" "), cwd=mistakes)
+    assert message in refusal(*arguments.split(" "), cwd=mistakes)
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ def test_every_path_it_names_is_there(guide):
     own = {"my.toml"} | {name for name in paths(text) if "NAME" in name}  # test_new_family.py
     packages = [PACKAGE_OF[guide]] if guide in PACKAGE_OF else PACKAGE_OF.values()
     places = [ROOT, folder, *(ROOT / package for package in packages)]
-    found = {name for name in paths(text) if any((at / name).exists() for at in places)}
-    assert sorted(paths(text) - own - found) == []
+    result = {name for name in paths(text) if any((at / name).exists() for at in places)}
+    assert sorted(paths(text) - own - result) == []
 
 
 def test_the_row_that_the_builders_guide_follows_is_the_rows(release):

@@ -45,11 +45,11 @@ def test_the_gate_runs_the_base_once_and_stops_when_the_answer_is_known(tmp_path
     (job,) = workflow["jobs"].values()
     steps = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
     assert [*steps] == ["install", "rows", "base", "gate"]
-    said = run("\n".join([steps["rows"], steps["base"], steps["gate"]]), tmp_path, **SMALL)
-    assert "(97.5 % confidence)" in said
-    found = json.loads((tmp_path / "decision.json").read_text())
-    assert (found["verdict"], found["of"]) == ("smaller", 40)
-    assert found["rows"] < 40
+    message = run("\n".join([steps["rows"], steps["base"], steps["gate"]]), tmp_path, **SMALL)
+    assert "(97.5 % confidence)" in message
+    result = json.loads((tmp_path / "decision.json").read_text())
+    assert (result["verdict"], result["of"]) == ("smaller", 40)
+    assert result["rows"] < 40
     begun = (tmp_path / "runs/base/run.json").stat().st_mtime_ns
     run(steps["base"], tmp_path, **SMALL)  # it is there: nothing is run
     assert (tmp_path / "runs/base/run.json").stat().st_mtime_ns == begun

@@ -18,10 +18,10 @@ SMALL = {"ruler": 20, "complexity": 2, "correlation": 2, "oneruler": 6}
 def commands() -> list[str]:
     """The blocks' commands, then those of the tables, each once; not those with an ellipsis."""
     blocks = re.findall(r"^```bash\n(.*?)^```", TEXT, re.M | re.S)
-    found = [line for block in blocks for line in block.splitlines()]
+    result = [line for block in blocks for line in block.splitlines()]
     rest = re.sub(r"^```.*?^```", "", TEXT, flags=re.M | re.S)
-    found += re.findall(r"`(ruler [^`]+)`", rest)
-    return [line for line in dict.fromkeys(found) if "…" not in line]
+    result += re.findall(r"`(ruler [^`]+)`", rest)
+    return [line for line in dict.fromkeys(result) if "…" not in line]
 
 
 def small(line: str) -> str:

@@ -34,12 +34,12 @@ def test_a_hostile_name_is_shown_as_it_is():
     assert markdown_text(HOSTILE).startswith(TEXT)
     usual = "niah_multikey_1_4k [90.0, 95.0] -0.5"
     assert markdown_text(usual) == usual
-    found = html_of(f"| x | y |\n|---|---|\n| {markdown_text(HOSTILE)} | z |")
-    assert not MARKUP.search(found)
-    assert found.count("<td>") == 2
+    result = html_of(f"| x | y |\n|---|---|\n| {markdown_text(HOSTILE)} | z |")
+    assert not MARKUP.search(result)
+    assert result.count("<td>") == 2
     for word in ("[d](http://x)", "*g*", "_h_", "~~i~~", "j\\|k # l &amp;lt; \\x1b[31m\\u202e"):
-        assert word in found
-    assert "&lt;script&gt;f&lt;/script&gt;" in found
+        assert word in result
+    assert "&lt;script&gt;f&lt;/script&gt;" in result
     assert code("a `` b`") == "``` a `` b` ```"
 
 
@@ -81,10 +81,10 @@ def test_hostile_sources_and_wordings_are_text_in_the_card(release):
     manifest["words"] = {HOSTILE: HOSTILE}
     manifest["families"]["niah"]["needle"] = f"{{key}} {{value}} {HOSTILE}"
     manifest["families"]["niah"]["one"]["input"] = "```\n<script>x</script>\n[d](http://x)\n```"
-    found = html_of(render(collect_facts(manifest, release)))
-    assert "http://x" in found
+    result = html_of(render(collect_facts(manifest, release)))
+    assert "http://x" in result
     for bad in ('href="http://x"', "<script", "<img", "<em>g", "<s>i", "\x1b", "\u202e"):
-        assert bad not in found
-    assert found.count("<h1>") == sound.count("<h1>")
-    rows = [row for row in found.split("<tr>") if "script" in row]
+        assert bad not in result
+    assert result.count("<h1>") == sound.count("<h1>")
+    rows = [row for row in result.split("<tr>") if "script" in row]
     assert {len(re.findall("<t[dh]", row)) for row in rows} >= {4, 5}

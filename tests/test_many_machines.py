@@ -73,10 +73,10 @@ def test_the_shards_of_a_slurm_array_answer_the_whole_run_in_one_folder(shell, t
 def test_an_indexed_job_runs_the_commands_of_the_slurm_array(shell):
     (script,) = blocks(PAGE, "Shards", "bash")
     (job,) = blocks(PAGE, "Shards", "yaml")
-    found = yaml.safe_load(job)
-    (line,) = pod_of(found)["args"]
-    assert pod_of(found)["command"] == ["bash", "-c"]
-    assert found["spec"]["completions"] == 8
+    result = yaml.safe_load(job)
+    (line,) = pod_of(result)["args"]
+    assert pod_of(result)["command"] == ["bash", "-c"]
+    assert result["spec"]["completions"] == 8
     for index in (0, 7):
         variables = {"MODEL": "m", "JOB_COMPLETION_INDEX": index, "SLURM_ARRAY_TASK_ID": index + 1}
         commands = [shell(text, {"ruler": 'echo "$@"'}, **variables) for text in (script, line)]

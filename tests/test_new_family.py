@@ -143,8 +143,8 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(ex
         "report RUN --dataset toy --out page.html",
         "analyze RUN/results.json --out correlation.json",
     )
-    found = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
-    assert [(error["config"], error["index"], error["kind"]) for error in found] == [
+    result = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
+    assert [(error["config"], error["index"], error["kind"]) for error in result] == [
         ("label_6_4k", 0, "empty"),
         ("label_6_4k", 1, "other"),
     ]

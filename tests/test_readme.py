@@ -55,20 +55,20 @@ def test_the_readme_is_short_and_shows_one_picture():
 def test_what_the_quick_start_made_loads_as_written(page, heading, beside, monkeypatch):
     (load,) = blocks(page, heading, "python")
     monkeypatch.chdir(beside)
-    found: dict[str, Any] = {}
-    exec(load, found)
-    assert len(found["rows"]) == 15
+    result: dict[str, Any] = {}
+    exec(load, result)
+    assert len(result["rows"]) == 15
 
 
 def test_the_calls_from_python_work_as_written(tmp_path, monkeypatch, capfd):
     (calls,) = blocks("docs/python.md", "The commands as calls", "python")
     assert len(calls.strip().splitlines()) <= 7
     monkeypatch.chdir(tmp_path)
-    found: dict[str, Any] = {}
-    exec(calls, found)
+    result: dict[str, Any] = {}
+    exec(calls, result)
     assert capfd.readouterr().out == ""
-    assert len(found["rows"]) == 15
-    assert found["results"]["configurations"]["niah_multikey_1_4k"]["n"] == 5
+    assert len(result["rows"]) == 15
+    assert result["results"]["configurations"]["niah_multikey_1_4k"]["n"] == 5
     assert (tmp_path / "mine.html").is_file()
 
 
@@ -79,11 +79,11 @@ def test_the_notebook_runs_from_its_first_cell_to_the_page(tmp_path, monkeypatch
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["outputs"] for cell in cells] == [[]] * len(cells)
     monkeypatch.chdir(tmp_path)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for cell in cells:
-        exec("".join(cell["source"]), found)
-    assert found["row"]["outputs"][0] in found["row"]["input"]
-    assert {score["score"] for score in found["results"]["configurations"].values()} == {100.0}
+        exec("".join(cell["source"]), result)
+    assert result["row"]["outputs"][0] in result["row"]["input"]
+    assert {score["score"] for score in result["results"]["configurations"].values()} == {100.0}
     assert (tmp_path / "first_look.html").is_file()
 
 
@@ -170,13 +170,13 @@ def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path):
     (tmp_path / "ruler").mkdir()
     few = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
     text = (ROOT / "docs/fresh_rows.md").read_text(encoding="utf-8")
-    found = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
-    block = found.replace("--lengths 4k,32k", few).replace(
+    result = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
+    block = result.replace("--lengths 4k,32k", few).replace(
         " …\n", " --backend oracle --skip-missing\n"
     )
-    said = documents.run(f"ruler build ruler {few}\n{block}", tmp_path, SEED=7)
-    assert "Seed 0 minus seed 7: 0.0 [" in said  # the oracle has not seen any rows
-    assert "], 2 configurations." in " ".join(said.split())
+    message = documents.run(f"ruler build ruler {few}\n{block}", tmp_path, SEED=7)
+    assert "Seed 0 minus seed 7: 0.0 [" in message  # the oracle has not seen any rows
+    assert "], 2 configurations." in " ".join(message.split())
 
 
 def test_the_test_command_is_one_line_that_runs_pytest():

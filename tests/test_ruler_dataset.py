@@ -57,7 +57,7 @@ def test_load_checks_digests_unless_told_not_to(release, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "message"),
     [
         ("no/such/folder", "neither a folder"),
         ("nothing", "neither a folder"),
@@ -65,8 +65,8 @@ def test_load_checks_digests_unless_told_not_to(release, tmp_path):
         ("out/ruler-4k.", "neither a folder"),
     ],
 )
-def test_a_release_that_is_nowhere_is_one_sentence(where, said):
-    with pytest.raises(RulerError, match=said):
+def test_a_release_that_is_nowhere_is_one_sentence(where, message):
+    with pytest.raises(RulerError, match=message):
         load(where, "vt_4k")
 
 
@@ -87,12 +87,12 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.mark.parametrize(("config", "rows"), [("vt_4k", 20), ("ag_4k", 40)])
 def test_load_dataset_reads_a_bare_relative_folder_offline(release, offline, config, rows):
-    found = offline.python(
+    result = offline.python(
         "import datasets, json, os\n"
         f"os.chdir({str(release.parent)!r})\n"
         f"print(json.dumps(datasets.load_dataset('ruler', '{config}').num_rows))"
     )
-    assert found == {"test": rows}
+    assert result == {"test": rows}
 
 
 def test_a_release_in_the_hubs_cache_loads_offline(release, offline):

@@ -121,11 +121,11 @@ def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path):
 def test_thresholds_are_for_the_papers_tasks_at_its_lengths(suite_release, release):
     roots = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
     manifests = {name: read_manifest(root) for name, root in roots.items()}
-    assert [name for name, found in manifests.items() if benchmark_suite(found) is not None] == [
+    assert [name for name, result in manifests.items() if benchmark_suite(result) is not None] == [
         "ruler_2024",  # the layout in which the thresholds were measured
         "ruler",
     ]
-    assert [name for name, found in manifests.items() if is_standard(found)] == ["ruler"]
+    assert [name for name, result in manifests.items() if is_standard(result)] == ["ruler"]
 
 
 def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(suite_release):
@@ -161,8 +161,8 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     assert cells["summary"]["tekken"]["en"]["all"]["threshold"] is None
     drawn, _, code = ruler("analyze", run, "--out", tmp_path / "figures.json")
     assert code == 0
-    found = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
-    ((_, figures),) = found["complexity"].items()
+    result = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    ((_, figures),) = result["complexity"].items()
     lines = {panel["title"]: [line["value"] for line in panel["lines"]] for panel in figures}
     assert lines == {
         "niah: keys": ["1", "2", "4", "8", "full"],

@@ -1,1 +1,1 @@
-"""The commands of `ruler`, a module each: flags, one call, and what is shown of its result."""
+"""The commands of `ruler`, one module for each group: flags, a call, and its output."""

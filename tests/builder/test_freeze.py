@@ -59,12 +59,12 @@ def other_rows(manifest: Manifest) -> None:
 def test_releases_are_frozen_one_after_another(whole, tmp_path):
     freeze([whole("one", only("vt"))], folder=tmp_path)
     freeze([whole("two", only("cwe")), whole("three", only("qa_1"))], folder=tmp_path)
-    found = read_frozen("1.0.0", tmp_path)
+    result = read_frozen("1.0.0", tmp_path)
     manifest = read_manifest(whole())
-    assert found
-    assert {*found.rows["ruler"]} == {"vt_4k", "cwe_4k", "qa_1_4k"}
-    assert (found.published, found.seed, found.reserve) == (False, 0, 128)
-    assert {*found.sources.items()} == {
+    assert result
+    assert {*result.rows["ruler"]} == {"vt_4k", "cwe_4k", "qa_1_4k"}
+    assert (result.published, result.seed, result.reserve) == (False, 0, 128)
+    assert {*result.sources.items()} == {
         (name, source["sha256"]) for name, source in manifest["sources"].items()
     }
     assert read_toml(tmp_path / "1.0.0.toml")["samples"] == {"ruler": 500, "oneruler": 50}

@@ -49,18 +49,18 @@ def test_what_the_hub_answers_is_one_sentence_each(release, tmp_path):
         check=True,
     )
     hub.close()
-    said = done.stdout.splitlines()
+    message = done.stdout.splitlines()
     hidden = (
         "RulerError The Hub has no 'org/nothing', or your token may not see it: "
         "correct the name, or log in (hf auth login)."
     )
-    assert said[:4] == [
+    assert message[:4] == [
         "RulerError 'org/none' has no manifest.json: it is not a release.",
         "RulerError 'org/none' has no such revision: it has main.",
         hidden,
         hidden,
     ]
-    assert said[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
+    assert message[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
 
 
 @pytest.mark.parametrize(

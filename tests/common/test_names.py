@@ -77,7 +77,7 @@ def test_oneruler_counts_in_decimal_thousands():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("niah_mk_3_4k", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("niah_multikey3_4k", "Did you mean 'niah_multikey_3'?"),
@@ -87,7 +87,7 @@ def test_oneruler_counts_in_decimal_thousands():
         ("vt_00k", "Unknown length '00k'"),
     ],
 )
-def test_a_wrong_name_is_one_sentence_with_the_right_one(name, said):
+def test_a_wrong_name_is_one_sentence_with_the_right_one(name, message):
     with pytest.raises(RulerError) as error:
         Names.standard("ruler").parse(name)
-    assert said in str(error.value)
+    assert message in str(error.value)

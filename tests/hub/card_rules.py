@@ -32,26 +32,26 @@ LISTED = {"language": LANGUAGES, "task_categories": TASKS, "size_categories": SI
 def faults(kind: str, card: dict[str, Any]) -> list[str]:
     """One sentence a fault; `kind` is dataset or space."""
     needed = {"space": ("sdk", "title"), "dataset": ("configs", "license")}[kind]
-    found = [f'"{key}" is required' for key in needed if key not in card]
+    result = [f'"{key}" is required' for key in needed if key not in card]
     if "license" in card and card["license"] not in LICENSES:
-        found.append(f'"license" must be one of a list, not {card["license"]}')
+        result.append(f'"license" must be one of a list, not {card["license"]}')
     if card.get("license") == "other":
         name, link = card.get("license_name"), card.get("license_link")
         if not re.fullmatch(r"[a-z0-9-.]+", str(name)):
-            found.append('"license_name" is required, in lower case')
+            result.append('"license_name" is required, in lower case')
         if not re.fullmatch(r"https://\S+|LICENSE(\.md)?", str(link)):
-            found.append('"license_link" must be an address or LICENSE')
-    return found + (_of_dataset(card) if kind == "dataset" else [])
+            result.append('"license_link" must be an address or LICENSE')
+    return result + (_of_dataset(card) if kind == "dataset" else [])
 
 
 def _of_dataset(card: dict[str, Any]) -> list[str]:
-    found = []
+    result = []
     for key, known in LISTED.items():
         strange = [value for value in card.get(key, ()) if value not in known]
-        found += [f'"{key}" must be of a list, not {value!r}' for value in strange]
+        result += [f'"{key}" must be of a list, not {value!r}' for value in strange]
     for config in card.get("configs", ()):
         if set(config) - {"data_dir"} != {"config_name", "data_files"} or not re.fullmatch(
             r"[\w.+-]+", config["config_name"]
         ):
-            found.append(f'"configs" holds {config}')
-    return found
+            result.append(f'"configs" holds {config}')
+    return result

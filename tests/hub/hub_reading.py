@@ -45,16 +45,16 @@ class Reading:
         """A model's results, if they are asked for: an entry, or the error of a wrong file."""
         if self.query.get("expand") != ["evalResults"]:
             return {}
-        found: list[dict[str, Any]] = []
+        result: list[dict[str, Any]] = []
         for path, blob in files.items():
             if path.startswith(".eval_results/"):
                 name = path.removeprefix(".eval_results/")
                 if self.hub.results_error:
-                    found.append({"filename": name, "error": self.hub.results_error})
+                    result.append({"filename": name, "error": self.hub.results_error})
                 else:
                     entries = yaml.safe_load(blob.data)
-                    found += [{"filename": name, "verified": False, "data": e} for e in entries]
-        return {"evalResults": found}
+                    result += [{"filename": name, "verified": False, "data": e} for e in entries]
+        return {"evalResults": result}
 
     def refs(self, kind: str, name: str) -> Answer:
         repo = self.repo(kind, name)
@@ -96,13 +96,13 @@ class Reading:
         repo = self.repo(kind, name)
         files = repo.commits[repo.find(revision)]
         asked = json.loads(self.body) if self.body[:1] == b"{" else parse_qs(self.body.decode())
-        found = []
+        result = []
         for path in asked["paths"]:
             if path in files:
-                found.append(_described(path, files[path]))
+                result.append(_described(path, files[path]))
             elif any(file.startswith(f"{path}/") for file in files):
-                found.append({"type": "directory", "path": path, "oid": "0", "size": 0})
-        return 200, found, {}
+                result.append({"type": "directory", "path": path, "oid": "0", "size": 0})
+        return 200, result, {}
 
     def resolve(self, kind: str, name: str, revision: str, path: str) -> Answer:
         repo = self.repo(kind, name)

@@ -30,8 +30,8 @@ class Writing:
         assert user
         owner, kind = wanted["organization"] or user["name"], f"{wanted['type']}s"
         if owner not in (user["name"], *user["orgs"]) or not user["write"]:
-            said = f"You don't have the rights to create a {wanted['type']} under the namespace"
-            raise Refusal(403, f'{said} "{owner}"')
+            output = f"You don't have the rights to create a {wanted['type']} under the namespace"
+            raise Refusal(403, f'{output} "{owner}"')
         name = f"{owner}/{wanted['name']}"
         if f"{kind}/{name}" in self.hub.repos:
             raise Refusal(409, "You already created this repo")
@@ -42,10 +42,10 @@ class Writing:
     def validate(self) -> Answer:
         wanted = json.loads(self.body)
         try:
-            found = yaml.safe_load(wanted["content"].split("---\n")[1])
+            result = yaml.safe_load(wanted["content"].split("---\n")[1])
         except (yaml.YAMLError, IndexError) as error:
             return 400, {"errors": [{"message": str(error)}], "warnings": []}, {}
-        errors = [{"message": fault} for fault in faults(wanted["repoType"], found)]
+        errors = [{"message": fault} for fault in faults(wanted["repoType"], result)]
         return 400 if errors else 200, {"errors": errors, "warnings": []}, {}
 
     def preupload(self, kind: str, name: str, revision: str) -> Answer:

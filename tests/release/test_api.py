@@ -107,11 +107,11 @@ def test_score_returns_what_it_writes(run, tmp_path):
 
 
 def test_compare_takes_results_or_where_they_lie(run, worse):
-    found = ruler.compare(run, ruler.score(worse), max_drop=5)
-    assert found == ruler.compare(str(run / "results.json"), worse, max_drop=5.0)
-    assert found["lengths"]["4k"]["difference"] == pytest.approx(40)
-    assert found["configurations"]["niah_single_1_4k"]["difference"] == 0
-    assert found["decision"]["drop"] == found["all"]["difference"]
+    result = ruler.compare(run, ruler.score(worse), max_drop=5)
+    assert result == ruler.compare(str(run / "results.json"), worse, max_drop=5.0)
+    assert result["lengths"]["4k"]["difference"] == pytest.approx(40)
+    assert result["configurations"]["niah_single_1_4k"]["difference"] == 0
+    assert result["decision"]["drop"] == result["all"]["difference"]
     assert "decision" not in ruler.compare(run, worse)
 
 
@@ -123,7 +123,7 @@ def test_report_returns_the_page(run, worse, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda out: ruler.build(out, samples=6, **ROWS), "ask for --samples 5"),
         (lambda out: ruler.load(out, "vt_8k"), "vt_8k"),
@@ -144,8 +144,8 @@ def test_report_returns_the_page(run, worse, tmp_path):
         (lambda out: ruler.compare(out, out), "results.json"),
     ],
 )
-def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, said):
-    with pytest.raises(ruler.RulerError, match=said):
+def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out, call, message):
+    with pytest.raises(ruler.RulerError, match=message):
         call(out)
 
 
@@ -173,5 +173,5 @@ def test_a_user_who_checks_types_sees_them(tmp_path):
         capture_output=True,
         text=True,
     )
-    found = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
-    assert found == {"2", "3", "4", "5"}, done.stdout
+    result = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
+    assert result == {"2", "3", "4", "5"}, done.stdout

@@ -48,19 +48,19 @@ def change(path: Path, old: str | None, new: str) -> None:
 
 
 def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done):
-    root, said = done
+    root, message = done
     files = read_manifest(root / "turkish")["files"].values()
     assert len({file["task"] for file in files if file["language"] == "tr"}) == 8
     assert {(f["language"], f["instruction_language"]) for f in files} == {
         *(("tr", "tr"), ("en", "tr"), ("tr", "en"))
     }
-    assert f"Files: {len(files)} rebuilt and equal." in " ".join(said.split())
+    assert f"Files: {len(files)} rebuilt and equal." in " ".join(message.split())
     results = json.loads((root / "runs/turkish/results.json").read_text(encoding="utf-8"))
     scores = {cell["score"] for cell in results["configurations"].values()}
     assert scores == {100.0}  # the oracle answers what needles, lists and nouns say
-    assert re.search(r"1  tr +100\.0 .* 600,000", said)
-    assert "No wrong answers." in said
-    assert "custom rows: a language that is none of the 26 (tr)" in " ".join(said.split())
+    assert re.search(r"1  tr +100\.0 .* 600,000", message)
+    assert "No wrong answers." in message
+    assert "custom rows: a language that is none of the 26 (tr)" in " ".join(message.split())
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
 
 
@@ -106,10 +106,10 @@ def test_another_folder_of_the_same_code_is_named(done, copy):
     change(copy / "book.txt", "mektup", "telgraf")
     change(copy / "language.toml", '"hiç" =', '"hiçte" =')
     report = ruler.verify(done[0] / "turkish", language_folders=copy)
-    found = [what for file in report.files.values() for _, what in file.problems]
+    result = [what for file in report.files.values() for _, what in file.problems]
     assert not report.ok
-    assert any("book-tr" in str(what) for what in found)
-    assert any("facts" in str(what) for what in found)
+    assert any("book-tr" in str(what) for what in result)
+    assert any("facts" in str(what) for what in result)
     with pytest.raises(RulerError, match="made with another 'book-tr' among its sources"):
         ruler.build(
             done[0] / "turkish", suite="oneruler", lengths="8k", samples=2, sources="embedded",
@@ -122,8 +122,8 @@ def test_its_letters_fold_as_it_writes_them():
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
     assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
-    for said in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Hiçbir sayı geçmiyor."):
-        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 1, said
+    for message in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Hiçbir sayı geçmiyor."):
+        assert rules_of.score_row(message, ["hiçbiri"], "niah_none", tr).score == 1, message
     listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"
     words = ["kırmızı", "ışık", "inek", "araba"]
     assert rules_of.score_row(listed, words, "cwe_easy", tr).score == 1
@@ -176,15 +176,15 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "old", "new", "says"), FAULTS)
-def test_a_fault_of_a_folder_is_one_sentence(name, old, new, says, copy, tmp_path):
+@pytest.mark.parametrize(("name", "old", "new", "sentence"), FAULTS)
+def test_a_fault_of_a_folder_is_one_sentence(name, old, new, sentence, copy, tmp_path):
     change(copy / name, old, new)
     tasks = "cwe_easy" if name == "words.csv" else "niah_single"
     words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", tasks)
     flags = ("--language-folder", "tr", "--sources", "embedded")
     shown = in_process.ruler("build", "out", *words, *flags, cwd=tmp_path)
     assert shown.code == 2
-    assert says in " ".join(shown.stderr.split())
+    assert sentence in " ".join(shown.stderr.split())
     named = "".join(shown.stderr.split())  # a long path is broken over lines
     assert any(f"tr/{file}" in named for file in (name, "niah.txt"))
     assert not (tmp_path / "out").exists()
@@ -214,8 +214,8 @@ def test_lists_that_are_empty_say_nothing():
     few = {**table, "and": [], "none": {"prompt": [], "forms": {}}}
     few["touching"] = True
     tr = ReleaseLanguages({"tr": few}).rules("tr")
-    for said, score in (("hiçbiri", 1), ("Bilmiyorum.", 0), ("", 0), ("?! ...", 0)):
-        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
+    for message, score in (("hiçbiri", 1), ("Bilmiyorum.", 0), ("", 0), ("?! ...", 0)):
+        assert rules_of.score_row(message, ["hiçbiri"], "niah_none", tr).score == score, message
     assert rules_of.score_row("ev, su", ["ev", "su"], "cwe_easy", tr).score == 1
 
 
@@ -238,7 +238,7 @@ def test_every_file_is_needed(name, copy):
 
 
 @pytest.mark.parametrize(
-    ("code", "facts", "says"),
+    ("code", "facts", "sentence"),
     [
         ("en", {}, "one of the 26"),
         ("tr", None, "not a language of oneruler"),
@@ -247,14 +247,14 @@ def test_every_file_is_needed(name, copy):
         ("tr", {"answer_tags": [7]}, "answer_tags.0 should be"),
     ],
 )
-def test_a_manifest_cannot_change_the_rules_of_the_26(done, tmp_path, code, facts, says):
+def test_a_manifest_cannot_change_the_rules_of_the_26(done, tmp_path, code, facts, sentence):
     manifest = json.loads((done[0] / "turkish/manifest.json").read_text(encoding="utf-8"))
     right = manifest["languages"]["tr"]["facts"]
     manifest["languages"][code]["facts"] = right | (facts or {})
     if facts is None:
         del manifest["languages"][code]["facts"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(RulerError, match=re.escape(says)):
+    with pytest.raises(RulerError, match=re.escape(sentence)):
         read_manifest(tmp_path)
 
 

@@ -26,8 +26,8 @@ def folder(made: Callable[[str], Path]) -> Path:
 
 
 def test_each_language_has_the_mean_tokens_of_its_rows(oneruler, folder):
-    found = api.tokens_by_tokenizer(oneruler, f"bytes={folder}", configs=CONFIGS, limit=3)
-    assert (found["dataset"], found["fitted_under"], found["rows"]) == ("oneruler", "tekken", 9)
+    result = api.tokens_by_tokenizer(oneruler, f"bytes={folder}", configs=CONFIGS, limit=3)
+    assert (result["dataset"], result["fitted_under"], result["rows"]) == ("oneruler", "tekken", 9)
     manifest = read_manifest(oneruler)
     for config, language in zip(CONFIGS, ("en", "zh", "en-zh"), strict=True):
         file = next(file for file in manifest["files"].values() if file["config"] == config)
@@ -35,9 +35,9 @@ def test_each_language_has_the_mean_tokens_of_its_rows(oneruler, folder):
         first = [rows[index] for index in indices_of(manifest, file)[:3]]
         tekken = [row["length"] - row["max_new_tokens"] for row in first]
         in_bytes = [len((row["input"] + row["answer_prefix"]).encode()) for row in first]
-        assert found["tokens"]["tekken"]["8k"][language] == mean(tekken)
-        assert found["tokens"]["bytes"]["8k"][language] == mean(in_bytes)
-    assert [*found["tokens"]] == ["tekken", "bytes"]
+        assert result["tokens"]["tekken"]["8k"][language] == mean(tekken)
+        assert result["tokens"]["bytes"]["8k"][language] == mean(in_bytes)
+    assert [*result["tokens"]] == ["tekken", "bytes"]
 
 
 def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, tmp_path):
@@ -62,7 +62,7 @@ def test_the_command_prints_a_column_for_each_and_writes_them(oneruler, folder, 
         (("--tokenizer", "tekken"), "add both --dataset and --tokenizer."),
         (("--dataset", "here", "--tokenizer", "tekkn"), "Did you mean 'tekken'?"),
         (("--dataset", "here", "--tokenizer", "mine=./nowhere"), "nowhere"),
-        (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "are at 16k"),
+        (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "no rows at 16k"),
     ],
 )
 def test_a_mistake_is_a_sentence(oneruler, arguments, sentence):
@@ -80,8 +80,8 @@ def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(folder, tmp_pat
     tokenizers = ["tekken", f"bytes={folder}"]
     asked = {"tasks": "vt", "lengths": "4k", "samples": 2, "sources": "embedded"}
     api.build(tmp_path / "two", tokenizers=tokenizers, **asked)
-    found = api.tokens_by_tokenizer(tmp_path / "two", tokenizers)
-    assert (found["fitted_under"], found["rows"]) == ("tekken", 1)
-    assert found["tokens"]["bytes"]["4k"]["en"] > 2 * found["tokens"]["tekken"]["4k"]["en"]
+    result = api.tokens_by_tokenizer(tmp_path / "two", tokenizers)
+    assert (result["fitted_under"], result["rows"]) == ("tekken", 1)
+    assert result["tokens"]["bytes"]["4k"]["en"] > 2 * result["tokens"]["tekken"]["4k"]["en"]
     with pytest.raises(RulerError, match="have the tokenizers bytes, tekken: name configurations"):
         api.tokens_by_tokenizer(tmp_path / "two", tokenizers, configs=["vt_4k_bytes", "vt_4k"])

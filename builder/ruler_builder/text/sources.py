@@ -43,6 +43,7 @@ NOUNS = "oneruler-nouns"
 LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
 _TIMEOUT = 30  # seconds without an answer from a server
 _RETRIES = 2  # downloads of a URL after the first one failed
+_CHUNK = 1 << 16  # bytes
 State = Literal["present", "damaged", "missing"]
 
 
@@ -164,14 +165,43 @@ def _download(file: Pinned, target: Path, progress: bool) -> None:
 
 
 def _download_url(file: Pinned, url: str, progress: bool) -> None:
-    """Download a URL into the cache with pooch, which checks the digest and then renames it.
+    """Download a URL into the cache with pooch, which tries again, checks the digest and renames.
 
-    pooch starts a broken download from the beginning; the largest file has 46 MB. Raises RulerError
+    A download that breaks off continues where it stopped, also in a later call. Raises RulerError
     with the reason, part of a longer sentence.
     """
     import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
     from tqdm import tqdm  # type: ignore[import-untyped]
+
+    part = cache_dir() / f"{file.path}.part"  # the bytes that have arrived
+    # `disable=None` draws the bar only on a terminal.
+    bar = tqdm(
+        desc=Path(file.path).name,
+        total=file.bytes,
+        unit="B",
+        unit_scale=True,
+        leave=False,
+        disable=None if progress else True,
+    )
+
+    def download(url: str, output_file: str, _: pooch.Pooch) -> None:
+        received = part.stat().st_size if part.is_file() else 0
+        headers = {"Accept-Encoding": "identity"}  # a range counts the bytes that are sent
+        if received:
+            headers["Range"] = f"bytes={received}-"
+        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as reply:
+            if reply.status_code == requests.codes.requested_range_not_satisfiable:
+                part.unlink()
+            reply.raise_for_status()
+            if reply.status_code != requests.codes.partial_content:
+                received = 0
+            bar.update(received - bar.n)
+            with part.open("ab" if received else "wb") as out:
+                for chunk in reply.iter_content(_CHUNK):
+                    out.write(chunk)
+                    bar.update(len(chunk))
+        part.replace(output_file)
 
     pooch.get_logger().setLevel("WARNING")
     registry = pooch.create(
@@ -181,18 +211,14 @@ def _download_url(file: Pinned, url: str, progress: bool) -> None:
         urls={file.path: url},
         retry_if_failed=_RETRIES,
     )
-    bar = False
-    if progress:  # `disable=None` draws it only on a terminal
-        name, size = Path(file.path).name, file.bytes
-        bar = tqdm(desc=name, total=size, unit="B", unit_scale=True, leave=False, disable=None)
     try:
-        path = registry.fetch(
-            file.path, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=_TIMEOUT)
-        )
+        path = registry.fetch(file.path, downloader=download)
     except requests.RequestException as error:
         raise RulerError(f"{url}: {type(error).__name__}") from error
     except ValueError as error:
         raise RulerError(f"{url}: its sha256 differs; the download was deleted") from error
+    finally:
+        bar.close()
     Path(path).chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
 
 

@@ -39,7 +39,7 @@ TROUBLE_NAMES: Mapping[str, str] = {
     "failed": "failed",
     "does_not_fit": "did not fit the window",
     "cut": "truncated",
-    "cut_scored": "scored though truncated",
+    "cut_scored": "truncated but scored",
     "thinking": "with reasoning",
     "thinking_cut": "ended within reasoning",
     "duplicated": "answered twice",

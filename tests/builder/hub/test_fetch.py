@@ -41,10 +41,10 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path):
-    said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
+    message = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
-    assert "4 files, " in said
-    assert f"'{tmp_path}/all' now has 4 files." in said
+    assert "4 files, " in message
+    assert f"'{tmp_path}/all' now has 4 files." in message
     client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
     assert contents(tmp_path / "tag") == contents(small)
     again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
@@ -54,8 +54,8 @@ def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path
 def test_nothing_half_fetched_stays_on_a_full_disk(client, extended, tmp_path):
     whole = read_manifest(extended)["files"]
     with small_disk(tmp_path / "disk", 16384, client.process.pid) as disk:
-        said = client.ruler("fetch", REPO, "--to", disk / "all", code=2)
-        assert re.search("No space left on device|File too large", said)
+        message = client.ruler("fetch", REPO, "--to", disk / "all", code=2)
+        assert re.search("No space left on device|File too large", message)
         left = [path for path in disk.rglob("*") if path.is_file() and path.suffix != ".lock"]
         for path in left:
             name = path.relative_to(disk / "all").as_posix().removeprefix(".fetch/")
@@ -66,10 +66,10 @@ def test_nothing_half_fetched_stays_on_a_full_disk(client, extended, tmp_path):
 
 def test_a_part_is_a_release_of_its_own(client, small, tmp_path):
     part = tmp_path / "part"
-    said = client.ruler(
+    message = client.ruler(
         "fetch", REPO, "--configs", "niah_single_1_1k, niah_single_3_1k", "--to", part, "--verify"
     )
-    assert "Nothing is wrong: 2 files, 16 rows." in said
+    assert "Nothing is wrong: 2 files, 16 rows." in message
     manifest = read_manifest(part)
     assert [entry["config"] for entry in manifest["files"].values()] == [
         "niah_single_1_1k",
@@ -87,8 +87,10 @@ def test_a_part_is_a_release_of_its_own(client, small, tmp_path):
 def test_a_part_is_extended_until_it_is_whole(client, extended, tmp_path):
     part = tmp_path / "part"
     client.ruler("fetch", REPO, "--configs", "niah_single_2_1k", "--to", part)
-    said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part)
-    assert f"1 file, {(extended / 'data/mine/1k/niah_single_1.parquet').stat().st_size:,}" in said
+    message = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part)
+    assert (
+        f"1 file, {(extended / 'data/mine/1k/niah_single_1.parquet').stat().st_size:,}" in message
+    )
     assert list(read_manifest(part)["tokenizers"]) == ["mine", "tekken"]
     assert client.ruler("fetch", REPO, "--to", part).startswith("2 files")
     assert contents(part) == contents(extended)
@@ -104,13 +106,13 @@ def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(client, tmp_path):
 
 def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(client, made, tmp_path):
     part, folder = tmp_path / "part", made("gpt2")
-    said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=3)
+    message = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=3)
     asked = f"say where it is: ruler verify {part} --tokenizer mine=FOLDER"
-    assert asked in " ".join(said.split())
+    assert asked in " ".join(message.split())
     assert read_manifest(part)["tokenizers"]["mine"]["spec"] == f"mine={folder.name}"
     assert not any(str(folder).encode() in text for text in contents(part).values())
-    said = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
-    assert "Nothing is wrong: 1 file, 8 rows." in said
+    message = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
+    assert "Nothing is wrong: 1 file, 8 rows." in message
 
 
 def test_an_interrupted_fetch_shows_nothing_and_goes_on(hub, client, small, tmp_path):
@@ -136,9 +138,9 @@ def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
     right = repo.large[oid]
     repo.large[oid] = right[:-1] + b"x"
     fetch = ("fetch", REPO, "--configs", "niah_single_1_1k", "--to", tmp_path / "to")
-    said = client.ruler(*fetch, code=2)
-    assert f"'{FIRST}' of '{REPO}' has sha256" in said
-    assert "it is not kept" in said
+    message = client.ruler(*fetch, code=2)
+    assert f"'{FIRST}' of '{REPO}' has sha256" in message
+    assert "it is not kept" in message
     assert not (tmp_path / "to" / FIRST).exists()
     repo.large[oid] = right
     client.ruler(*fetch)
@@ -146,7 +148,7 @@ def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["org/none"], "The Hub has no 'org/none', or your token may not see it"),
         ([REPO, "--revision", "v9"], "no such revision: it has v1.0.0, v1.0.0.1, main."),
@@ -159,31 +161,31 @@ def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
         (["ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
     ],
 )
-def test_a_mistake_is_one_sentence_and_makes_no_folder(client, tmp_path, arguments, said):
-    assert said in client.ruler("fetch", *arguments, "--to", tmp_path / "to", code=2)
+def test_a_mistake_is_one_sentence_and_makes_no_folder(client, tmp_path, arguments, message):
+    assert message in client.ruler("fetch", *arguments, "--to", tmp_path / "to", code=2)
     assert not (tmp_path / "to").exists()
 
 
 def test_a_repository_without_a_manifest_is_no_release(hub, client, small, tmp_path):
     hub.fail("POST", "/org/bare/commit/", 500)
     client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
-    said = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
-    assert "'org/bare' has no manifest.json: it is not a release." in said
+    message = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
+    assert "'org/bare' has no manifest.json: it is not a release." in message
 
 
 def test_a_folder_with_something_else_is_left_alone(client, small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend." in said
-    said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
-    assert "holds other files (notes.txt): give a new --to." in said
+    message = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
+    assert "notes.txt' is a file: give the folder to make or extend." in message
+    message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
+    assert "holds other files (notes.txt): give a new --to." in message
     other = Path(shutil.copytree(small, tmp_path / "other"))
     manifest = json.loads((other / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][FIRST]["rows_sha256"] = "0" * 64
     (other / MANIFEST).write_text(json.dumps(manifest))
     before = contents(other)
-    said = client.ruler("fetch", REPO, "--to", other, code=2)
-    assert f"'{other}' holds other rows in {FIRST}" in said
+    message = client.ruler("fetch", REPO, "--to", other, code=2)
+    assert f"'{other}' holds other rows in {FIRST}" in message
     manifest["seed"] = 1
     (other / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
     assert "was made with another seed" in client.ruler("fetch", REPO, "--to", other, code=2)

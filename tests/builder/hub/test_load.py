@@ -88,7 +88,7 @@ print(json.dumps([
 
 
 def test_the_contract_loads_and_lists_it_by_name_and_tag(published):
-    found = published.python(
+    result = published.python(
         """
 from ruler_dataset import load, manifest_of
 try: load("org/ruler", "vt_2k", revision="v1.0.0")
@@ -101,15 +101,15 @@ print(json.dumps([
     refused,
 ]))"""
     )
-    assert found[:4] == [40, 8, 14, 13]
-    assert "This release has no 'vt_2k'" in found[4]
+    assert result[:4] == [40, 8, 14, 13]
+    assert "This release has no 'vt_2k'" in result[4]
 
 
 def test_ruler_list_shows_a_repository(published):
-    said = published.user.ruler("list", REPO)
-    assert said.startswith("ruler 1.0.0, seed 0")
-    assert said.count("_4k ") == 13
-    assert "vt_2k" in said
+    message = published.user.ruler("list", REPO)
+    assert message.startswith("ruler 1.0.0, seed 0")
+    assert message.count("_4k ") == 13
+    assert "vt_2k" in message
 
 
 def test_what_was_loaded_once_loads_offline_from_the_cache(published):
@@ -122,7 +122,7 @@ snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
 print("null")"""
     )
     mark, start = len(published.hub.requests), time.monotonic()
-    found = published.python_offline(
+    result = published.python_offline(
         """
 from ruler_dataset import load
 snapshot = snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
@@ -133,8 +133,8 @@ print(json.dumps([
     rows(load(snapshot, "ag_4k")),
 ]))"""
     )
-    assert [count for count, _ in found] == [20, 20, 20, 40]
-    assert found[0] == found[1]
+    assert [count for count, _ in result] == [20, 20, 20, 40]
+    assert result[0] == result[1]
     assert time.monotonic() - start < 15
     assert len(published.hub.requests) == mark
 
@@ -160,9 +160,9 @@ print(json.dumps([
 
 
 def test_what_was_never_loaded_is_one_sentence_offline(published):
-    said = published.python_offline(
+    message = published.python_offline(
         """
 try: ruler_dataset.load("org/never", "vt_4k")
 except ruler_dataset.RulerError as error: print(json.dumps(str(error)))"""
     )
-    assert said.startswith("HF_HUB_OFFLINE is set, and 'org/never' is not in the cache")
+    assert message.startswith("HF_HUB_OFFLINE is set, and 'org/never' is not in the cache")

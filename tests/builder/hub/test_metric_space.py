@@ -43,9 +43,9 @@ def test_its_card_is_the_metrics_with_what_a_space_needs(hub, space):
     repo = hub.repos[f"spaces/{REPO}"]
     card = repo.commits[repo.main]["README.md"].data.decode()
     _, header, body = card.split("---\n", 2)
-    said = yaml.safe_load(header)
-    assert (said["sdk"], said["app_file"]) == ("gradio", "app.py")
-    assert {"evaluate", "metric"} <= set(said["tags"])
+    message = yaml.safe_load(header)
+    assert (message["sdk"], message["app_file"]) == ("gradio", "app.py")
+    assert {"evaluate", "metric"} <= set(message["tags"])
     assert body.count("# Metric card") == 1
     assert "eval/ruler_score" not in body
     assert f"score version {SCORE_VERSION}" in body
@@ -102,5 +102,5 @@ def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path):
 
 
 def test_another_name_than_the_modules_is_refused(client):
-    said = client.ruler("push", "--metric", "--repo", "org/score", code=2)
-    assert "push to ORG/ruler_score, not 'org/score'" in said
+    message = client.ruler("push", "--metric", "--repo", "org/score", code=2)
+    assert "push to ORG/ruler_score, not 'org/score'" in message

@@ -38,8 +38,8 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(hub, pushed, oneruler):
 def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(client, oneruler, tmp_path):
     part = tmp_path / "part"
     fetch = ("fetch", REPO, "--to", part)
-    said = client.ruler(*fetch, "--configs", "niah_8k_zh, cwe_easy_8k_zh", "--verify")
-    assert "Nothing is wrong: 6 files, 36 rows." in said
+    message = client.ruler(*fetch, "--configs", "niah_8k_zh, cwe_easy_8k_zh", "--verify")
+    assert "Nothing is wrong: 6 files, 36 rows." in message
     manifest = read_manifest(part)
     assert set(manifest["sources"]) == {
         "book-zh",
@@ -59,7 +59,7 @@ def test_a_part_lists_only_its_languages_and_grows_until_it_is_whole(client, one
 
 @pytest.mark.usefixtures("pushed")
 def test_it_loads_by_name(client):
-    found = client.python(
+    result = client.python(
         """
 import json
 from datasets import load_dataset
@@ -70,4 +70,4 @@ found = [
 columns = ("language", "instruction_language")
 print(json.dumps([[len(rows), *(rows[0][name] for name in columns)] for rows in found]))"""
     )
-    assert found == [[6, "zh", "zh"], [30, "en", "en"], [6, "en", "zh"]]
+    assert result == [[6, "zh", "zh"], [30, "en", "en"], [6, "en", "zh"]]

@@ -18,7 +18,7 @@ ROWS = [f"data/tekken/1k/niah_single_{i}.parquet" for i in (1, 2, 3)]
 
 
 def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(hub, client, small):
-    said = client.ruler("push", small, "--repo", "org/first")
+    message = client.ruler("push", small, "--repo", "org/first")
     repo = hub.dataset("org/first")
     assert repo.titles[1:] == ["ruler 1.0.0, 3 files"]
     assert repo.tags == {"v1.0.0": repo.main}
@@ -35,18 +35,18 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(hub, client, sm
     assert 'evaluate.load("org/ruler_score")' in card
     assert "ORG/" not in card
     assert {name: files[name].data for name in sent} == contents
-    assert "Verified: 3 files." in said
-    assert f"{hub.url}/datasets/org/first/commit/{repo.main}" in said
-    assert f"Tagged v1.0.0, commit {repo.main}: cite that." in said
-    assert 'load_dataset("org/first", "niah_single_1_1k", revision="v1.0.0")' in said
+    assert "Verified: 3 files." in message
+    assert f"{hub.url}/datasets/org/first/commit/{repo.main}" in message
+    assert f"Tagged v1.0.0, commit {repo.main}: cite that." in message
+    assert 'load_dataset("org/first", "niah_single_1_1k", revision="v1.0.0")' in message
     assert not repo.private
 
 
 def test_a_second_push_sends_nothing(hub, client, small):
     client.ruler("push", small, "--repo", "org/twice", "--skip-verify")
     mark = len(hub.requests)
-    said = client.ruler("push", small, "--repo", "org/twice")
-    assert said == "'org/twice' holds this release already, as v1.0.0."
+    message = client.ruler("push", small, "--repo", "org/twice")
+    assert message == "'org/twice' holds this release already, as v1.0.0."
     assert hub.sent_since(mark) == []
 
 
@@ -54,9 +54,9 @@ def test_an_extension_sends_only_its_new_files_card_and_manifest(hub, client, sm
     client.ruler("push", small, "--repo", "org/grows", "--skip-verify")
     repo, uploads = hub.dataset("org/grows"), len(hub.uploads)
     first, mark = repo.main, len(hub.requests)
-    said = client.ruler("push", extended, "--repo", "org/grows", "--skip-verify", code=2)
-    assert "has a tag v1.0.0 that names another commit, and a tag is never moved" in said
-    assert said.endswith("--revision v1.0.0.1")
+    message = client.ruler("push", extended, "--repo", "org/grows", "--skip-verify", code=2)
+    assert "has a tag v1.0.0 that names another commit, and a tag is never moved" in message
+    assert message.endswith("--revision v1.0.0.1")
     assert hub.sent_since(mark) == []
     client.ruler("push", extended, "--repo", "org/grows", "--skip-verify", "--revision", "v1.0.0.1")
     new = "data/mine/1k/niah_single_1.parquet"
@@ -65,8 +65,8 @@ def test_an_extension_sends_only_its_new_files_card_and_manifest(hub, client, sm
     assert repo.tags == {"v1.0.0": first, "v1.0.0.1": repo.main}
     assert repo.commits[repo.main][new].data == (extended / new).read_bytes()
     assert new not in repo.commits[first]
-    said = client.ruler("push", extended, "--repo", "org/grows")
-    assert said == "'org/grows' holds this release already, as v1.0.0.1."
+    message = client.ruler("push", extended, "--repo", "org/grows")
+    assert message == "'org/grows' holds this release already, as v1.0.0.1."
 
 
 def test_a_private_repository_is_made_and_stays_unseen(hub, client, small):
@@ -74,21 +74,23 @@ def test_a_private_repository_is_made_and_stays_unseen(hub, client, small):
     client.ruler(*push)
     assert hub.dataset("org/secret").private
     assert "holds this release already" in client.ruler(*push)
-    said = client.ruler("fetch", "org/secret", "--to", small.parent / "no", code=2, HF_TOKEN=None)
-    assert "The Hub has no 'org/secret', or your token may not see it" in said
+    message = client.ruler(
+        "fetch", "org/secret", "--to", small.parent / "no", code=2, HF_TOKEN=None
+    )
+    assert "The Hub has no 'org/secret', or your token may not see it" in message
 
 
 def test_private_is_refused_for_a_public_repository(hub, client, small):
     client.ruler("push", small, "--repo", "org/public", "--skip-verify")
-    said = client.ruler("push", small, "--repo", "org/public", "--private", code=2)
-    assert said.startswith("Error: 'org/public' is public already")
+    message = client.ruler("push", small, "--repo", "org/public", "--private", code=2)
+    assert message.startswith("Error: 'org/public' is public already")
     assert not hub.dataset("org/public").private
 
 
 def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(hub, client, small):
     hub.fail("POST", "/org/untagged/tag/", 500)
-    said = client.ruler("push", small, "--repo", "org/untagged", "--skip-verify", code=2)
-    assert "The Hub itself fails (500)" in said
+    message = client.ruler("push", small, "--repo", "org/untagged", "--skip-verify", code=2)
+    assert "The Hub itself fails (500)" in message
     repo, uploads = hub.dataset("org/untagged"), len(hub.uploads)
     assert repo.tags == {}
     client.ruler("push", small, "--repo", "org/untagged", "--skip-verify")
@@ -117,8 +119,8 @@ def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
     assert repo.tags == {"v1.0.0": first, "v1.1.0": repo.main}
     assert ROWS[2] in repo.commits[first]
     assert ROWS[2] not in repo.commits[repo.main]
-    said = client.ruler("push", small, "--repo", "org/moves", "--skip-verify", code=2)
-    assert "holds data version 1.1.0 already" in said
+    message = client.ruler("push", small, "--repo", "org/moves", "--skip-verify", code=2)
+    assert "holds data version 1.1.0 already" in message
 
 
 def test_a_main_that_was_changed_by_hand_is_not_overwritten(hub, client, small):
@@ -136,6 +138,6 @@ def test_an_untagged_data_version_is_not_replaced(hub, client, small, newer):
     client.ruler("push", small, "--repo", "org/loose", "--skip-verify")
     repo = hub.dataset("org/loose")
     repo.tags.clear()
-    said = client.ruler("push", newer, "--repo", "org/loose", "--skip-verify", code=2)
-    assert "hf repos tag create org/loose v1.0.0 --repo-type dataset" in said
+    message = client.ruler("push", newer, "--repo", "org/loose", "--skip-verify", code=2)
+    assert "hf repos tag create org/loose v1.0.0 --repo-type dataset" in message
     assert len(repo.titles) == 2

@@ -41,13 +41,13 @@ def test_a_killed_push_goes_on_without_sending_a_file_twice(hub, client, small, 
 
 def test_a_dropped_connection_is_tried_again(hub, client, small):
     hub.drop_next = 1
-    said = client.ruler("push", small, "--repo", "org/dropped", "--skip-verify")
+    output = client.ruler("push", small, "--repo", "org/dropped", "--skip-verify")
     assert hub.drop_next == 0
-    assert "Tagged v1.0.0" in said
+    assert "Tagged v1.0.0" in output
 
 
 @pytest.mark.parametrize(
-    ("method", "pattern", "status", "message", "headers", "said"),
+    ("method", "pattern", "status", "message", "headers", "output"),
     [
         ("POST", "/commit/", 403, "No.", {}, "has no rights for this in 'org/x1' (403: No)"),
         ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
@@ -61,26 +61,26 @@ def test_a_dropped_connection_is_tried_again(hub, client, small):
     ],
 )  # fmt: skip
 def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
-    hub, client, small, method, pattern, status, message, headers, said
+    hub, client, small, method, pattern, status, message, headers, output
 ):
     push = ("push", small, "--repo", "org/x1", "--skip-verify")
     if method == "GET":
         client.ruler(*push)
     hub.fail(method, pattern, status, message, headers)
     out = client.ruler(*push, code=2)
-    assert said in out
+    assert output in out
     assert out.count("Error:") == 1
-    said = client.ruler(*push)
-    assert "Tagged v1.0.0" in said or "holds this release already" in said
+    output = client.ruler(*push)
+    assert "Tagged v1.0.0" in output or "holds this release already" in output
     del hub.repos["datasets/org/x1"]
 
 
 def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client, small):
     hub.intruder = "datasets/org/stale"
     push = ("push", small, "--repo", "org/stale", "--skip-verify")
-    said = client.ruler(*push, code=2)
+    output = client.ruler(*push, code=2)
     repo = hub.dataset("org/stale")
-    assert "'org/stale' changed while this was sent (412), so nothing was committed." in said
+    assert "'org/stale' changed while this was sent (412), so nothing was committed." in output
     assert repo.titles[1:] == ["someone else's"]
     uploads = len(hub.uploads)
     client.ruler(*push)
@@ -89,7 +89,7 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client
 
 
 @pytest.mark.parametrize(
-    ("token", "repo", "said"),
+    ("token", "repo", "output"),
     [
         (None, "org/x3", "The Hub does not know your token (401)"),
         ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
@@ -97,21 +97,21 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client
         ("hf_owner", "other/x3", "Your token has no rights for this in 'other/x3' (403"),
     ],
 )  # fmt: skip
-def test_missing_rights_are_said_as_the_hub_says_them(hub, client, small, token, repo, said):
+def test_missing_rights_are_said_as_the_hub_says_them(hub, client, small, token, repo, output):
     push = ("push", small, "--repo", repo, "--skip-verify")
-    assert said in client.ruler(*push, code=2, HF_TOKEN=token)
+    assert output in client.ruler(*push, code=2, HF_TOKEN=token)
     assert f"datasets/{repo}" not in hub.repos
 
 
 @pytest.mark.parametrize(
-    ("env", "said"),
+    ("env", "output"),
     [
         ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check the network."),
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_without_a_network_it_says_so_at_once(small, tmp_path, env, said):
+def test_without_a_network_it_says_so_at_once(small, tmp_path, env, output):
     client = Client("http://127.0.0.1:9", tmp_path, **env)
     push = ("push", small, "--repo", "org/x4", "--skip-verify")
-    assert said in client.ruler(*push, code=2)
+    assert output in client.ruler(*push, code=2)
     client.close()

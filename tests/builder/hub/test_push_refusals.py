@@ -37,17 +37,17 @@ def replace_manifest(hub: StandIn, name: str, text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (unfinished, "is unfinished: run the same"),
         (other_bytes, "is missing or not the file of the manifest. Run: ruler verify"),
         (missing_file, "is missing or not the file of the manifest. Run: ruler verify"),
     ],
 )
-def test_a_release_that_is_not_whole_is_refused_even_unverified(hub, client, mine, spoil, said):
+def test_a_release_that_is_not_whole_is_refused_even_unverified(hub, client, mine, spoil, message):
     spoil(mine)
     mark = len(hub.requests)
-    assert said in client.ruler("push", mine, "--repo", "org/bad", "--skip-verify", code=2)
+    assert message in client.ruler("push", mine, "--repo", "org/bad", "--skip-verify", code=2)
     assert hub.sent_since(mark) == []
 
 
@@ -56,8 +56,8 @@ def test_a_release_that_fails_a_check_is_refused(hub, client, mine):
     manifest["reserve"] = 900  # no row leaves so much room
     rewrite(mine, manifest)
     mark = len(hub.requests)
-    said = client.ruler("push", mine, "--repo", "org/lawless", code=2)
-    assert f"'{mine}' does not verify and is not pushed. Run: ruler verify {mine}" in said
+    message = client.ruler("push", mine, "--repo", "org/lawless", code=2)
+    assert f"'{mine}' does not verify and is not pushed. Run: ruler verify {mine}" in message
     assert hub.sent_since(mark) == []
 
 
@@ -65,22 +65,22 @@ def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, mine):
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     rewrite(mine, {**manifest, "data_version": "0.9.0"})
     mark = len(hub.requests)
-    said = client.ruler("push", mine, "--repo", "org/unproved", code=2)
-    assert "could not be rebuilt: rows of data version 0.9.0, this builder makes 1.0.0" in said
+    message = client.ruler("push", mine, "--repo", "org/unproved", code=2)
+    assert "could not be rebuilt: rows of data version 0.9.0, this builder makes 1.0.0" in message
     assert hub.sent_since(mark) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--repo", "ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
         (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
         (["--repo", "org/x", "--metric"], "Name a release or the metric"),
     ],
 )
-def test_wrong_options_are_refused(hub, client, small, arguments, said):
+def test_wrong_options_are_refused(hub, client, small, arguments, message):
     mark = len(hub.requests)
-    assert said in client.ruler("push", small, *arguments, code=2)
+    assert message in client.ruler("push", small, *arguments, code=2)
     assert hub.sent_since(mark) == []
 
 
@@ -93,9 +93,11 @@ def test_published_rows_never_change(hub, client, small, tmp_path):
     )
     build(order)
     mark = len(hub.requests)
-    said = client.ruler("push", other, "--repo", "org/frozen", code=2)
-    assert "'org/frozen' has published other rows of data/tekken/1k/niah_single_1.parquet" in said
-    assert "as data version 1.0.0, and these never change" in said
+    message = client.ruler("push", other, "--repo", "org/frozen", code=2)
+    assert (
+        "'org/frozen' has published other rows of data/tekken/1k/niah_single_1.parquet" in message
+    )
+    assert "as data version 1.0.0, and these never change" in message
     assert hub.sent_since(mark) == []
 
 
@@ -111,10 +113,10 @@ def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
     build(order)
     push = ("push", mine, "--repo", "org/shared", "--revision", "v1.0.0.1")
     mark = len(hub.requests)
-    said = client.ruler(*push, code=2)
-    assert f"holds 3 files that '{mine}' lacks ({FIRST})" in said
+    message = client.ruler(*push, code=2)
+    assert f"holds 3 files that '{mine}' lacks ({FIRST})" in message
     assert hub.sent_since(mark) == []
-    remedy = said.split("Download them first: ruler ")[1].split()
+    remedy = message.split("Download them first: ruler ")[1].split()
     client.ruler(*remedy)
     assert "Verified: 4 files." in client.ruler(*push)
     files = hub.dataset("org/shared").commits[hub.dataset("org/shared").main]
@@ -141,32 +143,32 @@ def test_the_same_rows_in_other_bytes_may_be_pushed(hub, client, small, mine):
 def test_a_release_of_another_dataset_is_refused(hub, client, small, oneruler):
     client.ruler("push", small, "--repo", "org/kind", "--skip-verify")
     repo = hub.dataset("org/kind")
-    said = client.ruler("push", oneruler, "--repo", "org/kind", "--skip-verify", code=2)
-    assert f"'org/kind' holds ruler, '{oneruler}' oneruler: give another --repo." in said
+    message = client.ruler("push", oneruler, "--repo", "org/kind", "--skip-verify", code=2)
+    assert f"'org/kind' holds ruler, '{oneruler}' oneruler: give another --repo." in message
     assert len(repo.titles) == 2
 
 
 def test_a_damaged_manifest_on_the_hub_is_one_sentence(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/strange", "--skip-verify")
     replace_manifest(hub, "org/strange", b"{")
-    said = "'manifest.json of org/strange' is damaged"
-    assert said in client.ruler("push", small, "--repo", "org/strange", code=2)
-    assert said in client.ruler("fetch", "org/strange", "--to", tmp_path / "to", code=2)
+    message = "'manifest.json of org/strange' is damaged"
+    assert message in client.ruler("push", small, "--repo", "org/strange", code=2)
+    assert message in client.ruler("fetch", "org/strange", "--to", tmp_path / "to", code=2)
     assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"data/../../x.parquet": FIRST}, "files.data/../../x.parquet should be "),
         ({}, "'org/outside' has no files to download"),
     ],
 )
-def test_an_untrusted_manifest_writes_nothing(hub, client, small, tmp_path, files, said):
+def test_an_untrusted_manifest_writes_nothing(hub, client, small, tmp_path, files, message):
     hub.repos.pop("datasets/org/outside", None)
     client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
     manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"] = {path: manifest["files"][known] for path, known in files.items()}
     replace_manifest(hub, "org/outside", json.dumps(manifest).encode())
-    assert said in client.ruler("fetch", "org/outside", "--to", tmp_path / "to/deep", code=2)
+    assert message in client.ruler("fetch", "org/outside", "--to", tmp_path / "to/deep", code=2)
     assert not (tmp_path / "to").exists()

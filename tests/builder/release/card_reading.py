@@ -9,7 +9,7 @@ Table = list[dict[str, str]]
 
 def tables(text: str, first: str) -> list[Table]:
     """Return the Markdown tables with this first heading, each a list of rows by heading."""
-    found = []
+    result = []
     for part in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
         rows = [
             [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -17,8 +17,8 @@ def tables(text: str, first: str) -> list[Table]:
         ]
         if rows[0][0] == first:
             assert {len(row) for row in rows} == {len(rows[0])}
-            found.append([dict(zip(rows[0], row, strict=True)) for row in rows[2:]])
-    return found
+            result.append([dict(zip(rows[0], row, strict=True)) for row in rows[2:]])
+    return result
 
 
 def section(text: str, title: str) -> str:

@@ -124,7 +124,7 @@ def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"seed": 1}, "another seed: 0, not 1"),
         ({"reserve": 64}, "another reserve: 128, not 64"),
@@ -135,11 +135,13 @@ def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path)
         (LONGER | {"engine": "ray"}, r"pip install 'ray>="),
     ],
 )
-def test_another_setting_is_refused_not_mixed(release, mirror, tmp_path, monkeypatch, change, said):
+def test_another_setting_is_refused_not_mixed(
+    release, mirror, tmp_path, monkeypatch, change, message
+):
     monkeypatch.setitem(sys.modules, "ray", None)
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     before = files(root)
-    with pytest.raises(RulerError, match=said):
+    with pytest.raises(RulerError, match=message):
         build(replace(SAME, root=root, **change))
     assert files(root) == before
 

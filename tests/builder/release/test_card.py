@@ -33,9 +33,11 @@ def text_of(root: Path) -> str:
 
 def options(field: str) -> list[str]:
     """Return the values that huggingface_hub's documentation of a metadata field allows."""
-    said = re.search(rf"{field} \(.*?Options are: (.*?)\.\n", DatasetCardData.__doc__ or "", re.S)
-    assert said
-    return re.findall(r"'([^']+)'", said[1])
+    message = re.search(
+        rf"{field} \(.*?Options are: (.*?)\.\n", DatasetCardData.__doc__ or "", re.S
+    )
+    assert message
+    return re.findall(r"'([^']+)'", message[1])
 
 
 # ---- Metadata ------------------------------------------------------------------------------------

@@ -38,16 +38,18 @@ def test_tokenizers_sources_and_word_lists_have_their_digests(text, manifest):
 
 
 def test_versions_and_citations_are_those_of_the_files(text, manifest):
-    said = " ".join(section(text, "Versions").split())
-    assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in said
-    assert f"ruler-release {manifest['builder_version']}." in said
+    message = " ".join(section(text, "Versions").split())
+    assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in message
+    assert f"ruler-release {manifest['builder_version']}." in message
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     titles = re.findall(r"^## \[(.*data version.*)$", changelog, re.MULTILINE)
     assert titles
-    assert all(f"{title.replace(']', '')}:" in said for title in titles)
-    assert "Unreleased" not in said
+    assert all(f"{title.replace(']', '')}:" in message for title in titles)
+    assert "Unreleased" not in message
     released = " ".join(changelog.split("## [0.3.0]")[1].split())
-    changes = re.findall(r"- ((?:Data|Score)\b.*?)(?= - | 0\.\d\.0)", said.split("the score:")[1])
+    changes = re.findall(
+        r"- ((?:Data|Score)\b.*?)(?= - | 0\.\d\.0)", message.split("the score:")[1]
+    )
     assert len(changes) == len(re.findall(r"^- (?:Data|Score)\b", changelog, re.MULTILINE)) > 10
     assert all(f"- {change}" in released for change in changes)
     cited = section(text, "Citation")
@@ -64,8 +66,8 @@ def test_the_needles_and_none_words_are_the_manifests(oneruler):
     manifest = read_manifest(oneruler)
     table, *_ = tables((oneruler / "README.md").read_text(encoding="utf-8"), "language")
     assert table == [
-        {"language": code, "needle": said["parts"]["needle"], "none word": said["none_word"]}
-        for code, said in manifest["languages"].items()
+        {"language": code, "needle": message["parts"]["needle"], "none word": message["none_word"]}
+        for code, message in manifest["languages"].items()
     ]
 
 

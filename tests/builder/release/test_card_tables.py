@@ -59,8 +59,8 @@ def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler):
     repeats: dict[str, list[int]] = {}
     for entry in entries:
         if entry["task"].startswith("niah"):
-            found = entry.get("row_repeats", [0])
-            repeats.setdefault(languages_of(entry), []).extend(found)
+            result = entry.get("row_repeats", [0])
+            repeats.setdefault(languages_of(entry), []).extend(result)
     assert any(map(any, repeats.values()))
     assert {row["tekken: repeats"]: row["8k"] for row in again} == {
         name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
@@ -121,7 +121,7 @@ def test_tasks_of_a_users_own_suite_are_named(manifest, text):
     assert f"**A custom suite:** {task} differs from" in render(collect_facts(manifest))
     family = manifest["tasks"][task]["family"]
     manifest["families"][family]["max_new_tokens"] = 99
-    of_family = [t for t, said in manifest["tasks"].items() if said["family"] == family]
+    of_family = [t for t, message in manifest["tasks"].items() if message["family"] == family]
     assert f"**A custom suite:** {', '.join(of_family)} differ from" in render(
         collect_facts(manifest)
     )
@@ -129,11 +129,11 @@ def test_tasks_of_a_users_own_suite_are_named(manifest, text):
 
 def test_every_task_is_shown_with_its_parameters(text, manifest):
     shown = {row["task"]: row for table in tables(text, "task") for row in table}
-    said = {True: "yes", False: "no", "": "–"}
+    message = {True: "yes", False: "no", "": "–"}
     for task in {entry["task"] for entry in manifest["files"].values()}:
         params = {k: v for k, v in manifest["tasks"][task].items() if k != "family"}
         assert shown[task] == {"task": task} | {
-            name: said[value] if isinstance(value, bool) or value == "" else str(value)
+            name: message[value] if isinstance(value, bool) or value == "" else str(value)
             for name, value in params.items()
         }
     assert len(shown) == len({entry["task"] for entry in manifest["files"].values()})

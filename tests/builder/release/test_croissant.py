@@ -31,8 +31,8 @@ def mlc() -> Any:
 
 
 def described(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / CROISSANT).read_text(encoding="utf-8"))
-    return found
+    result: dict[str, Any] = json.loads((root / CROISSANT).read_text(encoding="utf-8"))
+    return result
 
 
 def test_mlcroissant_finds_nothing_wrong(mlc, root, caplog):
@@ -45,22 +45,22 @@ def test_mlcroissant_finds_nothing_wrong(mlc, root, caplog):
 
 
 def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(mlc, root, manifest):
-    found = described(root)
-    assert found["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
+    result = described(root)
+    assert result["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
     dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
     assert dataset.metadata.ctx.is_v1_1()
-    derived = {one["name"]: one["sha256"] for one in found["prov:wasDerivedFrom"]}
+    derived = {one["name"]: one["sha256"] for one in result["prov:wasDerivedFrom"]}
     sources = {name: one["sha256"] for name, one in manifest["sources"].items()}
     assert derived == sources | manifest["words"]
-    assert manifest["canary"] in found["usageInfo"]["text"]
-    assert "do not train" in found["usageInfo"]["text"]
+    assert manifest["canary"] in result["usageInfo"]["text"]
+    assert "do not train" in result["usageInfo"]["text"]
 
 
 def test_its_name_says_custom_rows_unless_the_lock_has_them(root):
-    found = described(root)
-    assert found["name"].endswith(", custom rows")
-    assert found["description"].startswith("Custom rows of ")
-    assert "rozen" not in found["name"] + found["description"]
+    result = described(root)
+    assert result["name"].endswith(", custom rows")
+    assert result["description"].startswith("Custom rows of ")
+    assert "rozen" not in result["name"] + result["description"]
 
 
 def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release):
@@ -86,13 +86,13 @@ def row_of(record: dict[str, Any], root: Path) -> dict[str, Any]:
 
 def as_row(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record of mlcroissant in the form of a row."""
-    found = {name.removeprefix(f"{ROWS}/"): plain(value) for name, value in record.items()}
-    found["evidence"] = [
+    result = {name.removeprefix(f"{ROWS}/"): plain(value) for name, value in record.items()}
+    result["evidence"] = [
         {name.rpartition("/")[2]: value for name, value in span.items()}
-        for span in found["evidence"]
+        for span in result["evidence"]
     ]
-    del found["file"]
-    return found
+    del result["file"]
+    return result
 
 
 def plain(value: Any) -> Any:
@@ -155,13 +155,13 @@ def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest):
     given = {*json.loads(croissant(collect_facts(manifest)))["license"]}
     for licence in {one.canonical.licence for one in registry().values()}:
         sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
-        found = json.loads(croissant(collect_facts({**manifest, "sources": sources})))["license"]
-        given |= {*([found] if isinstance(found, str) else found)}
+        result = json.loads(croissant(collect_facts({**manifest, "sources": sources})))["license"]
+        given |= {*([result] if isinstance(result, str) else result)}
     spdx = [name for name in given if name.startswith("https://spdx.org/licenses/")]
-    said = [name for name in given if name not in spdx]
+    message = [name for name in given if name not in spdx]
     assert {Path(name).stem for name in spdx} == {"CC-BY-SA-4.0", "CC0-1.0", "MIT"}
-    assert len(said) == 3
-    assert all("stated" in name or "terms" in name for name in said)
+    assert len(message) == 3
+    assert all("stated" in name or "terms" in name for name in message)
 
 
 def test_the_file_of_a_whole_release_stays_small(release):

@@ -92,10 +92,10 @@ def test_a_task_loads_by_its_config_and_split(manifest, release):
 
 
 def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
-    found = yaml.safe_load(eval_yaml(collect_facts(manifest)))
-    assert set(found) == {"name", "description", "tasks"}
-    assert found["name"] == "RULER, custom rows"
-    assert "data version 1.0.0, fitted under tekken." in found["description"]
+    result = yaml.safe_load(eval_yaml(collect_facts(manifest)))
+    assert set(result) == {"name", "description", "tasks"}
+    assert result["name"] == "RULER, custom rows"
+    assert "data version 1.0.0, fitted under tekken." in result["description"]
 
 
 def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
@@ -131,9 +131,9 @@ def test_oneruler_has_its_own_name_and_languages(oneruler):
         files[language] = entry | {"instruction_language": instruction, "tokenizer": "cl100k"}
     tasks = {"niah_none": manifest["tasks"]["niah_none"]}
     other = {**manifest, "tasks": tasks, "groups": {}, "files": files}
-    found = yaml.safe_load(eval_yaml(collect_facts(other)))
-    assert found["name"] == "Tasks of a changed ONERULER suite"
-    listed = {task["id"] for task in found["tasks"]}
+    result = yaml.safe_load(eval_yaml(collect_facts(other)))
+    assert result["name"] == "Tasks of a changed ONERULER suite"
+    listed = {task["id"] for task in result["tasks"]}
     assert listed == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
 
 

@@ -67,8 +67,8 @@ def test_all_26_languages_are_built_and_proved(every_language):
     assert report.ok, [file.problems for file in report.files.values() if file.count]
     crossed = [task for task in EVERY_LANGUAGES_TASKS if task.startswith("niah_")]
     assert len(report.files) == 26 * len(EVERY_LANGUAGES_TASKS) + 4 * len(crossed)
-    found = load(every_language, "niah_none_8k_pl", "cl100k_base")
-    assert found["none_word"] == ["brak"] * 2
+    result = load(every_language, "niah_none_8k_pl", "cl100k_base")
+    assert result["none_word"] == ["brak"] * 2
 
 
 def test_restricted_books_can_be_left_out(mirror, tmp_path):

@@ -41,9 +41,9 @@ class Adder:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_the_same_with_any_number_of_workers(workers):
     with worker_pool(workers, Adder, (100,)) as run:
-        found = sorted(run(Adder.add, range(5)))
+        result = sorted(run(Adder.add, range(5)))
         later = sorted(run(Adder.add, [7]))
-    assert (found, later) == ([100, 101, 102, 103, 104], [107])
+    assert (result, later) == ([100, 101, 102, 103, 104], [107])
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -44,18 +44,21 @@ class Worker:
 
 def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path):
     with worker_pool(2, Worker, (tmp_path,), "ray") as run:
-        found = list(run(Worker.where, range(12)))
-        assert sorted(item for item, _ in found) == list(range(12))
-        assert len({node for _, node in found}) == 2
-        found = list(run(Worker.where, [1, 99, 2, 3]))
-        assert sorted(item for item, _ in found) == [1, 2, 3, 99]
+        result = list(run(Worker.where, range(12)))
+        assert sorted(item for item, _ in result) == list(range(12))
+        assert len({node for _, node in result}) == 2
+        result = list(run(Worker.where, [1, 99, 2, 3]))
+        assert sorted(item for item, _ in result) == [1, 2, 3, 99]
 
 
 @pytest.mark.parametrize(
-    ("item", "said"), [(13, r"^13 is refused\.$"), (666, "^A worker process died")]
+    ("item", "message"), [(13, r"^13 is refused\.$"), (666, "^A worker process died")]
 )
-def test_an_error_of_a_worker_ends_the_work_in_one_sentence(tmp_path, item, said):
-    with pytest.raises(RulerError, match=said), worker_pool(2, Worker, (tmp_path,), "ray") as run:
+def test_an_error_of_a_worker_ends_the_work_in_one_sentence(tmp_path, item, message):
+    with (
+        pytest.raises(RulerError, match=message),
+        worker_pool(2, Worker, (tmp_path,), "ray") as run,
+    ):
         list(run(Worker.where, [1, item]))
 
 
@@ -65,7 +68,7 @@ def test_more_workers_than_cpus_are_refused():
 
 
 def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):
-    found = []
+    result = []
     for engine, workers in (("processes", 1), ("ray", 2)):
         root = tmp_path / engine
         order = BuildOptions(
@@ -79,5 +82,5 @@ def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):
         )
         build(order)
         files = sorted(path for path in root.rglob("*") if path.is_file())
-        found.append({path.relative_to(root): sha256_of(path) for path in files})
-    assert found[0] == found[1]
+        result.append({path.relative_to(root): sha256_of(path) for path in files})
+    assert result[0] == result[1]

@@ -57,7 +57,7 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("toml", "said"),
+    ("toml", "message"),
     [
         (own_task("niah", haystak="noise"), "parameter of task 'mine' 'haystak'. Did you mean"),
         (own_task("niah", haystack="grass"), "haystack must be one of noise, essay, needles"),
@@ -98,8 +98,8 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
         ("[tasks.mine", "is not valid TOML"),
     ],
 )
-def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, said):
-    assert said in refusal_of(tmp_path, toml)
+def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, message):
+    assert message in refusal_of(tmp_path, toml)
 
 
 def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeypatch):
@@ -141,7 +141,7 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
 
 
 @pytest.mark.parametrize(
-    ("wording", "said"),
+    ("wording", "message"),
     [
         (
             '[families.niah]\nneedle = "{types} {key} is {valeu}."',
@@ -161,5 +161,5 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
 )
-def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, said):
-    assert said in refusal_of(tmp_path, f'[tasks.mine]\nfamily = "niah"\n{wording}\n')
+def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, message):
+    assert message in refusal_of(tmp_path, f'[tasks.mine]\nfamily = "niah"\n{wording}\n')

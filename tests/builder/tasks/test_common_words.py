@@ -34,7 +34,7 @@ def test_beyond_128k_common_words_adds_the_most_frequent_other_words(embedded):
     known = {word.casefold() for word in corpora.vocabulary()}
     task = task_of(embedded, "cwe", "256k")
     row = task.row(0).columns
-    found = {word.casefold() for word in numbered(parts(row)[1])}
-    assert len(found & known) > 8000
-    assert found - known
-    assert found - known <= set(corpora.extension()[: 2**18 // 3])
+    result = {word.casefold() for word in numbered(parts(row)[1])}
+    assert len(result & known) > 8000
+    assert result - known
+    assert result - known <= set(corpora.extension()[: 2**18 // 3])

@@ -18,7 +18,7 @@ def test_needles_in_essays_stand_at_the_40_depths(embedded):
 def test_other_needles_are_drawn_anew_for_each_row(embedded, name):
     task = task_of(embedded, name, "4k")
     lines = [set(haystack(task.row(index).columns).split("\n")) - {""} for index in range(5)]
-    assert all(len(found) > 25 for found in lines)
+    assert all(len(result) > 25 for result in lines)
     assert all(one.isdisjoint(other) for i, one in enumerate(lines) for other in lines[:i])
     assert not task.same_beginning
 

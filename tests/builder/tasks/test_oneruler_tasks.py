@@ -67,19 +67,19 @@ def task_of(
 
 def digests(counted_sources: CountedSources) -> dict[str, str]:
     """sha256 of rows 0 to 2 of each task at 8k, in both embedded languages."""
-    found = {}
+    result = {}
     for code in ("en", "zh"):
         for name in TASKS["oneruler"]:
             task, digest = task_of(counted_sources, name, code), sha256()
             for index in range(3):
                 digest_row(digest, task.row(index).columns)
-            found[f"{name} {code}"] = digest.hexdigest()
-    return found
+            result[f"{name} {code}"] = digest.hexdigest()
+    return result
 
 
 def needles(row: Row) -> list[tuple[str, str]]:
     """Key and value of each needle, in the order of the text; whatever the language."""
-    texts = [row["input"][found["start"] : found["end"]] for found in row["evidence"]]
+    texts = [row["input"][result["start"] : result["end"]] for result in row["evidence"]]
     pattern = r"[\"“„«「](.+?)[\"”“»」].*?(\d{7})"
     return [re.search(pattern, text).groups() for text in texts]  # type: ignore[union-attr]
 
@@ -173,17 +173,17 @@ def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(published, name):
 @pytest.mark.nightly
 def test_every_language_asks_the_same_nouns(published):
     counted_sources = published("cl100k_base")
-    found = set()
+    result = set()
     for code in LANGUAGES:
         row = task_of(counted_sources, "niah_multivalue", code).row(5).columns
         nouns = counted_sources.language(code).nouns
-        found.add(str([(nouns.index(key), value) for key, value in needles(row)]))
+        result.add(str([(nouns.index(key), value) for key, value in needles(row)]))
         assert row["input"][row["context_start"] :].count(needles(row)[0][0]) >= 4
-    assert len(found) == 1
+    assert len(result) == 1
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "message"),
     [
         ("queries = 3\nkeys = 3", "queries must be 1 or 2"),
         ("queries = 2", "queries cannot be more than keys"),
@@ -195,10 +195,10 @@ def test_every_language_asks_the_same_nouns(published):
         ('same_as = "none_such"', "none_such"),
     ],
 )
-def test_parameters_that_cannot_be_are_refused(tmp_path, task, said):
+def test_parameters_that_cannot_be_are_refused(tmp_path, task, message):
     path = tmp_path / "mine.toml"
     path.write_text(f'dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_niah"\n{task}\n')
-    with pytest.raises(RulerError, match=said):
+    with pytest.raises(RulerError, match=message):
         read_suite(path)
 
 

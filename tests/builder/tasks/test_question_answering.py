@@ -16,11 +16,11 @@ def test_no_document_left_out_fits_where_counts_do_not_add_up(own_texts, counter
     counter = task.counter
     for index in range(12):
         row = task.row(index).columns
-        found = documents(parts(row)[1])
-        left = set(task.counted_sources.documents(task.params.dataset)[0].documents) - set(found)
+        result = documents(parts(row)[1])
+        left = set(task.counted_sources.documents(task.params.dataset)[0].documents) - set(result)
         smallest = min(left, key=counter.count)
         head, context, tail = parts(row)
-        fuller = f"{head}{context}\n\nDocument {len(found) + 1}:\n{smallest}{tail}"
+        fuller = f"{head}{context}\n\nDocument {len(result) + 1}:\n{smallest}{tail}"
         tokens = counter.count(fuller + row["answer_prefix"]) + row["max_new_tokens"]
         assert row["length"] <= 2048 - RESERVE < tokens
 
@@ -30,14 +30,14 @@ def test_questions_keep_the_order_of_their_file(embedded):
         task = task_of(embedded, name, "4k")
         expected = corpora.questions(corpus, embedded.sources.read(corpus)).questions
         assert task.max_rows == len(expected)
-        found = [task.row(index).columns["question"] for index in range(20)]
-        assert found == [question.text for question in expected[:20]]
+        result = [task.row(index).columns["question"] for index in range(20)]
+        assert result == [question.text for question in expected[:20]]
 
 
 def test_the_rest_of_an_article_comes_before_other_documents(embedded):
     task = task_of(embedded, "qa_1", "4k")
     corpus, _ = task.counted_sources.documents("squad")
     for index in range(10):
-        found = set(documents(parts(task.row(index).columns)[1]))
+        result = set(documents(parts(task.row(index).columns)[1]))
         own = {corpus.documents[i] for i in corpus.questions[index].related}
-        assert own <= found
+        assert own <= result

@@ -56,16 +56,16 @@ GOLDEN = {
 
 def digests(counted_sources: CountedSources) -> dict[str, dict[str, str]]:
     """Compute what GOLDEN has."""
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for name in GOLDEN:
         suite = read_suite(name)
-        found[name] = {}
+        result[name] = {}
         for task in suite.params:
             made, digest = task_of(counted_sources, task, "4k", suite), sha256()
             for index in range(3):
                 digest_row(digest, made.row(index).columns)
-            found[name][task] = digest.hexdigest()
-    return found
+            result[name][task] = digest.hexdigest()
+    return result
 
 
 def build_from_embedded(root: Path, **options: Any) -> Mapping[str, str]:
@@ -93,10 +93,10 @@ def test_another_process_with_another_hash_seed_makes_the_same_rows():
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-m", "tests.builder.tasks.test_tasks"]
     root = Path(__file__).resolve().parents[3]
-    found = subprocess.run(
+    result = subprocess.run(
         command, env=environment, cwd=root, capture_output=True, text=True, check=True
     )
-    assert json.loads(found.stdout) == GOLDEN
+    assert json.loads(result.stdout) == GOLDEN
 
 
 @pytest.mark.parametrize("length", ["1k", "2k", "16k"])

@@ -93,10 +93,10 @@ def test_a_stand_in_is_read_like_a_published_language(code, own):
 @every_language
 def test_a_book_splits_into_sentences_between_words(code, published):
     text = folded(code, published)
-    found = list(islice(read_language(code, published).sentences(), 400))
+    result = list(islice(read_language(code, published).sentences(), 400))
     separator = "" if code in UNSPACED else " "
     at = 0
-    for before, after in pairwise(found):
+    for before, after in pairwise(result):
         assert text.startswith(before, at)
         at += len(before)
         if separator:  # a needle goes where a space is
@@ -105,10 +105,10 @@ def test_a_book_splits_into_sentences_between_words(code, published):
             assert not text[at - 1].isalnum() or text[at] == " "
         at += text[at] == " "
         assert text.startswith(after, at)
-    lengths = sorted(map(len, found))
+    lengths = sorted(map(len, result))
     assert 10 < lengths[len(lengths) // 2] < 200
     assert lengths[-1] < 4000
-    assert not any(unicodedata.category(char) == "Cc" for char in "".join(found))
+    assert not any(unicodedata.category(char) == "Cc" for char in "".join(result))
 
 
 @every_language
@@ -182,12 +182,12 @@ def test_ruler_is_in_english():
 
 
 def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions():
-    found = language_pairs("oneruler")
-    assert found[:26] == [Pair(code, code) for code in LANGUAGES]
-    assert {f"{a}-{b}" for a, b in found[26:]} == {
+    result = language_pairs("oneruler")
+    assert result[:26] == [Pair(code, code) for code in LANGUAGES]
+    assert {f"{a}-{b}" for a, b in result[26:]} == {
         *["en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko"]
     }
-    assert language_pairs("oneruler", ("all",)) == found[:26]
+    assert language_pairs("oneruler", ("all",)) == result[:26]
     assert len(language_pairs("oneruler", instruction="ja")) == 26
 
 
@@ -203,7 +203,7 @@ def test_codes_and_pairs_are_taken_in_order_and_once(codes, instruction, pairs):
 
 
 @pytest.mark.parametrize(
-    ("name", "instruction", "said"),
+    ("name", "instruction", "message"),
     [
         *[(name, None, "language") for name in ("xx", "en-xx", "en-ko-pl", "", "PL", "pl-all")],
         ("pl", "xx", "Unknown language 'xx'"),
@@ -211,6 +211,6 @@ def test_codes_and_pairs_are_taken_in_order_and_once(codes, instruction, pairs):
         ("en-ko", "pl", "without --instruction-language"),
     ],
 )
-def test_an_invalid_language_is_refused(name, instruction, said):
-    with pytest.raises(RulerError, match=said):
+def test_an_invalid_language_is_refused(name, instruction, message):
+    with pytest.raises(RulerError, match=message):
         language_pairs("oneruler", (name,), instruction=instruction)

@@ -48,8 +48,8 @@ def test_the_sentences_joined_give_the_text_back(text):
 
 
 def test_sentences_are_told_apart():
-    found = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
-    assert [part.strip() for part in found] == [
+    result = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
+    assert [part.strip() for part in result] == [
         "The grass is green.",
         "Is the sky blue?",
         "Dr. Smith says so!",
@@ -61,18 +61,18 @@ def test_sentences_are_told_apart():
 def test_a_quotation_that_never_ends_does_not_swallow_a_long_text(quote):
     line = "The grass is green and the sky above it is blue. "
     text = line + quote + line * 400
-    found = sentences(text)
-    assert len(found) > 395
-    assert max(map(len, found)) < 150
+    result = sentences(text)
+    assert len(result) > 395
+    assert max(map(len, result)) < 150
 
 
 @pytest.mark.parametrize(("opening", "closing"), [('"', '"'), ("“", "”"), ("(", ")")])
 def test_a_quotation_that_fills_the_window_is_split(opening, closing):
     line = "The grass is green and the sky above it is blue. "
     quoted = f"{opening}{line * 30}{'x' * 27}{closing}"  # 1499 characters
-    found = sentences(f"{quoted} {line * 40}")
-    assert len(found) >= 70
-    assert max(map(len, found)) < 150
+    result = sentences(f"{quoted} {line * 40}")
+    assert len(result) >= 70
+    assert max(map(len, result)) < 150
 
 
 def test_a_text_longer_than_the_window_splits_as_short_texts_do():
@@ -87,16 +87,16 @@ def test_a_text_longer_than_the_window_splits_as_short_texts_do():
 
 @given(SENTENCES)
 def test_split_sentences_joined_by_a_space_give_the_text_back(text):
-    found = list(split(text, "en"))
-    assert " ".join(found) == text.strip()
-    assert all(part == part.strip() != "" for part in found)
+    result = list(split(text, "en"))
+    assert " ".join(result) == text.strip()
+    assert all(part == part.strip() != "" for part in result)
 
 
 @given(SENTENCES)
 def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text):
-    found = list(split(text, "ja", language_facts("ja").sentences))
-    assert "".join(found).replace(" ", "") == text.replace(" ", "")
-    for before, _ in pairwise(found):
+    result = list(split(text, "ja", language_facts("ja").sentences))
+    assert "".join(result).replace(" ", "") == text.replace(" ", "")
+    for before, _ in pairwise(result):
         assert not before[-1].isalnum() or before + " " in text
 
 
@@ -146,6 +146,6 @@ def test_a_language_ends_its_sentences_where_it_does(code, text):
 
 def test_a_sentence_does_not_grow_without_end():
     text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
-    found = list(split(text, "en"))
-    assert " ".join(found) == text
-    assert max(map(len, found)) < 3200
+    result = list(split(text, "en"))
+    assert " ".join(result) == text
+    assert max(map(len, result)) < 3200

@@ -63,6 +63,8 @@ class Server:
 
     def __init__(self) -> None:
         self.text, self.status, self.broken = TEXT, 200, 0
+        self.has_ranges = False
+        self.sent = 0  # bytes of the text
         self.wheel = b""
         self.asked: list[str] = []
         server = self
@@ -74,12 +76,18 @@ class Server:
                     server.asked.append(self.path)
                     kind = "application/zip"
                     body = server.wheel if self.path.endswith(".whl") else server.text
-                self.send_response(server.status)
+                status = server.status
+                if server.has_ranges and "Range" in self.headers:
+                    body = body[int(self.headers["Range"][len("bytes=") : -1]) :]
+                    status = 206 if body else 416
+                self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 is_broken = 0 < len(server.asked) <= server.broken
-                self.wfile.write(body[: len(body) // 2] if is_broken else body)
+                body = body[: len(body) // 2] if is_broken else body
+                server.sent += len(body)
+                self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -203,18 +211,43 @@ def test_a_broken_download_is_tried_again_under_a_bar(cache, server, file, monke
 
 
 @pytest.mark.parametrize(("broken", "status", "tries"), [(99, 200, 3), (0, 404, 1)])
-def test_a_download_that_fails_leaves_nothing_behind(cache, server, file, broken, status, tries):
+def test_a_download_that_fails_is_no_file_of_the_cache(cache, server, file, broken, status, tries):
     server.broken, server.status = broken, status
     with pytest.raises(RulerError, match=r"Cannot download 'corpus/text\.txt'"):
         Store().get(file)
     assert len(server.asked) >= tries
-    assert list((cache / PATH).parent.iterdir()) == []
+    assert Store().local(file) is None
 
 
-def test_nothing_of_a_download_stays_on_a_full_disk(cache, file):
+def test_a_download_continues_where_it_broke_off(cache, server, file):
+    server.has_ranges, server.broken = True, 2
+    assert Store().read(file) == TEXT
+    assert len(server.asked) == 3
+    assert server.sent < 1.2 * len(TEXT)  # only what had not filled a chunk was sent twice
+    assert [path.name for path in (cache / PATH).parent.iterdir()] == ["text.txt"]
+
+
+def test_a_later_call_continues_a_download(cache, server, file):
+    server.has_ranges, server.broken = True, 3
+    with pytest.raises(RulerError, match="Cannot download"):
+        Store().get(file)
+    assert (cache / f"{PATH}.part").stat().st_size > 0.8 * len(TEXT)
+    assert Store().read(file) == TEXT
+    assert server.sent < 1.2 * len(TEXT)
+
+
+@pytest.mark.parametrize("part", [TEXT, CHANGED[:100]])
+def test_a_useless_part_is_dropped(cache, server, file, part):
+    server.has_ranges = True
+    put(cache, part, f"{PATH}.part")
+    assert Store().read(file) == TEXT
+
+
+def test_a_full_disk_keeps_the_part_that_arrived(cache, server, file):
+    server.has_ranges = True
     with files_of_at_most(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
         Store().get(file)
-    assert [path.name for path in (cache / PATH).parent.iterdir()] == []
+    assert Store().local(file) is None
     assert Store().read(file) == TEXT
 
 
@@ -419,8 +452,8 @@ def test_states_say_which_sources_are_present_damaged_or_missing(folder):
     for name, more in (("essays", 0), ("squad", 1)):
         file = registry()[name].canonical.file
         put(folder, bytes(file.bytes + more), file.path)
-    found = [(source.name, state) for source, state in states(Store(folder))]
-    assert found == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]
+    result = [(source.name, state) for source, state in states(Store(folder))]
+    assert result == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]
     shown = "\n".join(sources_printed("--mirror", folder))
     for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
         assert word in shown

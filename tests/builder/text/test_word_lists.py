@@ -43,15 +43,15 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy():
         "from ruler_builder.text import corpora\nfrom ruler_dataset import RulerError\n"
         "try:\n    corpora.extension()\nexcept RulerError as error:\n    print(error)\n"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         env=dict(os.environ),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "needs packages that are not installed" in found.stdout
-    assert "pip install wordfreq==3.1.1" in found.stdout
+    assert "needs packages that are not installed" in result.stdout
+    assert "pip install wordfreq==3.1.1" in result.stdout
 
 
 LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)

@@ -23,10 +23,10 @@ def printed(*arguments: object) -> str:
 
 
 def test_every_named_tokenizer_has_frozen_rows():
-    found = {name: frozen_datasets(name) for name in named()}
-    assert found["tekken"] == found["o200k_base"] == ["ruler", "oneruler"]
-    assert found["qwen2.5"] == ["ruler"]
-    assert all(found.values())
+    result = {name: frozen_datasets(name) for name in named()}
+    assert result["tekken"] == result["o200k_base"] == ["ruler", "oneruler"]
+    assert result["qwen2.5"] == ["ruler"]
+    assert all(result.values())
 
 
 @pytest.mark.mirror
@@ -38,8 +38,8 @@ def test_a_named_tokenizers_own_folder_is_recognised(name, folder, mirror, tmp_p
     """Nothing but the folder is read: no source needs to be fetched."""
     monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
     place = mirror / "tokenizers/hf" / folder
-    found = find_model_tokenizer(str(place))
-    assert (found.name, found.proved) == (name, True)
+    result = find_model_tokenizer(str(place))
+    assert (result.name, result.proved) == (name, True)
     assert f"frozen rows such as all_8k_{name} (ruler) are exact for it." in printed("--for", place)
 
 
@@ -65,8 +65,8 @@ def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(made, tmp_path):
 
 
 def test_a_model_without_tokenizer_files_is_known_by_its_name():
-    found = find_model_tokenizer("gpt-4o-mini")
-    assert (found.name, found.proved, found.spec) == ("o200k_base", False, None)
+    result = find_model_tokenizer("gpt-4o-mini")
+    assert (result.name, result.proved, result.spec) == ("o200k_base", False, None)
     text = printed("--for", "gpt-4o-mini")
     assert "Judging by its name, 'gpt-4o-mini' uses the tokenizer o200k_base" in text
     assert "Its files were not compared: this name has no tokenizer files." in text
@@ -74,9 +74,9 @@ def test_a_model_without_tokenizer_files_is_known_by_its_name():
 
 def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    found = find_model_tokenizer("Qwen/Qwen3-8B")
-    assert (found.name, found.proved, found.spec) == ("qwen2.5", False, "hf:Qwen/Qwen3-8B")
-    assert found.reason
+    result = find_model_tokenizer("Qwen/Qwen3-8B")
+    assert (result.name, result.proved, result.spec) == ("qwen2.5", False, "hf:Qwen/Qwen3-8B")
+    assert result.reason
     with pytest.raises(RulerError):
         find_model_tokenizer("ORG/unheard-of")
     with pytest.raises(RulerError, match="is not a folder, a Hub repository"):

@@ -65,8 +65,8 @@ def test_tekken_has_split_points_at_stops_and_spaces(tekken):
 
 def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line():
     text = "a b. c  d\n/e\nf!\ng\n\nh1\n é \n"
-    found = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
-    assert found == [
+    result = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
+    assert result == [
         "a| b",
         ".| c",
         "d|\n/",
@@ -81,8 +81,8 @@ def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_
 
 def test_a_pattern_has_split_points_before_chinese_and_japanese_stops():
     text = "これは本です。「次」です！3。か\u3099。end。"
-    found = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
-    assert found == ["す。", "次」", "す！"]
+    result = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
+    assert result == ["す。", "次」", "す！"]
     assert places(text, SplitPoints(True)) == []
 
 

@@ -76,8 +76,8 @@ def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> lis
     together = counter.counts(TEXTS)
     return [
         text
-        for text, found in zip(TEXTS, together, strict=True)
-        if {found, counter.count(text)} != {reference(text)}
+        for text, result in zip(TEXTS, together, strict=True)
+        if {result, counter.count(text)} != {reference(text)}
     ]
 
 

@@ -52,8 +52,8 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
 
 def manifest_of(root: Path) -> dict[str, Any]:
     """What a manifest says, to be changed: read as it is."""
-    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
-    return found
+    result: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
+    return result
 
 
 def keep(root: Path, *paths: str) -> None:

@@ -274,13 +274,13 @@ def test_a_fault_of_a_row_is_named(name, copied, tekken):
         planting.follow(rows[ROW], tekken)
 
     root = copied(path, change)
-    found = sentences(verify(root))
-    assert any(line.startswith(f"{path} {ROW}: {rebuilt}") for line in found), found
-    found = sentences(audit_release(root))
+    result = sentences(verify(root))
+    assert any(line.startswith(f"{path} {ROW}: {rebuilt}") for line in result), result
+    result = sentences(audit_release(root))
     if audited:
-        assert any(audited in line and line.startswith(f"{path} {ROW}:") for line in found), found
+        assert any(audited in line and line.startswith(f"{path} {ROW}:") for line in result), result
     else:
-        assert found == []
+        assert result == []
 
 
 def exchanged(rows: list[Row]) -> None:
@@ -343,10 +343,10 @@ def test_a_fault_of_a_file_is_named(name, copied):
         manifest = planting.manifest_of(root)
         manifest["files"][path_of(task)]["rows"] += 1
         planting.write_manifest(root, manifest)
-    found = sentences(verify(root))
-    assert any(rebuilt in line for line in found), found
-    found = sentences(audit_release(root))
-    assert any(audited in line for line in found) if audited else found == [], found
+    result = sentences(verify(root))
+    assert any(rebuilt in line for line in result), result
+    result = sentences(audit_release(root))
+    assert any(audited in line for line in result) if audited else result == [], result
 
 
 TOKENIZER = {"spec": "tekken", "title": "", "library": "tekken", "version": "1"}
@@ -408,8 +408,8 @@ def test_a_fault_of_the_manifest_is_named(field, value, what, two_files, tmp_pat
     if value is None:
         del table[name]
     planting.write_manifest(root, manifest)
-    found = sentences(verify(root))
-    assert any(what in line for line in found), found
+    result = sentences(verify(root))
+    assert any(what in line for line in result), result
 
 
 CARD_FAULTS = {
@@ -434,5 +434,5 @@ def test_a_fault_of_the_card_is_named(name, two_files, tmp_path):
     text = (root / file).read_text(encoding="utf-8")
     assert old in text
     (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    found = sentences(verify(root))
-    assert any(what in line for line in found), found
+    result = sentences(verify(root))
+    assert any(what in line for line in result), result

@@ -90,9 +90,9 @@ def test_a_changed_frozen_row_is_named_by_building_it_again(frozen, tmp_path):
     assert any("not the rows of data version 1.0.0" in line for line in sentences(verify(root)))
     claimed["files"][VT]["rows_sha256"] = digest
     planting.write_manifest(root, claimed)
-    found = sentences(verify(root))
-    assert any(line.startswith(f"{VT} 17: input differs at character ") for line in found)
-    assert any("which are not the frozen ones" in line for line in found)
+    result = sentences(verify(root))
+    assert any(line.startswith(f"{VT} 17: input differs at character ") for line in result)
+    assert any("which are not the frozen ones" in line for line in result)
 
 
 def test_only_the_first_ten_problems_of_a_file_are_kept(root):
@@ -144,8 +144,8 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(mirror, tmp_pa
     shown = " ".join(done.stdout.split())
     assert "Files: 1 rebuilt and equal, 1 not checked fully." in shown
     assert done.code == 3
-    found = json.loads(in_process.ruler("verify", tmp_path / "r", "--json").stdout)
-    assert (found["ok"], found["proved"]) == (True, False)
+    result = json.loads(in_process.ruler("verify", tmp_path / "r", "--json").stdout)
+    assert (result["ok"], result["proved"]) == (True, False)
     (squad,) = broken.rglob("squad.json")
     squad.unlink()
     squad.write_text("{}")
@@ -300,16 +300,16 @@ def test_more_rows_than_the_corpus_has_are_named(tmp_path):
     path = "data/tekken/2k/qa_1.parquet"
     most = read_manifest(root)["files"][path]["rows"]
     planting.plant(root, path, lambda rows: rows.append({**rows[0], "index": most}))
-    found = sentences(verify(root))
-    assert any(f"{path} {most}: the row does not belong there" in line for line in found)
+    result = sentences(verify(root))
+    assert any(f"{path} {most}: the row does not belong there" in line for line in result)
 
 
 def test_a_whole_release_of_another_seed_is_named(tmp_path):
     root = built(tmp_path / "r", lengths=("4k",), tasks=("vt", "fwe"), seed=7)
     assert verify(root).proved
     planting.write_manifest(root, {**manifest_of(root), "seed": 0})
-    found = sentences(verify(root))
-    assert sum(" 0: input differs at character " in line for line in found) == 2
+    result = sentences(verify(root))
+    assert sum(" 0: input differs at character " in line for line in result) == 2
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,11 @@ def test_a_needle_stands_between_the_two_sentences_nearest_to_its_depth(tekken, 
     longest = max(map(len, sentences))
     for tenth in range(11):
         prompt = laid(book, tekken, 38, [Needle(tenth / 10, "NEEDLE.", True)])
-        (found,) = prompt.evidence
+        (result,) = prompt.evidence
         width = prompt.context_end - prompt.context_start - len("NEEDLE.")
-        at = found["start"] - prompt.context_start
+        at = result["start"] - prompt.context_start
         assert abs(at - tenth / 10 * width) <= longest / 2 + 2
-        before = prompt.text[prompt.context_start : found["start"]].removesuffix(separator)
+        before = prompt.text[prompt.context_start : result["start"]].removesuffix(separator)
         assert separator.join(sentences[:38]).startswith(before)
         assert before == "" or before.endswith(tuple(sentences))
 

@@ -78,8 +78,8 @@ def context(prompt: PromptBuilder) -> str:
 def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) -> None:
     """Needles are the evidence, and stand apart from their surroundings."""
     ordered = sorted(needles, key=lambda needle: needle.depth)
-    found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
-    assert found == [(needle.text, needle.answer) for needle in ordered]
+    result = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
+    assert result == [(needle.text, needle.answer) for needle in ordered]
     padded = f"{between}{context(prompt)}{between}"
     for e in prompt.evidence:
         start = e["start"] - prompt.context_start + 1
@@ -137,11 +137,11 @@ def test_a_step_is_as_many_words_as_hold_so_many_tokens(prose, tekken, units, mo
     def tokens(words: int) -> int:
         return sum(tekken.counts([f" {WORDS[word % len(WORDS)]}" for word in range(words)]))
 
-    found = prose.step(units, more)
+    result = prose.step(units, more)
     if tokens(units) + more >= 0:
-        assert tokens(found) <= tokens(units) + more < tokens(found + 1)
+        assert tokens(result) <= tokens(units) + more < tokens(result + 1)
     else:
-        assert found == 0
+        assert result == 0
 
 
 def test_prose_knows_the_seven_digit_numbers_in_it(tekken):
@@ -184,13 +184,13 @@ def test_a_step_is_as_many_lines_as_hold_so_many_tokens(lines, tekken, units, mo
     def tokens(count: int) -> int:
         return sum(tekken.counts([f"Line number {i} has {i * 7} cups.\n" for i in range(count)]))
 
-    found = lines.step(units, more)
-    assert 0 <= found <= lines.max_units == 30
+    result = lines.step(units, more)
+    assert 0 <= result <= lines.max_units == 30
     if tokens(units) + more >= 0:
-        assert tokens(found) <= tokens(units) + more
-        assert found == 30 or tokens(units) + more < tokens(found + 1)
+        assert tokens(result) <= tokens(units) + more
+        assert result == 30 or tokens(units) + more < tokens(result + 1)
     else:
-        assert found == 0
+        assert result == 0
 
 
 def test_no_more_lines_are_read_than_a_window_takes(tekken):

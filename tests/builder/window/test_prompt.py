@@ -75,8 +75,8 @@ def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
 def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
     prompt = laid(tekken, pieces)
     marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
-    found = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
-    assert [one for one in found if one[0]] == [one for one in marked if one[0]]
+    result = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
+    assert [one for one in result if one[0]] == [one for one in marked if one[0]]
 
 
 def test_a_part_of_a_long_piece_can_be_evidence(tekken):

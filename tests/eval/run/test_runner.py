@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from huggingface_hub import constants
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
@@ -236,10 +238,8 @@ def test_damaged_data_are_not_run(order, tmp_path):
         run(replace(order, dataset=str(root), configs=("vt_4k",)))
 
 
-def test_a_release_on_the_hub_is_run_at_one_commit(small, order, tmp_path, ruler_run):
+def test_a_release_on_the_hub_is_run_at_one_commit(small, order, tmp_path, monkeypatch):
     """From the Hub's cache, as on a machine without a network."""
-    import shutil
-
     run(order)
     commit = "0123456789abcdef" * 2 + "01234567"
     kept = tmp_path / "cache/datasets--org--ruler"
@@ -248,9 +248,9 @@ def test_a_release_on_the_hub_is_run_at_one_commit(small, order, tmp_path, ruler
     (kept / "refs/main").write_text(commit)
     flags = ["--dataset", "org/ruler", "--configs", "all_4k", "--backend", "oracle"]
     flags += ["--out", str(tmp_path / "HUB")]
-    process = ruler_run(*flags, HF_HUB_CACHE=str(tmp_path / "cache"), HF_HUB_OFFLINE="1")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    in_process.ruler_output("run", *flags)
     assert lines(tmp_path / "HUB") == lines(order.out)
     kept_settings = json.loads((tmp_path / "HUB/run.json").read_text())
     assert kept_settings["data_revision"] == commit
@@ -280,20 +280,19 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, order, rul
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
     with model_server(slowly) as server:
         flags += ["--base-url", server.url, "--concurrency", "2", "--out", str(order.out)]
-        for wanted in (3, 9):
-            process = ruler_run(*flags)
-            while len(records()) < wanted:
-                assert process.poll() is None, process.stderr.read()
-                time.sleep(0.02)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            assert len(records()) >= wanted
+        process = ruler_run(*flags)
+        while len(records()) < 5:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert 5 <= len(records()) < 20
         process = ruler_run(*flags)
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
     assert stdout.startswith("No failures: 20 rows answered.")
     assert len({(r["config"], r["index"]) for r in records()}) == len(records()) == 20
-    assert len(server.requests) <= 20 + 2 * 2  # two kills, two rows in flight each
+    assert len(server.requests) <= 20 + 2  # two rows were in flight
 
 
 def test_configurations_take_turns_and_each_row_group_is_read_once(tmp_path, monkeypatch):

@@ -157,23 +157,20 @@ def opened(*paths, **options):
 
 
 @pytest.mark.parametrize("form", documented())
-@pytest.mark.parametrize("options", ["the file", "its folder"])
-def test_the_file_of_a_row_is_read_as_the_table_says(form, options, tmp_path):
+def test_the_file_of_a_row_is_read_as_the_table_says(form, tmp_path):
+    """And its folder, if the table gives one."""
     records, (config, has_references, model) = CASES[form]
     path = written(tmp_path / documented()[form], records)
     if form == "lm-evaluation-harness":
         written(path.with_name("results_2026-01-01T10-00-00.000000.json"), {"model_name": model})
-    searched = tmp_path if "/" in documented()[form] and form != "this project's runs" else None
-    if options == "its folder" and searched is None:
-        pytest.skip("no tool's folder is known for it")
-    predictions = opened(path if options == "the file" else searched)
-    assert [(row.config, row.index, row.text) for row in predictions.rows] == [
-        (config, 0, "ABC"),
-        (config, 1, "GHI"),
-    ]
+    has_folder = "/" in documented()[form] and form != "this project's runs"
     references = (tuple(A), tuple(B)) if has_references else (None, None)
-    assert tuple(row.outputs for row in predictions.rows) == references
-    assert predictions.run.get("model") == model
+    for source in (path, tmp_path) if has_folder else (path,):
+        predictions = opened(source)
+        rows = [(row.config, row.index, row.text) for row in predictions.rows]
+        assert rows == [(config, 0, "ABC"), (config, 1, "GHI")]
+        assert tuple(row.outputs for row in predictions.rows) == references
+        assert predictions.run.get("model") == model
 
 
 def test_the_table_has_every_form_that_is_read():

@@ -27,8 +27,10 @@ KINDS = {"other": 57, "incomplete": 67, "wrong words": 36, "distractor": 31}
 def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object, ...]]:
     """The kind of each wrong row, and how near a distractor stood."""
     predictions, release = open_predictions(PredictionOptions(run, **source), keep_prompts=True)
-    found = collect(predictions, release, ScoringRules())
-    return {(one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in found}
+    result = collect(predictions, release, ScoringRules())
+    return {
+        (one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in result
+    }
 
 
 def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
@@ -69,10 +71,10 @@ def test_the_commands_of_its_readme_work_in_its_folder(tmp_path, monkeypatch):
 def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path):
     ruler("example", tmp_path / "here")
     for run, wrong in (("run", 191), ("first-line", 201)):
-        found = errors_of(tmp_path / "here" / run, references=EXAMPLE / "references")
-        assert len(found) == wrong
+        result = errors_of(tmp_path / "here" / run, references=EXAMPLE / "references")
+        assert len(result) == wrong
         if run == "run":
-            assert Counter(kind for kind, _, _ in found.values()) == KINDS
+            assert Counter(kind for kind, _, _ in result.values()) == KINDS
 
 
 @pytest.mark.nightly
@@ -92,12 +94,12 @@ def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_p
     write_abridged(held, [run], tmp_path / "references")
     whole = errors_of(run, dataset=str(release))
     whole = {key: error for key, error in whole.items() if error[0] != "missing"}
-    found = errors_of(run, references=tmp_path / "references")
+    result = errors_of(run, references=tmp_path / "references")
     assert len(Counter(kind for kind, _, _ in whole.values())) >= 3
-    assert found.keys() == whole.keys()
+    assert result.keys() == whole.keys()
     for key, error in whole.items():
         if error[0] != "repeats the prompt":  # the pieces do not hold the text that is copied
-            assert found[key] == pytest.approx(error, abs=1e-3)
+            assert result[key] == pytest.approx(error, abs=1e-3)
 
 
 def test_the_second_run_holds_the_same_rows_each_ended_at_its_first_line(tmp_path):

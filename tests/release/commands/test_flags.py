@@ -49,12 +49,12 @@ LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "
 def every_command() -> list[tuple[tuple[str, ...], click.Command]]:
     """Each command of `ruler`, with the words that call it."""
     waiting: list[tuple[tuple[str, ...], click.Command]] = [((), app)]
-    found = []
+    result = []
     while waiting:
         words, command = waiting.pop()
         waiting += [((*words, n), c) for n, c in getattr(command, "commands", {}).items()]
-        found.append((words, command))
-    return found
+        result.append((words, command))
+    return result
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -73,8 +73,8 @@ def test_every_field_is_a_flag_and_every_flag_a_field(name):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_python_call_has_the_fields_as_arguments(name):
-    found = inspect.signature(getattr(ruler_release, name))
-    assert [*found.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
+    result = inspect.signature(getattr(ruler_release, name))
+    assert [*result.parameters] == [field.name for field in dataclasses.fields(CALLS[name])]
     for field, option in options_of(CALLS[name]).items():
         assert option.help
         assert f"    {field}: {option.help}" in getattr(ruler_release, name).__doc__
@@ -125,11 +125,11 @@ def test_the_help_of_every_command_ends_with_an_example():
 
 
 def test_a_letter_means_the_same_in_every_command():
-    found = 0
+    result = 0
     for _, command in every_command():
         for parameter in command.params:
             letters = [name for name in parameter.opts if len(name) == 2 and name[0] == "-"]
             wanted = [LETTERS[name] for name in parameter.opts if name in LETTERS]
             assert letters == wanted, f"{command.name} {parameter.opts}"
-            found += bool(wanted)
-    assert found > 20
+            result += bool(wanted)
+    assert result > 20

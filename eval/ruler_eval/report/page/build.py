@@ -252,7 +252,7 @@ def render(
             allow_nan=False,
         ),
     )
-    packed_rows, sentence = fitted(rows.shown, MAX_BYTES - len(html.encode()))
+    packed_rows, sentence = fitted(rows.dialog, MAX_BYTES - len(html.encode()))
     before_rows, _, after_rows = html.rpartition(_ROWS)
     before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
     return f"{before_sentence}{sentence}{after_sentence}{packed_rows}{after_rows}"

@@ -142,7 +142,7 @@ def difference_figure(page: PageInput, pair: Pair, comparison: Comparison) -> Fi
         records=records,
         spec=_chart(page, title, records, lengths, languages, scale),
         series=[a.id, b.id],
-        width="own" if len(lengths) > 1 else "full",
+        width="fixed" if len(lengths) > 1 else "full",
     )
 
 

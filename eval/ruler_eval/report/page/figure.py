@@ -67,8 +67,8 @@ class Figure:
     rows_are: str = ""
     # The series shown; the figure is hidden if any of them is hidden.
     series: Sequence[int] = ()
-    # "half": two next to each other; "own": the chart sets its width, and may be scrolled.
-    width: Literal["full", "half", "own"] = "full"
+    # "half": two next to each other; "fixed": the chart sets its width, and may be scrolled.
+    width: Literal["full", "half", "fixed"] = "full"
     caption: str = ""  # of the table; the title if empty
     fold: str = "The numbers as a table"
 
@@ -95,11 +95,11 @@ class Figure:
         """Return what page.js needs: of a grid only the fields that a click takes."""
         records = []
         for record in self.records:
-            kept = {}
+            fields = {}
             for name, value in record.items():
                 if self.spec is not None or name in CLICKED:
-                    kept[name] = round(value, 2) if isinstance(value, float) else value
-            records.append(kept)
+                    fields[name] = round(value, 2) if isinstance(value, float) else value
+            records.append(fields)
         return {"spec": self.spec, "records": records}
 
 

@@ -48,7 +48,7 @@
     const figure = data.figures[place.dataset.chart], spec = structuredClone(figure.spec);
     spec.datasets = { ...spec.datasets, records: figure.records };
     for (const [name, records] of Object.entries(spec.datasets)) spec.datasets[name] = records.filter(isShown);
-    const narrow = place.clientWidth < 560 && !printing;  // no space beside the lines
+    const narrow = place.clientWidth < 560 && !printing;  // no space next to the lines
     if (narrow && spec.datasets.labels) {
       spec.datasets.labels = [];
       spec.padding = 4;
@@ -193,8 +193,8 @@
   }
 
   /* The rows behind a record of a figure. */
-  const dialog = get("rows"), list = get("rows-list"), most = 20;
-  let unpacked = null, shown = null, compared = null;
+  const dialog = get("rows"), list = get("rows-list"), batch = 20;  // rows drawn at once
+  let unpacked = null, current = null, compared = null;
   for (const [name, figure] of Object.entries(data.figures)) figure.name = name;
   /* A cell's name in its figure: with its kind, and with its model if the figure shows several. */
   function cellName(figure, record) {
@@ -215,7 +215,7 @@
     const place = cells.findIndex((item) => item.label === record.label && item.kind === record.kind
       && item.series[0] === record.series[0]);
     const label = runOf(record.series[0]).label;
-    shown = { figure, record, cells, place, label };
+    current = { figure, record, cells, place, label };
     get("rows-title").textContent = `${data.series[record.series[0]].label}: ${record.label}`;
     unpacked ||= unpack("page-rows").then((rows) => rows.json());
     const packed = await unpacked;
@@ -233,13 +233,13 @@
     const bins = [...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`]);
     choices(get("by-depth"), [["", "all"], ...bins], depth);
     get("by-depth").parentNode.hidden = !rows.some((row) => row.evidence.some((span) => span.answer));
-    choices(get("beside"), [...models.map((other) => [other, other]), ["", "no other model"]],
+    choices(get("compare-with"), [...models.map((other) => [other, other]), ["", "no other model"]],
       second ?? compared ?? models[0] ?? "");
     choices(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong there"],
       ["only there", "wrong here, right there"]] : [["", ""]], "");
     show(rows);
-    for (const id of ["by-kind", "by-depth", "beside", "which"]) {
-      get(id).onchange = () => { compared = get("beside").value; show(rows); };
+    for (const id of ["by-kind", "by-depth", "compare-with", "which"]) {
+      get(id).onchange = () => { compared = get("compare-with").value; show(rows); };
     }
     if (!dialog.open) dialog.showModal();
     history.replaceState(null, "", address(figure, record));
@@ -249,11 +249,11 @@
   }
   function show(rows) {
     const kind = get("by-kind").value, depth = get("by-depth").value;
-    const other = get("beside").value, which = get("which").value;
+    const other = get("compare-with").value, which = get("which").value;
     const differs = (row) => Boolean(row.answers[other])
-      && isRight(row.answers[other]) !== isRight(row.answers[shown.label]);
+      && isRight(row.answers[other]) !== isRight(row.answers[current.label]);
     const passes = (row) => {
-      const answer = row.answers[shown.label];
+      const answer = row.answers[current.label];
       if (kind === "right" && !isRight(answer)) return false;
       if (kind === "wrong" && isRight(answer)) return false;
       if (!["", "right", "wrong"].includes(kind) && answer.kind !== kind) return false;
@@ -262,10 +262,10 @@
     };
     const passed = rows.filter(passes);
     passed.sort((a, b) => differs(b) - differs(a)
-      || isRight(a.answers[shown.label]) - isRight(b.answers[shown.label]));
+      || isRight(a.answers[current.label]) - isRight(b.answers[current.label]));
     let n = 0, wrong = 0;
-    const counts = runOf(shown.record.series[0]).counts;
-    for (const [total, without] of shown.record.configs.map((name) => counts[name] || [0, 0])) {
+    const counts = runOf(current.record.series[0]).counts;
+    for (const [total, without] of current.record.configs.map((name) => counts[name] || [0, 0])) {
       n += total;
       wrong += without;
     }
@@ -274,16 +274,16 @@
       ? "The rows behind this number are not in the page: the files of the answers were not found."
       : `${number(n)} rows, ${number(wrong)} without the full score; ${number(passed.length)} of them below`
         + `${other ? ", first those that only one of the two models got right." : ", wrong ones first."}`;
-    const rest = passed.slice(most), drawn = (some) => some.map((row) => article(row, other));
-    list.replaceChildren(...drawn(passed.slice(0, most)));
+    const rest = passed.slice(batch), articles = (part) => part.map((row) => article(row, other));
+    list.replaceChildren(...articles(passed.slice(0, batch)));
     list.scrollTop = 0;
     const more = get("more");
     const count = () => {
       more.hidden = !rest.length;
-      more.textContent = `Show ${Math.min(most, rest.length)} more of ${number(rest.length)}`;
+      more.textContent = `Show ${Math.min(batch, rest.length)} more of ${number(rest.length)}`;
     };
     more.onclick = () => {
-      const added = drawn(rest.splice(0, most));
+      const added = articles(rest.splice(0, batch));
       list.append(...added);
       count();
       added[0].tabIndex = -1;
@@ -292,11 +292,11 @@
     count();
   }
   function go(place) {
-    const kind = shown.cells[place].kind || get("by-kind").value;
-    open(shown.figure, shown.cells[place], "", kind);
+    const kind = current.cells[place].kind || get("by-kind").value;
+    open(current.figure, current.cells[place], "", kind);
   }
-  get("before").addEventListener("click", () => go(shown.place - 1));
-  get("next").addEventListener("click", () => go(shown.place + 1));
+  get("before").addEventListener("click", () => go(current.place - 1));
+  get("next").addEventListener("click", () => go(current.place + 1));
   get("cell").addEventListener("change", () => go(Number(get("cell").value)));
   get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
@@ -306,7 +306,7 @@
     const [kind, name] = location.hash.split("/"), figure = data.figures[name];
     if (kind !== "#rows" || !figure) return;
     const record = figure.records.find((item) => address(figure, item) === location.hash);
-    if (record && !(dialog.open && shown.record === record)) open(figure, record);
+    if (record && !(dialog.open && current.record === record)) open(figure, record);
   }
   addEventListener("hashchange", follow);
 
@@ -315,7 +315,7 @@
     return isRight(answer) ? element("span", "verdict right", "right") : element("span", "verdict wrong", share);
   }
   function article(row, other) {
-    const node = element("article", "row"), head = element("h3"), answer = row.answers[shown.label];
+    const node = element("article", "row"), head = element("h3"), answer = row.answers[current.label];
     const title = row.several ? `${row.config}, row ${row.index}` : `Row ${row.index}`;
     head.append(element("span", "", title), verdict(answer));
     if (answer.kind) {
@@ -332,7 +332,7 @@
     const second = row.answers[other];
     if (answer.text !== null && second && second.text !== null) {
       const both = element("div", "both");
-      for (const label of [shown.label, other]) {
+      for (const label of [current.label, other]) {
         const part = element("div"), caption = element("p");
         caption.append(element("bdi", "", label), " ", element("b", "", verdict(row.answers[label]).textContent));
         part.append(caption, answerText(row.answers[label].text, row.references));
@@ -350,12 +350,12 @@
   }
   /* The command that makes a page of the row's whole prompt. */
   function wholePrompt(row, other) {
-    const here = runOf(shown.record.series[0]).show;
-    const there = data.runs.find((run) => run.label === other)?.show;
-    if (!here) return null;
-    const runs = [here.run, there && there.release === here.release ? there.run : ""].filter(Boolean);
+    const first = runOf(current.record.series[0]).show;
+    const second = data.runs.find((run) => run.label === other)?.show;
+    if (!first) return null;
+    const runs = [first.run, second && second.release === first.release ? second.run : ""].filter(Boolean);
     const file = `${row.config}-${row.index}.html`;
-    const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${file}`].join(" ");
+    const command = ["ruler show", row.config, row.index, first.release, ...runs, `--html ${file}`].join(" ");
     const node = element("div", "command"), copy = element("button", "", "Copy");
     copy.type = "button";
     copy.addEventListener("click", () => navigator.clipboard.writeText(command)

@@ -8,8 +8,8 @@ shown and sorted.
 
     rows = read_rows(page)
     rows.by_run[0]["vt_4k"].kinds[7]                        # "incomplete"
-    rows.shown["vt_4k"][0]["answers"]["Qwen"]["text"]
-    text, sentence = fitted(rows.shown, 900_000)     # "At most 10 rows of a configuration are …"
+    rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
+    text, sentence = fitted(rows.dialog, 900_000)     # "At most 10 rows of a configuration are …"
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class PageRows(NamedTuple):
     """All rows of each run, and the rows that the page's dialog shows, by configuration."""
 
     by_run: list[dict[str, ConfigRows]]
-    shown: dict[str, list[dict[str, Any]]]
+    dialog: dict[str, list[dict[str, Any]]]
 
 
 def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
@@ -102,7 +102,7 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
         for name, rows in rows_by_config.items():
             root = rows.run.release.root if rows.run.release else None
             files.setdefault((root, name), []).append(rows)
-    shown: dict[str, list[dict[str, Any]]] = {}
+    dialog: dict[str, list[dict[str, Any]]] = {}
     for (_, name), file in files.items():
         indices = choose_rows(file)
         max_characters = None if every_error else READ_CHARACTERS // len(files)
@@ -111,8 +111,8 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
             _sort_answers(row, members)
             if row["index"] in by_index:
                 by_index[row["index"]].append(dialog_row(row, members))
-        shown.setdefault(name, []).extend(row for rows in by_index.values() for row in rows)
-    return PageRows(by_run, shown)
+        dialog.setdefault(name, []).extend(row for rows in by_index.values() for row in rows)
+    return PageRows(by_run, dialog)
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
@@ -222,16 +222,16 @@ def _sort_answers(row: PartialRow, members: Sequence[ConfigRows]) -> None:
             continue
         memory = rows.memory.get(index)
         rules = rows.joined.rules
-        same = (
+        content = (
             rules.compat, rules.cut, rules.model if rules.compat else None, memory,
             answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended,
             answer.text, answer.outputs,
         )  # fmt: skip
-        if same in kinds:
-            rows.kinds[index] = kinds[same]
+        if content in kinds:
+            rows.kinds[index] = kinds[content]
         else:
             rows.sort(index, {**row, "memory": memory})
-            kinds[same] = rows.kinds[index]
+            kinds[content] = rows.kinds[index]
 
 
 def dialog_row(row: PartialRow, members: Sequence[ConfigRows]) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def _evidence(row: PartialRow) -> list[dict[str, Any]]:
     spans = sorted(row.get("evidence") or (), key=lambda span: (not span["answer"], span["start"]))
     evidence = []
     for span in sorted(spans[:_MAX_PIECES], key=lambda span: span["start"]):
-        shown: dict[str, Any] = {
+        item: dict[str, Any] = {
             "depth": round(min(1.0, max(0.0, span["depth"])), 4),
             "answer": bool(span["answer"]),
         }
@@ -287,12 +287,12 @@ def _evidence(row: PartialRow) -> list[dict[str, Any]]:
                 shortened(piece, _MAX_PIECE),
                 f"{shortened(after, _AROUND)}{'…' if len(after) == _AROUND else ''}",
             )
-            shown["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
-        evidence.append(shown)
+            item["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
+        evidence.append(item)
     return evidence
 
 
-def fitted(shown: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
+def fitted(dialog: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
     """Return the rows, compressed to `max_bytes` or less, and a sentence that says which they are.
 
     Answers become shorter until the rows fit; then every configuration has fewer rows.
@@ -300,7 +300,7 @@ def fitted(shown: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tup
     max_rows, max_answer = MAX_ROWS, MAX_ANSWER
     while True:
         fewer: dict[str, list[dict[str, Any]]] = {}
-        for name, rows in shown.items():
+        for name, rows in dialog.items():
             fewer[name] = []
             for row in rows[:max_rows]:
                 answers = {}

@@ -516,5 +516,5 @@ def correlation_figure(
         columns=[Column("task", "row"), Column("task", "column"), Column("r", "r", ".2f")],
         records=records,
         spec=spec_of(chart, title, width=size, height=size),
-        width="own",
+        width="fixed",
     )

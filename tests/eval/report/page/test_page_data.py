@@ -139,7 +139,7 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
 def test_rows_have_their_kind_and_the_text_around_the_needle(rows):
     behind = rows.by_run[1]["niah_single_2_4k"]
     assert (len(behind.scores), len(behind.wrong)) == (5, 3)
-    shown = rows.shown["niah_single_2_4k"]
+    shown = rows.dialog["niah_single_2_4k"]
     assert [row["answers"]["Worse-8B"]["score"] for row in shown] == [0, 0, 0, 1, 1]
     first = shown[0]
     assert first["answers"]["Right-70B"]["kind"] is None
@@ -245,7 +245,7 @@ def test_needles_are_pooled_by_depth_with_their_number(page):
 def test_hostile_text_is_shown_and_shortened(page, rows):
     label = page.runs[2].label
     answers = {}
-    for row in rows.shown["niah_single_1_4k"]:
+    for row in rows.dialog["niah_single_1_4k"]:
         answers[row["index"]] = row["answers"][label]["text"]
     names = list(HOSTILE)
     assert answers[names.index("markup")] == HOSTILE["markup"]

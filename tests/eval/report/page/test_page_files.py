@@ -85,7 +85,7 @@ def test_a_real_models_answers_have_their_page(tmp_path):
     how = ["--references", references]
     ruler_output("score", EXAMPLE / "run", *how, "--out", scored)
     ruler_output("report", scored, *how, "--out", tmp_path / "report.html")
-    rows = read_rows(open_runs([scored], references=references)).shown
+    rows = read_rows(open_runs([scored], references=references)).dialog
     assert len(rows) == 13
     assert all(len(views) == 20 for views in rows.values())
 
@@ -100,4 +100,4 @@ def test_two_real_runs_of_kvpress_are_compared(tmp_path):
     assert pair_runs(page)[0].comparison is not None
     rows = read_rows(page)
     assert sum(task.wrong for task in count_errors(page, rows.by_run)) > 1000
-    assert len(rows.shown) == 13
+    assert len(rows.dialog) == 13

@@ -155,7 +155,7 @@ def test_hostile_answers_and_names_are_text(opened, page_input):
     rows = rows_of(page, "niah_single_1 at 4K", series=2)
     answers = [part.text_content() for row in rows for part in row.query_selector_all(".answer")]
     label = page_input.series[2].label
-    rows_shown = read_rows(page_input).shown["niah_single_1_4k"]
+    rows_shown = read_rows(page_input).dialog["niah_single_1_4k"]
     assert set(answers) >= {row["answers"][label]["text"] for row in rows_shown}
     assert {HOSTILE["markup"], HOSTILE["end"]} <= set(answers)
     assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)

@@ -117,7 +117,7 @@ def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
 
 
 def test_the_page_has_every_row_and_a_table_for_every_figure(page, languages_file):
-    assert len(read_rows(page).shown) == 5 * 5 * 2
+    assert len(read_rows(page).dialog) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 

@@ -43,7 +43,7 @@ def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_r
 
 def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
-    rows = read_rows(open_runs(two_runs)).shown["niah_single_8k_pl_cl100k"]
+    rows = read_rows(open_runs(two_runs)).dialog["niah_single_8k_pl_cl100k"]
     assert len(rows) == 20
     assert all(row["references"] and row["evidence"] for row in rows)
     assert all(row["answers"].keys() == {"Worse-2", "Worse-3"} for row in rows)
@@ -108,7 +108,7 @@ def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):
     assert (task.rows, task.wrong, task.kinds.total()) == (5, 2, 2)
     assert "were sorted" not in note
     assert "only the first counts" in note
-    answers = {row["index"]: row["answers"]["run"] for row in rows.shown["vt_4k"]}
+    answers = {row["index"]: row["answers"]["run"] for row in rows.dialog["vt_4k"]}
     assert [(answers[i]["score"], answers[i]["kind"] is None) for i in range(5)] == [
         *[(0.5, True), (0.5, False), (0, False), (1, True), (1, True)]
     ]
