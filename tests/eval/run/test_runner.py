@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import groupby
+from itertools import combinations, groupby, pairwise
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, cast
 
@@ -295,6 +296,17 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, order, rul
     assert len(server.requests) <= 20 + 2  # two rows were in flight
 
 
+def test_rows_with_a_common_beginning_are_next_to_each_other(tmp_path):
+    root = small_release.write(tmp_path / "ruler", rows=8, lines=40, only=("niah_single_1",))
+    rows = [row for _, row in read_rows(Release.open(str(root)), {"niah_single_1_4k": range(8)})]
+    texts = [row["input"] for row in rows]
+    assert sorted(row["index"] for row in rows) == list(range(8))
+    shared = [len(commonprefix(pair)) for pair in pairwise(texts)]
+    of_any_two = [len(commonprefix(pair)) for pair in combinations(texts, 2)]
+    assert max(shared) == max(of_any_two)
+    assert sum(shared) / len(shared) > sum(of_any_two) / len(of_any_two)
+
+
 def test_configurations_take_turns_and_each_row_group_is_read_once(tmp_path, monkeypatch):
     """A run that is interrupted has about as many rows of every task."""
     import pyarrow.parquet as pq
@@ -375,6 +387,26 @@ def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(order, out=order.out.with_name("twice")))
+
+
+def test_an_engine_that_cannot_be_restarted_is_one_sentence(order, monkeypatch):
+    from ruler_eval.run.backends.backend import EngineDied
+    from ruler_eval.run.backends.oracle import Oracle
+
+    closed: list[Oracle] = []
+
+    def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        monkeypatch.setattr(runner, "start_backend", refuse)
+        raise EngineDied("The engine ended while it ran: no memory.")
+
+    def refuse(*_: Any) -> Any:
+        raise RulerError("The engine cannot start: no memory.")
+
+    monkeypatch.setattr(Oracle, "generate", generate)
+    monkeypatch.setattr(Oracle, "close", lambda self: closed.append(self))
+    with pytest.raises(RulerError, match="cannot start: no memory"):
+        run(order)
+    assert len(closed) == 1
 
 
 class Counting:

@@ -228,6 +228,32 @@ def test_a_server_that_goes_away_stops_the_run_which_resumes(order):
         assert len(server.requests) == 36 - answered
 
 
+def test_a_server_that_restarts_during_a_run_fails_no_row(order):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    stops = threading.Event()
+    totals: list[dict[str, int]] = []
+
+    def reply(request: Request) -> Reply:
+        if request.row == 5:
+            stops.set()
+        time.sleep(0.02)
+        return answer()
+
+    def work() -> None:
+        totals.append(run(at(order, f"http://127.0.0.1:{port}/v1", concurrency=3)).total)
+
+    with model_server(reply, port=port):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert stops.wait(20)
+    time.sleep(0.5)
+    with model_server(port=port):
+        thread.join(30)
+    assert totals == [{"stop": 36}]
+
+
 def test_retry_after_is_honoured(order):
     def reply(request: Request) -> Reply:
         if request.tries == 1:
@@ -302,7 +328,7 @@ def test_an_answered_row_records_the_seconds_of_its_last_request(order, stream):
     assert seconds == [round(number, 3) for number in seconds]
 
 
-def test_ctrl_c_ends_a_run_at_once(order):
+def test_ctrl_c_ends_a_run_within_seconds(order):
     began = threading.Event()
 
     def reply(_: Request) -> Reply:
@@ -324,7 +350,7 @@ def test_ctrl_c_ends_a_run_at_once(order):
         process.send_signal(signal.SIGINT)
         stopped_at = time.monotonic()
         _, printed = process.communicate(timeout=20)
-        assert time.monotonic() - stopped_at < 10  # an answer takes 30
+        assert time.monotonic() - stopped_at < 5  # 2 on an idle machine; an answer takes 30
     assert process.returncode == 130
     assert "Stopped; finished work is kept." in printed
     assert "Traceback" not in printed
@@ -444,6 +470,11 @@ def test_an_address_without_its_v1_is_corrected(order):
         with pytest.raises(RulerError, match=f"API is at {server.url}: use that with --base-url"):
             run(wrong)
     assert records(order) == []
+
+
+def test_an_https_address_of_an_http_server_is_one_sentence(order):
+    with model_server() as server, pytest.raises(RulerError, match=r"TLS .*is its address http://"):
+        run(at(order, server.url.replace("http", "https")))
 
 
 def test_a_certificate_that_is_not_trusted_is_one_sentence(order):
