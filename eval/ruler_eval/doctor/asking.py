@@ -99,7 +99,7 @@ class Asker:
         return prompt
 
     def learn_padding(self, cold_tokens: int, side: Side, completion: Completion) -> None:
-        """Correct later padding by the server's count of tokens, if there is no other count."""
+        """Correct later padding by the server's token count, unless we counted the tokens."""
         read = completion.prompt_tokens
         if read is None or completion.prompt.counted_tokens is not None or side.margin is None:
             return

@@ -139,7 +139,7 @@ class Pair(Condition):
         return self.sides[1]
 
     def usable(self, pairs: Pairs) -> tuple[Pairs, str]:
-        """Return the pairs in which the condition occurred, and the reason if there are none.
+        """Return the pairs in which the condition occurred; if it never did, also why.
 
         The choice depends on token counts, never on the scores.
         """

@@ -74,7 +74,7 @@ class Circumstance:
     title: str
     groups: tuple[Group, ...]
     reason: str = ""
-    """Why there are no groups, if so."""
+    """Why nothing could be compared; empty if there are groups."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,7 +109,7 @@ def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
 
 
 def anytime_bounds(drops: np.ndarray, of: int | None = None) -> tuple[float, float]:
-    """Return the limits between which there is no verdict: a 95 % confidence interval.
+    """Return a 95 % confidence interval: the limits that the evidence cannot decide yet.
 
     The probability that an end misses is at most ALPHA, however often it is computed. Evidence
     grows with the distance of the limit, so the ends are found by root search.

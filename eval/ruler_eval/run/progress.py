@@ -123,7 +123,7 @@ class RunSummary:
     def cached_share(self) -> float | None:
         """The share of this session's prompt tokens that came from a prefix cache.
 
-        Only rows for which the backend reports it count; None if there are none.
+        Counts only rows whose cached tokens the backend reports; None without them.
         """
         if not self.tokens_with_cache:
             return None

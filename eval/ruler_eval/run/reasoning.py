@@ -76,7 +76,7 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
 def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
     """Return how many generated tokens come before the one that ends the reasoning.
 
-    None if there is no such token. This is exact; tokenizing the decoded text again is not.
+    None if the reasoning does not end. The count is exact; retokenizing the decoded text is not.
     """
     ends = _end_ids(tokenizer)
     for place, token in enumerate(token_ids):

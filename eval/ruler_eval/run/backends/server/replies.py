@@ -171,7 +171,7 @@ def window_of_model(model: Any) -> int | None:
 
 
 def error_text(error: Any) -> str | None:
-    """Return the message of an error in any form that servers use; None if there is no error."""
+    """Return the message of an error in any form that servers use, or None without an error."""
     if error is None:
         return None
     inner = error.get("error", error) if isinstance(error, dict) else error
