@@ -124,12 +124,12 @@ def read_other_file(
     return OtherFile(rows, run, reader.model)
 
 
-def _first_form(file: Path, fitting: Sequence[Form], names: Iterable[Any]) -> Form:
+def _first_form(file: Path, fitting: Sequence[Form], names: Collection[Any]) -> Form:
     if not fitting:
-        fields = ", ".join(sorted(map(str, names))) or "no fields"
+        fields = f"the fields {', '.join(sorted(map(str, names)))}" if names else "no fields"
         raise RulerError(
-            f"'{file}' is of no known format: its lines hold {fields}. The simplest line is "
-            f"{SIMPLEST}; of any other file, say which columns to read, such as --columns "
+            f"'{file}' is not in a known format: its lines have {fields}. The simplest line is "
+            f"{SIMPLEST}. For any other file, name the columns to read, such as --columns "
             "prediction=answer,index=id."
         )
     if fitting[0].refused is not None:

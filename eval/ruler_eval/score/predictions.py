@@ -196,8 +196,8 @@ def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
     raise RulerError(
-        f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those of other "
-        "tools, as docs/formats.md has them): give the files themselves."
+        f"'{path}' has no prediction files (*.jsonl or *.eval, or those of another tool in "
+        "docs/formats.md): name a RUN folder, or the files themselves."
     )
 
 
@@ -300,10 +300,8 @@ def _read(
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
     if not predictions.rows:
-        why = f" ({predictions.damaged[0]})" if predictions.damaged else ""
-        raise RulerError(
-            f"There are no predictions in what was given{why}: name a RUN folder or files."
-        )
+        why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
+        raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
 
 
 def _read_file(

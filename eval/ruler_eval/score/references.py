@@ -65,8 +65,8 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
         groups.setdefault(row.config, []).append(row)
     if not lines_of_config.keys() & groups.keys():
         raise RulerError(
-            f"'{folder}' holds no references for {', '.join(groups)}: name the folder of the data "
-            "(TASK.jsonl or TASK/validation.jsonl, below a folder named by the length) they are of."
+            f"'{folder}' has no references for {', '.join(groups)}: name the folder of their data "
+            "files (TASK.jsonl or TASK/validation.jsonl, below a folder named by the length)."
         )
     digests = folder / ROWS_FILE
     if digests.is_file():
@@ -116,7 +116,9 @@ def _read(
 ) -> dict[str, list[ReferenceLine]]:
     """Return the lines of the data files below a folder, by the predictions' configurations."""
     if not folder.is_dir():
-        raise RulerError(f"There is no folder '{folder}': --references names one of data files.")
+        raise RulerError(
+            f"There is no folder '{folder}': --references takes a folder of data files."
+        )
     wanted = {row.config for row in predictions.rows}
     lines_of_config: dict[str, list[ReferenceLine]] = {}
     for file in sorted(folder.rglob("*.jsonl")):

@@ -120,7 +120,7 @@ def test_references_of_other_rows_are_refused(tmp_path):
     folder = tmp_path / "4096/data"
     assert "holds other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
     assert "There is no folder" in ruler("score", path, "--references", tmp_path / "gone")[1]
-    assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
+    assert "has no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give one of them" in both
     own = write_lines(

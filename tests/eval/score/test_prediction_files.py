@@ -113,8 +113,11 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
-        ([1, 2], "no known format"),
+        (
+            {"question": 1, "answer": 2},
+            "not in a known format: its lines have the fields answer, question",
+        ),
+        ([1, 2], "not in a known format: its lines have no fields"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
     ],
@@ -145,7 +148,7 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="Unknown task 'vtt'"):
         read(path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RulerError, match="holds no prediction files"):
+    with pytest.raises(RulerError, match="has no prediction files"):
         read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
         read(tmp_path / "nowhere")

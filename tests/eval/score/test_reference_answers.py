@@ -59,7 +59,7 @@ def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
 def test_lines_whose_pieces_do_not_fit_are_not_read_as_data_files(tmp_path, fields):
     _, error, code = errors(tmp_path, {**PIECES, **fields})
     assert code == 2
-    assert "holds no references for niah_multikey_1_4k" in error
+    assert "has no references for niah_multikey_1_4k" in error
 
 
 def test_lines_without_a_prompt_score_and_do_not_sort(tmp_path):
