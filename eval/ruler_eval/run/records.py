@@ -317,7 +317,7 @@ class Records:
 
 
 def _line(record: Record) -> str:
-    """Return a record as a line; half a surrogate pair, which another tool may write, becomes ?."""
+    """Return a record as a line; half a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return text + "\n"
 
