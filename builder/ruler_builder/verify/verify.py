@@ -34,7 +34,7 @@ from ruler_builder.release.metadata import (
     collect_facts,
     described_repository,
 )
-from ruler_builder.release.worker import processes_for, worker_pool
+from ruler_builder.release.worker import process_pool, processes_for
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
@@ -180,7 +180,7 @@ def _check_files(
 
     with (
         tokens_bar("Verifying", total, quiet=not options.progress) as bar,
-        worker_pool(workers, FileChecker, (root, manifest, options)) as run,
+        process_pool(FileChecker(root, manifest, options), workers) as run,
     ):
         for done, file in enumerate(run(check, sorted(entries, key=order)), 1):
             files[file.path] = file
