@@ -197,7 +197,7 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
 
 
 def _existing_release(root: Path) -> Manifest | None:
-    """Return the manifest of the release in a folder; None if there is none.
+    """Return the manifest of the release in a folder; None if the folder is new or unfinished.
 
     Raises RulerError for a folder with other files.
     """

@@ -55,9 +55,9 @@ _SAMPLED = 100  # every 100th row, from the first on, is also counted whole
 
 
 class FileJob(NamedTuple):
-    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
+    """One file to make: its configuration, its tokenizer as the user named it, and how many rows.
 
-    With `fast` a second engine may count, if there is one (tokens/counting.py).
+    With `fast`, gigatoken counts if it is installed (tokens/counting.py).
     """
 
     config: Config
@@ -67,7 +67,7 @@ class FileJob(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The tokens of its rows if every window is full."""
+        """The tokens of its rows, if every window is full."""
         return self.rows * self.config.max_length
 
 
@@ -101,7 +101,7 @@ class FileBuilder:
         self._counted_by: tuple[str, bool] | None = None
 
     def rows(self, job: FileJob) -> FileRows:
-        """Return the rows of a job; all jobs of a tokenizer share the counted sources."""
+        """Return the rows of a job. Jobs of the same tokenizer share the counted sources."""
         config = job.config
         if self._counted_by != (job.tokenizer, job.fast):
             store = Store(self.mirror)
@@ -173,7 +173,7 @@ class FileRows:
         """The number of rows: what was asked for, or fewer if the corpus has fewer."""
         self._lengths: list[int] = []
         self._repeats: list[int] = []
-        self._next_unit_tokens: list[int] = []  # of the rows that do not hold all there is
+        self._next_unit_tokens: list[int] = []  # of the rows whose haystack has more units
 
     def __iter__(self) -> Iterator[Row]:
         """Make the rows; every 100th is also counted whole, by the reference.

@@ -1,7 +1,7 @@
 """Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
-report = verify(VerifyOptions("ruler", workers=2))
-report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
+    report = verify(VerifyOptions("ruler", workers=2))
+    report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 There are three steps: check the digests of every file; compare its rows with the lock of their data
 version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
@@ -89,7 +89,7 @@ class VerifyReport:
 def verify(options: VerifyOptions) -> VerifyReport:
     """Verify a whole release.
 
-    Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
+    Raises RulerError if the folder has no release or a damaged manifest, or if a tokenizer differs.
     """
     root = Path(options.root)
     unfinished = is_unfinished(root)
