@@ -96,15 +96,7 @@ class Scorer:
 
     def score(self, record: Record, row: PartialRow) -> Answer:
         """Score a record."""
-        prediction = Prediction(
-            record["config"],
-            record["index"],
-            record["prediction"],
-            finish_reason=record["finish_reason"],
-            thinking=record.get("thinking"),
-            thinking_ended=record.get("thinking_ended"),
-            error=record.get("error"),
-        )
+        prediction = Prediction.from_record(record)
         config = self.release.parse(record["config"])
         task = scoring_task(config.task, self.release.dataset, self.release)
         language = config.instruction_language if config.dataset == "oneruler" else None

@@ -123,15 +123,7 @@ class RunInWaves:
         """Score an answered row."""
         name, index = record["config"], record["index"]
         row = self._rows[name][index]
-        prediction = Prediction(
-            name,
-            index,
-            record["prediction"],
-            finish_reason=record["finish_reason"],
-            thinking=record.get("thinking"),
-            thinking_ended=record.get("thinking_ended"),
-            error=record.get("error"),
-        )
+        prediction = Prediction.from_record(record)
         config = self._configs[name]
         language = config.instruction_language if config.dataset == "oneruler" else None
         result = row_score(row, prediction, self._tasks[name], language, self._rules)

@@ -122,13 +122,13 @@ def read_other_file(
     return OtherFile(rows, run, reader.model)
 
 
-def _first_form(file: Path, fitting: Sequence[Form], names: Iterable[Any]) -> Form:
+def _first_form(file: Path, fitting: Sequence[Form], names: Collection[Any]) -> Form:
     """Return the first of the forms that fit a file with these fields, or raise RulerError."""
     if not fitting:
-        fields = ", ".join(sorted(map(str, names))) or "no fields"
+        fields = f"the fields {', '.join(sorted(map(str, names)))}" if names else "no fields"
         raise RulerError(
-            f"'{file}' has no known format: its lines have {fields}. The simplest line is "
-            f"{SIMPLEST}; for any other file, name the columns to read, such as --columns "
+            f"'{file}' is not in a known format: its lines have {fields}. The simplest line is "
+            f"{SIMPLEST}. For any other file, name the columns to read, such as --columns "
             "prediction=answer,index=id."
         )
     if fitting[0].refused is not None:

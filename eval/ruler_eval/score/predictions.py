@@ -194,8 +194,8 @@ def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
     raise RulerError(
-        f"'{path}' has no prediction files (*.jsonl or *.eval in it, or below it files of other "
-        "tools, listed in docs/formats.md): give the files themselves."
+        f"'{path}' has no prediction files (*.jsonl or *.eval, or those of another tool in "
+        "docs/formats.md): name a RUN folder, or the files themselves."
     )
 
 
@@ -298,10 +298,8 @@ def _read(
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
     if not predictions.rows:
-        why = f" ({predictions.damaged[0]})" if predictions.damaged else ""
-        raise RulerError(
-            f"These files have no predictions{why}: name a RUN folder or files of predictions."
-        )
+        why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
+        raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
 
 
 def _read_file(

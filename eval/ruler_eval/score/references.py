@@ -64,7 +64,7 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
     if not lines_of_config.keys() & groups.keys():
         raise RulerError(
             f"'{folder}' has no references for {', '.join(groups)}: name the folder of their data "
-            "(TASK.jsonl or TASK/validation.jsonl, in a folder named by the length)."
+            "files (TASK.jsonl or TASK/validation.jsonl, below a folder named by the length)."
         )
     digests = folder / ROWS_FILE
     if digests.is_file():
@@ -114,7 +114,9 @@ def _read(
 ) -> dict[str, list[ReferenceLine]]:
     """Return the lines of the data files below a folder, by the predictions' configurations."""
     if not folder.is_dir():
-        raise RulerError(f"There is no folder '{folder}': name a folder of data files.")
+        raise RulerError(
+            f"There is no folder '{folder}': --references takes a folder of data files."
+        )
     configs = {row.config for row in predictions.rows}
     lines_of_config: dict[str, list[ReferenceLine]] = {}
     for file in sorted(folder.rglob("*.jsonl")):

@@ -113,8 +113,11 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({"question": 1, "answer": 2}, "no known format: its lines have answer, question"),
-        ([1, 2], "no known format"),
+        (
+            {"question": 1, "answer": 2},
+            "not in a known format: its lines have the fields answer, question",
+        ),
+        ([1, 2], "not in a known format: its lines have no fields"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
     ],
