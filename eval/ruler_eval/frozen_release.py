@@ -151,26 +151,19 @@ class Release:
                 yield from batch.to_pylist()
 
     def some_rows(
-        self,
-        config: str,
-        columns: Sequence[str],
-        indices: Collection[int],
-        max_groups: int | None = None,
+        self, config: str, columns: Sequence[str], indices: Collection[int]
     ) -> Iterator[PartialRow]:
         """Yield the rows with these indices, in file order. Raises RulerError on a wrong digest.
 
-        Only row groups with such rows are read, at most `max_groups` of them.
+        Only row groups with such rows are read.
         """
-        wanted, path, groups_read = set(indices), self.path(config), 0
+        wanted, path = set(indices), self.path(config)
         with open_parquet(path) as file:
             for group in range(file.num_row_groups):
-                if groups_read == max_groups:
-                    return
                 in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
                 places = [place for place, index in enumerate(in_group) if index in wanted]
                 if not places:
                     continue
-                groups_read += 1
                 table = file.read_row_group(group, columns=["index", *columns])
                 refuse_nulls(table, path)
                 for place in places:

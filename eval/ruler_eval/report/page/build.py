@@ -32,7 +32,14 @@ from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page import scores, tasks
 from ruler_eval.report.page.differences import differences, pair_runs
 from ruler_eval.report.page.figure import Figure, colour, text_on
-from ruler_eval.report.page.rows import MAX_BYTES, PageRows, fitted, packed, read_rows, show_command
+from ruler_eval.report.page.rows import (
+    MAX_BYTES,
+    PageRows,
+    fit_rows,
+    packed,
+    read_rows,
+    show_command,
+)
 from ruler_eval.report.page.runs import (
     DATASET_TITLES,
     PageInput,
@@ -40,7 +47,7 @@ from ruler_eval.report.page.runs import (
     engine_verdict,
     run_facts,
 )
-from ruler_eval.score.intervals import FEWEST_ROWS
+from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
 
 if TYPE_CHECKING:
     from ruler_eval.report.row_view import RowView
@@ -240,7 +247,7 @@ def render(
         empty_cell=scores.ScoreCell(),
         warnings=warnings,
         made_by=f"ruler-release {version('ruler-release')}",
-        few=FEWEST_ROWS,
+        few=MIN_INDEPENDENT_ROWS,
         css=_css("dress.css") + _css("page.css") + _scale_css(),
         policy=policy,
         runtime=Markup(packed(runtime)),
@@ -252,7 +259,7 @@ def render(
             allow_nan=False,
         ),
     )
-    packed_rows, sentence = fitted(rows.dialog, MAX_BYTES - len(html.encode()))
+    packed_rows, sentence = fit_rows(rows.dialog, MAX_BYTES - len(html.encode()))
     before_rows, _, after_rows = html.rpartition(_ROWS)
     before_sentence, _, after_sentence = before_rows.rpartition(_ABOUT_ROWS)
     return f"{before_sentence}{sentence}{after_sentence}{packed_rows}{after_rows}"

@@ -271,8 +271,8 @@ def error_note(page: PageInput, errors: Sequence[TaskErrors]) -> str:
     )
     if sorted_rows < wrong:
         note += (
-            f" {sorted_rows:,} of {wrong:,} wrong rows were sorted, an even share of every "
-            "configuration; `ruler report --every-error` sorts all of them."
+            f" {sorted_rows:,} of {wrong:,} wrong rows were sorted, those among the first rows of "
+            "every configuration; `ruler report --every-error` sorts all of them."
         )
     has_samples = lacks_texts = False
     for run in page.runs:
