@@ -47,7 +47,7 @@ from ruler_eval.report.page.runs import (
     engine_verdict,
     run_facts,
 )
-from ruler_eval.score.intervals import FEWEST_ROWS
+from ruler_eval.score.intervals import MIN_INDEPENDENT_ROWS
 
 if TYPE_CHECKING:
     from ruler_eval.report.row_view import RowView
@@ -209,7 +209,7 @@ def render(
         empty_cell=scores.ScoreCell(),
         warnings=warnings,
         made_by=f"ruler-release {version('ruler-release')}",
-        few=FEWEST_ROWS,
+        few=MIN_INDEPENDENT_ROWS,
         css=_css("dress.css") + _css("page.css") + _scale_css(),
         policy=policy,
         runtime=Markup(packed(runtime)),

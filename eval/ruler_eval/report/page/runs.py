@@ -286,9 +286,9 @@ def _with_answers(
                     "holds: name its release with --dataset."
                 )
     rules = ScoringRules(
-        results["rules"]["compat"],
-        results["rules"]["cut"],
-        results["partial"],
+        compat=results["rules"]["compat"],
+        cut=results["rules"]["cut"],
+        partial=results["partial"],
         model=results["model"] or "",
         languages=ReleaseLanguages(results["dataset"].get("languages", {})),
     )

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
@@ -219,7 +219,7 @@ class BatchAnswers(BatchFiles):
                     if name not in self._answers or _failed(self._answers[name]):
                         self._answers[name] = answer
         except OSError as error:
-            raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+            raise RulerError(system_error_sentence(error)) from error
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Yield the answers; an expired or cancelled request has none."""
@@ -227,11 +227,6 @@ class BatchAnswers(BatchFiles):
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is not None and not _was_never_run(answer):
                 yield completion_of(prompt, answer)
-
-
-def open_batch(options: RunOptions, release: Release) -> Backend:
-    """Return the backend that reads answers if there are any, else the one that writes requests."""
-    return BatchAnswers(options, release) if options.answers else BatchRequests(options)
 
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
