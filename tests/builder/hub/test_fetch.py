@@ -176,7 +176,7 @@ def test_a_repository_without_a_manifest_is_no_release(hub, client, small, tmp_p
 def test_a_folder_with_something_else_is_left_alone(client, small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     message = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend." in message
+    assert "notes.txt' is a file: name a folder." in message
     message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in message
     other = Path(shutil.copytree(small, tmp_path / "other"))

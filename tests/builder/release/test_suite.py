@@ -109,7 +109,7 @@ def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeyp
 
 
 def test_a_suite_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
+    with pytest.raises(RulerError, match=r"no file or folder .*none\.toml"):
         read_suite(tmp_path / "none.toml")
 
 
