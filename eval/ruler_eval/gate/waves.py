@@ -106,7 +106,8 @@ class RunInWaves:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
         self.model = model = self.options.model
-        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).for_release(release)
+        scoring_rules = ScoringRules(compat=rules["compat"], cut=rules["cut"], model=model)
+        self._rules = scoring_rules.for_release(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
             scores={name: {} for name in configs},
@@ -198,7 +199,7 @@ class RunInWaves:
             revision=self.options.data_revision,
         )
         predictions, release = open_predictions(run)
-        rules = ScoringRules(self._rules.compat, self._rules.cut)
+        rules = ScoringRules(compat=self._rules.compat, cut=self._rules.cut)
         scored = scoring.score(predictions, release, rules)
         write_results(scored, self.options.folder / "results.json")
         return summary

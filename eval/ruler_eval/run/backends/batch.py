@@ -229,11 +229,6 @@ class BatchAnswers(BatchFiles):
                 yield completion_of(prompt, answer)
 
 
-def open_batch(options: RunOptions, release: Release) -> Backend:
-    """Return the backend that reads answers if there are any, else the one that writes requests."""
-    return BatchAnswers(options, release) if options.answers else BatchRequests(options)
-
-
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     try:
         answer = json.loads(line)

@@ -69,7 +69,7 @@ class VLLM(Backend):
         try:
             if files and "max_model_len" not in engine:
                 config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
-                self.own_limit = config.max_model_len
+                self.model_limit = config.max_model_len
                 self.window = needed_window(release, files, self.tokenizer, options)
                 engine["max_model_len"] = min(self.window, config.max_model_len)
             self.llm = vllm.LLM(model=options.model, **engine)
