@@ -1,4 +1,4 @@
-"""A language that is not one of the 26 (docs/languages.md): Turkish, from its folder to the page."""
+"""A custom language (docs/languages.md): Turkish, from its folder to the page."""
 
 from __future__ import annotations
 
