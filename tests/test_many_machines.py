@@ -34,11 +34,11 @@ def shell(tmp_path: Path) -> Callable[..., str]:
         path = (
             f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         )
-        known = {name: str(value) for name, value in variables.items()}
+        environment = {name: str(value) for name, value in variables.items()}
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
             cwd=tmp_path,
-            env={**os.environ, "PATH": path, **known},
+            env={**os.environ, "PATH": path, **environment},
             capture_output=True,
             text=True,
             timeout=300,

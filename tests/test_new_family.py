@@ -119,14 +119,14 @@ def run(root: Path, *lines: str) -> str:
 
 @pytest.mark.nightly
 def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(extended):
-    shown = run(
+    output = run(
         extended,
         f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
         "verify --audit toy",
         "run --dataset toy --configs label_3_4k,label_6_4k,label_3_0k --backend oracle --out RUN",
         "score RUN",
     )
-    assert "Nothing is wrong: 4 files, 12 rows." in shown
+    assert "Nothing is wrong: 4 files, 12 rows." in output
     work = extended / "work"
     assert "### Labelled sentences" in (work / "toy/README.md").read_text(encoding="utf-8")
     cells = json.loads((work / "RUN/results.json").read_text())["configurations"]

@@ -89,8 +89,8 @@ def test_the_notebook_runs_from_its_first_cell_to_the_page(tmp_path, monkeypatch
 
 def test_the_commands_that_build_work_as_written(tmp_path):
     (build,) = blocks("docs/build.md", "Commands", "bash")
-    shown = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
-    assert "Nothing is wrong: 26 files, 52 rows." in shown
+    output = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
+    assert "Nothing is wrong: 26 files, 52 rows." in output
     assert (tmp_path / "multi/manifest.json").is_file()
 
 
@@ -109,7 +109,7 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
 ):
     """As a newcomer walks them, with fewer rows and the oracle in the models' place."""
     monkeypatch.chdir(tmp_path)
-    shown = {}
+    printed = {}
     for heading, text in sections("README.md").items():
         for language, block in re.findall(r"```(bash|python)\n(.*?)```", text, re.DOTALL):
             if language == "python":
@@ -118,8 +118,8 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
                 block = block.replace("pip install -e . && ", "").replace("\\\n", " ")
                 for old, new in SMALLER:
                     block = re.sub(r"\s+".join(map(re.escape, old.split())), new, block)
-                shown[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
-    table = shown["A RULER table for my model on a GPU"]
+                printed[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
+    table = printed["A RULER table for my model on a GPU"]
     assert "100.0" in table
     assert "Not comparable with published models" in table or "Beside published models" in table
     assert {path.name for path in (tmp_path / "runs/mine").iterdir()} >= {
@@ -127,9 +127,9 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
         "results.json",
         "run.json",
     }
-    gate = " ".join(shown["A gate in CI for a quantised model"].split())
+    gate = " ".join(printed["A gate in CI for a quantised model"].split())
     assert "below 2 points" in gate
-    assert shown["Is it the model or the engine?"]
+    assert printed["Is it the model or the engine?"]
     assert (tmp_path / "runs/polish/results.json").is_file()
     assert (tmp_path / "runs/quickstart.html").is_file()
 
@@ -151,7 +151,7 @@ def test_inspect_evaluates_as_written(beside):
     with model_server(
         answer_from_prompt
     ) as server:  # a server in vLLM's place: tests/vllm has a real one
-        shown = subprocess.run(
+        output = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", inspect],
             cwd=beside,
             env={**os.environ, "PATH": path, "MODEL": "m", "VLLM_BASE_URL": server.url},
@@ -159,7 +159,7 @@ def test_inspect_evaluates_as_written(beside):
             capture_output=True,
             text=True,
         ).stdout
-    assert "vllm/m · ruler · custom rows: embedded texts" in shown
+    assert "vllm/m · ruler · custom rows: embedded texts" in output
     (log_file,) = (beside / "logs").glob("*.eval")
     log = read_eval_log(log_file, header_only=True)
     assert log.status == "success"
@@ -189,10 +189,10 @@ def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path):
     from docs.draw_example import PAGE, write_page
 
     write_page(tmp_path / "example.html")
-    assert shown(PAGE) == shown(tmp_path / "example.html")
+    assert data_of(PAGE) == data_of(tmp_path / "example.html")
 
 
-def shown(page: Path) -> Any:
+def data_of(page: Path) -> Any:
     """The numbers that a page shows, cell by cell."""
     (data,) = re.findall(r'id="page-data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     return json.loads(data)

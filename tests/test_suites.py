@@ -56,8 +56,8 @@ def test_every_optional_parameter_is_proved(suite_release):
     report = verify(root, audit=True)
     assert {path: file.problems for path, file in report.files.items() if file.count} == {}
     assert (report.proved, [*report.not_rebuilt]) == (True, [])
-    told = read_manifest(root)["tasks"]
-    named = {(table["family"], name) for table in told.values() for name in table}
+    tasks = read_manifest(root)["tasks"]
+    named = {(table["family"], name) for table in tasks.values() for name in table}
     everything = {(family, name) for family in FAMILIES for name in usual_of(family)}
     assert everything - named == {
         ("common_words", "layout"),  # in ruler_2024
@@ -131,13 +131,16 @@ def test_thresholds_are_for_the_papers_tasks_at_its_lengths(suite_release, relea
 def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(suite_release):
     release = Release.open(str(suite_release("ruler_2024")))
     for task in ("niah_single_2", "niah_multikey_3", "vt", "qa_2", "cwe", "fwe"):
-        alone, full = (
+        evidence_only, full = (
             next(release.rows(f"{task}_{length}", ("question", "outputs", "length", "evidence")))
             for length in ("0k", "4k")
         )
-        assert (alone["question"], alone["outputs"]) == (full["question"], full["outputs"])
-        assert len(alone["evidence"]) == len(full["evidence"])
-        assert alone["length"] < 1000
+        assert (evidence_only["question"], evidence_only["outputs"]) == (
+            full["question"],
+            full["outputs"],
+        )
+        assert len(evidence_only["evidence"]) == len(full["evidence"])
+        assert evidence_only["length"] < 1000
     assert all(
         entry.get("evidence_alone", False) is (entry["length"] == "0k")
         for entry in release.manifest["files"].values()

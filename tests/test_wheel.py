@@ -44,17 +44,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_file_of_the_checkout(wheel):
-    held = set(zipfile.ZipFile(wheel).namelist())
-    there = {
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    files = {
         re.sub("^(builder|eval)/", "", path.relative_to(ROOT).as_posix())
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     } | {"ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
-    there -= {"README.md", "freeze.py"}  # the guides of builder/ and eval/, a maintainer's script
-    packages = {name for name in held if not name.startswith("ruler_release-")}
-    shared = {name.split(f"{SHARE}/")[1] for name in held if f"{SHARE}/" in name}
-    assert packages | shared == there
+    files -= {"README.md", "freeze.py"}  # the guides of builder/ and eval/, a maintainer's script
+    packages = {name for name in packed if not name.startswith("ruler_release-")}
+    shared = {name.split(f"{SHARE}/")[1] for name in packed if f"{SHARE}/" in name}
+    assert packages | shared == files
     assert {
         f"{name}/py.typed" for name in ("ruler_common", "ruler_builder", "ruler_eval")
     } <= packages

@@ -64,14 +64,14 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "quiet", "shown"),
+    ("stream", "quiet", "is_drawn"),
     [(Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)],
 )
-def test_a_bar_is_shown_on_a_terminal_unless_quiet(monkeypatch, stream, quiet, shown):
+def test_a_bar_is_shown_on_a_terminal_unless_quiet(monkeypatch, stream, quiet, is_drawn):
     monkeypatch.setattr(sys, "stderr", stream)
     assert list(steps(iter("abc"), "Counting", total=3, quiet=quiet)) == ["a", "b", "c"]
-    assert ("Counting" in stream.getvalue()) is shown
-    assert shown or not stream.getvalue()
+    assert ("Counting" in stream.getvalue()) is is_drawn
+    assert is_drawn or not stream.getvalue()
 
 
 def test_a_mistake_within_ends_the_bar(monkeypatch):
@@ -96,9 +96,9 @@ def test_a_bar_over_tokens_says_how_fast_they_pass(monkeypatch):
         bar.update(1000)
         time.sleep(0.15)  # a bar is drawn ten times a second
         bar.update(4000)
-    shown = stream.getvalue()
+    output = stream.getvalue()
     for text in ("Checking", "Building: 1/2 files", "tokens/s"):
-        assert text in shown
+        assert text in output
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -109,9 +109,9 @@ def test_the_time_left_is_never_cut(monkeypatch, columns):
         monkeypatch.setattr(sys, "stderr", stream)
         for _ in steps(range(2), "A thing of a very long name, " * 4, total=2):
             pass
-        shown = os.read(ours, 10_000).decode()
+        output = os.read(ours, 10_000).decode()
     os.close(ours)
-    lines = [line for line in re.split(r"[\r\n]", shown) if "A thing" in line]
+    lines = [line for line in re.split(r"[\r\n]", output) if "A thing" in line]
     assert lines
     for line in lines:
         assert len(line) <= columns
@@ -143,8 +143,8 @@ def test_wide_characters_and_long_names_keep_the_columns():
 
 def test_a_line_can_stand_below_each_row():
     rows = [["vt", "1"], ["n" * 90, "2"]]
-    shown = table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
-    assert shown[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
+    output = table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
+    assert output[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
 
 
 def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
