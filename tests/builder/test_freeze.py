@@ -20,8 +20,8 @@ from ruler_common.files import read_toml
 from ruler_common.frozen import frozen_sentence, read_frozen, unexplained
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 Edit = Callable[[Manifest], object]
 
 

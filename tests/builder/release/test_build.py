@@ -239,9 +239,11 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path):
 @pytest.mark.mirror
 @pytest.mark.parametrize("tokenizer", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
-    mirror, counter_of, tmp_path, tokenizer
+    mirror, named_counter, tmp_path, tokenizer
 ):
-    assert counter_of(tokenizer).split_points.proved  # held: build and verify do not load it again
+    assert named_counter(
+        tokenizer
+    ).split_points.proved  # held: build and verify do not load it again
     root = tmp_path / "real"
     order = BuildOptions(
         root, tokenizers=(tokenizer,), lengths=("4k", "16k"), samples=2, mirror=mirror
@@ -253,8 +255,8 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     assert report.ok, [f.problems for f in report.files.values() if f.count]
 
 
-def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(made, tmp_path):
-    folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
+def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(trained_tokenizer, tmp_path):
+    folder = Path(shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
     tasks = ("niah", "vt", "fwe", "cwe", "qa_1")
     order = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
@@ -268,6 +270,6 @@ def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(made, tmp_pat
     (why,) = verify(root).not_rebuilt
     assert remedy in why
     assert verify(root, tokenizers=[f"mine={moved}"]).ok
-    other = Path(shutil.copytree(made("unigram"), tmp_path / "other"))
+    other = Path(shutil.copytree(trained_tokenizer("unigram"), tmp_path / "other"))
     with pytest.raises(RulerError, match="differs from the release's"):
         verify(root, tokenizers=[f"mine={other}"])

@@ -6,15 +6,15 @@ import io
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import plan_build
 from ruler_builder.release.worker import FileJob
 from ruler_common.names import Config
 from tests import in_process
+from tests.project import ROOT
 
-MEASURED = Path(__file__).parents[3] / "bench/RELEASE.md"
+MEASURED = ROOT / "bench/RELEASE.md"
 
 
 def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts():

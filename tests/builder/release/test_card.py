@@ -22,8 +22,8 @@ from ruler_common.names import Names
 from ruler_common.rows import COLUMNS
 from ruler_dataset import load
 from tests import documents
+from tests.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from tests.builder.release.card_reading import labels, section, tables
+from tests.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,8 +14,6 @@ from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
 from ruler_common.names import LANGUAGES, Config
 from ruler_dataset import files_of
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

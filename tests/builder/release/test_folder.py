@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.options import BuildOptions
@@ -32,7 +32,6 @@ ROWS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path, rows):
     schema, path = arrow_schema(), tmp_path / "rows.parquet"

@@ -35,7 +35,7 @@ from ruler_builder.text.sources import (
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests import in_process
-from tests.full_disk import files_of_at_most
+from tests.full_disk import limit_file_size
 from tests.in_process import ruler_command
 
 TEXT = b"It was a bright cold day in April. " * 40_000  # 1.4 MB: several chunks
@@ -245,7 +245,7 @@ def test_a_useless_part_is_dropped(cache, server, file, part):
 
 def test_a_full_disk_keeps_the_part_that_arrived(cache, server, file):
     server.has_ranges = True
-    with files_of_at_most(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
+    with limit_file_size(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
         Store().get(file)
     assert Store().local(file) is None
     assert Store().read(file) == TEXT

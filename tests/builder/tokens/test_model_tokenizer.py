@@ -43,9 +43,9 @@ def test_a_named_tokenizers_own_folder_is_recognised(name, folder, mirror, tmp_p
     assert f"frozen rows such as all_8k_{name} (ruler) are exact for it." in printed("--for", place)
 
 
-def test_special_tokens_and_the_form_of_merges_do_not_matter(made, tmp_path):
+def test_special_tokens_and_the_form_of_merges_do_not_matter(trained_tokenizer, tmp_path):
     """Qwen3's tokenizer is Qwen2.5's with tokens such as <think>; old files write merges "a b"."""
-    path = made("gpt2") / "tokenizer.json"
+    path = trained_tokenizer("gpt2") / "tokenizer.json"
     described = json.loads(path.read_bytes())
     described["added_tokens"].append({"id": 9999, "content": "<think>", "special": True})
     pairs = [m.split(" ") if isinstance(m, str) else m for m in described["model"]["merges"]]
@@ -56,8 +56,8 @@ def test_special_tokens_and_the_form_of_merges_do_not_matter(made, tmp_path):
         assert (vocabulary_digest(changed) == vocabulary_digest(path)) is is_equal
 
 
-def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(made, tmp_path):
-    folder = shutil.copytree(made("gpt2"), tmp_path / "Qwen2.5-tuned")
+def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(trained_tokenizer, tmp_path):
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "Qwen2.5-tuned")
     assert find_model_tokenizer(str(folder)).name is None
     text = printed("--for", folder)
     assert f"No frozen rows are exact for the tokenizer of '{folder}'." in text

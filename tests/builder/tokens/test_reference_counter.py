@@ -84,8 +84,10 @@ def test_a_wrong_place_of_a_tokenizer_is_refused(release):
     }
 
 
-def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(made, tmp_path):
-    folder = made("gpt2")
+def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(
+    trained_tokenizer, tmp_path
+):
+    folder = trained_tokenizer("gpt2")
     root = built(tmp_path / "ruler", f"mine={folder}")
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     about = manifest["tokenizers"]["mine"]

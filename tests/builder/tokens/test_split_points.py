@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -13,8 +13,6 @@ from ruler_builder.tokens import counting
 from ruler_builder.tokens.counting import SplitPoints, TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
 from tests.builder.tokens.test_tokenizers import NAMED
-
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # fmt: off
 PARTS = st.sampled_from([
@@ -51,12 +49,11 @@ def joined_over(counter: TokenCounter, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["tekken", *NAMED])
-@LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_no_named_tokenizer_joins_tokens_over_a_split_point(counter_of, name, text):
-    assert counter_of(name).split_points.proved
-    assert joined_over(counter_of(name), text) == []
+def test_no_named_tokenizer_joins_tokens_over_a_split_point(named_counter, name, text):
+    assert named_counter(name).split_points.proved
+    assert joined_over(named_counter(name), text) == []
 
 
 def test_tekken_has_split_points_at_stops_and_spaces(tekken):
@@ -94,12 +91,12 @@ def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_tex
 # ---- Gemma: BPE over the whole text ------------------------------------------------------------
 
 
-def test_gemmas_one_token_over_a_space_is_found(counter_of):
-    assert counter_of("gemma3").split_points == SplitPoints(True, ("> </",))
+def test_gemmas_one_token_over_a_space_is_found(named_counter):
+    assert named_counter("gemma3").split_points == SplitPoints(True, ("> </",))
 
 
-def test_a_text_with_a_crossing_string_is_counted_whole(counter_of):
-    gemma = counter_of("gemma3")
+def test_a_text_with_a_crossing_string_is_counted_whole(named_counter):
+    gemma = named_counter("gemma3")
     pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
     prompt = PromptBuilder(gemma)
     for piece in pieces:
@@ -110,8 +107,8 @@ def test_a_text_with_a_crossing_string_is_counted_whole(counter_of):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "sentencepiece"])
-def test_split_points_are_read_without_the_merges_a_library_writes_last(made, kind):
-    written = Tokenizer.from_file(str(made(kind) / "tokenizer.json")).to_str()
+def test_split_points_are_read_without_the_merges_a_library_writes_last(trained_tokenizer, kind):
+    written = Tokenizer.from_file(str(trained_tokenizer(kind) / "tokenizer.json")).to_str()
     assert '"merges"' not in counting.without_merges(written)
     whole = json.dumps(json.loads(written))  # with a space after each comma: nothing is left out
     assert counting.without_merges(whole) == whole
@@ -122,15 +119,15 @@ def test_split_points_are_read_without_the_merges_a_library_writes_last(made, ki
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing"])
-def test_a_tokenizer_that_is_not_proved_has_no_split_points(counter_made, kind):
-    counter = counter_made(kind)
+def test_a_tokenizer_that_is_not_proved_has_no_split_points(trained_counter, kind):
+    counter = trained_counter(kind)
     assert not counter.split_points.proved
     assert not counter.split_points.between("grass", " is")
     assert not counter.split_points.hold_in("The grass is green.")
 
 
-def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(counter_made):
-    counter = counter_made("whole")
+def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(trained_counter):
+    counter = trained_counter("whole")
     assert counter.split_points == SplitPoints(True, ("e the",))
     assert counter.count("e the") == 1 < sum(counter.counts(["e", " the"]))
     prompt = PromptBuilder(counter).add("The sake", counter.count("The sake"))
@@ -138,17 +135,15 @@ def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(co
     assert prompt.tokens == counter.count("The sake the end")
 
 
-@LAWS
 @given(text=TEXTS)
-def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(counter_made, text):
-    assert joined_over(counter_made("whole"), text) == []
+def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(trained_counter, text):
+    assert joined_over(trained_counter("whole"), text) == []
 
 
-@LAWS
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing", "whole"])
-def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(counter_made, kind, texts):
-    counter = counter_made(kind)
+def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(trained_counter, kind, texts):
+    counter = trained_counter(kind)
     prompt = PromptBuilder(counter)
     for text in texts:
         prompt.add(text, counter.count(text))
@@ -181,8 +176,8 @@ ADDED = {
         {"pre_tokenizer": {"type": "Whitespace"}},
     ],
 )
-def test_what_could_join_tokens_over_a_split_point_leaves_none(made, change):
-    path = made("whole") / "tokenizer.json"
+def test_what_could_join_tokens_over_a_split_point_leaves_none(trained_tokenizer, change):
+    path = trained_tokenizer("whole") / "tokenizer.json"
     assert counting.split_points_of_json(changed(path)).proved
     assert counting.split_points_of_json(changed(path, **change)) == counting.NO_SPLIT_POINTS
 

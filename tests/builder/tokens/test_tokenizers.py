@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.text.sources import Store
@@ -24,7 +24,6 @@ from tests.hub.stand_in import StandIn
 from tests.in_process import ruler_command
 from tests.nightly import mostly_nightly
 
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 HF = {
     "qwen2.5": "qwen2_5",
     "llama3": "llama3_instruct",
@@ -66,7 +65,6 @@ def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> lis
     Random texts are tried first, and fail at once.
     """
 
-    @LAWS
     @given(ANY_TEXT)
     def on_any_text(text: str) -> None:
         assert counter.count(text) == reference(text)
@@ -95,7 +93,9 @@ def test_tekken_counts_as_mistral_common_does(tekken):
 
 
 @pytest.mark.parametrize("name", mostly_nightly(2, TIKTOKEN))
-def test_openais_encodings_count_as_tiktoken_does(counter_of, mirror, tmp_path, monkeypatch, name):
+def test_openais_encodings_count_as_tiktoken_does(
+    named_counter, mirror, tmp_path, monkeypatch, name
+):
     import tiktoken
     from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
 
@@ -103,7 +103,9 @@ def test_openais_encodings_count_as_tiktoken_does(counter_of, mirror, tmp_path, 
     shutil.copy(mirror / file.path, tmp_path / hashlib.sha1(file.urls[0].encode()).hexdigest())
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     encoding = tiktoken.Encoding(**ENCODING_CONSTRUCTORS[name]())
-    assert disagreements(counter_of(name), lambda text: len(encoding.encode_ordinary(text))) == []
+    assert (
+        disagreements(named_counter(name), lambda text: len(encoding.encode_ordinary(text))) == []
+    )
 
 
 def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
@@ -116,16 +118,18 @@ def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
 
 
 @pytest.mark.parametrize("name", mostly_nightly(4, HF))
-def test_named_models_count_as_transformers_does(counter_of, mirror, name):
+def test_named_models_count_as_transformers_does(named_counter, mirror, name):
     assert (
-        disagreements(counter_of(name), reference_transformers(mirror / "tokenizers/hf" / HF[name]))
+        disagreements(
+            named_counter(name), reference_transformers(mirror / "tokenizers/hf" / HF[name])
+        )
         == []
     )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_users_folder_counts_as_transformers_does(made, store, kind):
-    folder = made(kind)
+def test_a_users_folder_counts_as_transformers_does(trained_tokenizer, store, kind):
+    folder = trained_tokenizer(kind)
     assert (
         disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
     )
@@ -150,8 +154,10 @@ POST_PROCESSOR = {
 @pytest.mark.parametrize(
     "changes", [{"truncation": TRUNCATION, "padding": PADDING}, {"post_processor": POST_PROCESSOR}]
 )
-def test_truncation_padding_and_special_tokens_change_no_count(made, store, tmp_path, changes):
-    folder = shutil.copytree(made("gpt2"), tmp_path / "altered")
+def test_truncation_padding_and_special_tokens_change_no_count(
+    trained_tokenizer, store, tmp_path, changes
+):
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "altered")
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     counter = load_counter(f"mine={folder}", store)
@@ -162,8 +168,8 @@ def test_truncation_padding_and_special_tokens_change_no_count(made, store, tmp_
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
-def test_a_named_tokenizers_files_are_digested(counter_of, mirror, tekken, name):
-    about = counter_of(name).about
+def test_a_named_tokenizers_files_are_digested(named_counter, mirror, tekken, name):
+    about = named_counter(name).about
     assert about["spec"] == name
     assert about["sha256"] == {
         Path(file.path).name: sha256_of(mirror / file.path) for file in pinned_files(name)
@@ -172,12 +178,12 @@ def test_a_named_tokenizers_files_are_digested(counter_of, mirror, tekken, name)
     assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
 
 
-def test_a_users_tokenizer_is_digested_and_another_has_another_digest(made, store):
+def test_a_users_tokenizer_is_digested_and_another_has_another_digest(trained_tokenizer, store):
     def about(kind: str) -> dict[str, Any]:
-        return load_counter(f"mine={made(kind)}", store).about
+        return load_counter(f"mine={trained_tokenizer(kind)}", store).about
 
     assert about("gpt2") == about("gpt2")
-    assert about("gpt2")["spec"] == f"mine={made('gpt2').name}"
+    assert about("gpt2")["spec"] == f"mine={trained_tokenizer('gpt2').name}"
     assert len(about("gpt2")["backend_sha256"]) == 64
     assert about("gpt2")["backend_sha256"] != about("crossing")["backend_sha256"]
 
@@ -187,8 +193,8 @@ def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path):
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
 
-def test_a_named_tokenizer_in_use_is_not_loaded_again(counter_of, mirror, tmp_path, monkeypatch):
-    counter = counter_of("cl100k_base")
+def test_a_named_tokenizer_in_use_is_not_loaded_again(named_counter, mirror, tmp_path, monkeypatch):
+    counter = named_counter("cl100k_base")
     assert load_counter("cl100k_base", Store(mirror)) is counter
     monkeypatch.setattr(time, "sleep", lambda _: None)
     with pytest.raises(RulerError, match="cl100k_base"):
@@ -232,10 +238,12 @@ def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(store, spec, mess
     assert message in str(refusal.value)
 
 
-def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(made, store, tmp_path):
+def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(
+    trained_tokenizer, store, tmp_path
+):
     with pytest.raises(RulerError, match=f"'{tmp_path}' has no tokenizer: give the folder"):
         load_counter(f"mine={tmp_path}", store)
-    folder = shutil.copytree(made("gpt2"), tmp_path / "damaged")
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "damaged")
     path = folder / "tokenizer.json"
     path.write_text(path.read_text()[:1000])
     with pytest.raises(RulerError, match="Cannot load tokenizer 'mine'"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.tokens.counting import TokenCounter
@@ -19,7 +19,6 @@ CHINESE = [
 ]
 JAPANESE = ["これは本です。", "「次は？」と彼女が言った。", "２０歳だった", "ここで終わる！"] * 20
 TEXTS = {"en": (ENGLISH, " "), "zh": (CHINESE, ""), "ja": (JAPANESE, "")}
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 NEEDLES = st.lists(st.floats(0, 1), max_size=5).map(
     lambda depths: [
         Needle(d, f"“键{i}”的数字是：{1000000 + i}。", i == 0) for i, d in enumerate(depths)
@@ -50,7 +49,6 @@ def rope_of(counter: TokenCounter, code: str, units: int, needles: list[Needle])
 
 
 @pytest.mark.parametrize("code", TEXTS)
-@LAWS
 @given(units=st.integers(0, 120), needles=NEEDLES)
 def test_a_context_is_counted_exactly_by_the_default_tokenizer(tekken, code, units, needles):
     prompt = rope_of(tekken, code, units, needles)
@@ -59,17 +57,16 @@ def test_a_context_is_counted_exactly_by_the_default_tokenizer(tekken, code, uni
 
 @pytest.mark.parametrize("name", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 @pytest.mark.parametrize("code", TEXTS)
-@LAWS
 @given(units=st.integers(0, 120), needles=NEEDLES)
-def test_a_context_is_counted_exactly_by_others(counter_of, name, code, units, needles):
-    counter = counter_of(name)
+def test_a_context_is_counted_exactly_by_others(named_counter, name, code, units, needles):
+    counter = named_counter(name)
     prompt = rope_of(counter, code, units, needles)
     assert prompt.tokens == counter.count(prompt.text)
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_a_tokenizer_without_split_points_is_counted_whole(counter_made, code):
-    counter, needles = counter_made("unigram"), [Needle(0.5, "A needle: 1234567.", True)]
+def test_a_tokenizer_without_split_points_is_counted_whole(trained_counter, code):
+    counter, needles = trained_counter("unigram"), [Needle(0.5, "A needle: 1234567.", True)]
     for units in (0, 1, 7, 60):
         prompt = rope_of(counter, code, units, needles)
         assert prompt.tokens == counter.count(prompt.text)

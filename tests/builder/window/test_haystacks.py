@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.text.sentences import sentence_starts
@@ -12,7 +12,6 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = """\
 The garden lay  behind the house. No one had weeded it since June, when Ada left!
 
@@ -92,7 +91,6 @@ def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) ->
 # ---- EssayHaystack ----
 
 
-@LAWS
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
     prose, tekken, units, needles
@@ -103,13 +101,12 @@ def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@LAWS
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
-    counter_made, kind, units, needles
+    trained_counter, kind, units, needles
 ):
-    counter = counter_made(kind)
+    counter = trained_counter(kind)
     prompt = EssayHaystack(TEXT, counter).lay(
         PromptBuilder(counter).add(HEAD), units, needles, TAIL
     )
@@ -131,7 +128,6 @@ def test_prose_begins_again_where_it_runs_out(prose, tekken):
     ]  # fmt: skip
 
 
-@LAWS
 @given(units=st.integers(0, 200), more=st.integers(-100, 200))
 def test_a_step_is_as_many_words_as_hold_so_many_tokens(prose, tekken, units, more):
     def tokens(words: int) -> int:
@@ -157,7 +153,6 @@ def test_prose_knows_the_hyphenated_pairs_in_it(tekken):
 # ---- LineHaystack ----
 
 
-@LAWS
 @given(units=st.integers(1, 30), needles=NEEDLES)
 def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
     lines, tekken, units, needles
@@ -178,7 +173,6 @@ def test_a_needle_can_stand_before_every_line_and_after_the_last(lines, tekken, 
     assert context(prompt).count("\n") == 3
 
 
-@LAWS
 @given(units=st.integers(0, 30), more=st.integers(-300, 400))
 def test_a_step_is_as_many_lines_as_hold_so_many_tokens(lines, tekken, units, more):
     def tokens(count: int) -> int:

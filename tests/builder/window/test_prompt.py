@@ -3,15 +3,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Evidence
 from tests.nightly import mostly_nightly
-
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 class Piece(NamedTuple):
@@ -44,7 +42,6 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     return prompt
 
 
-@LAWS
 @given(pieces=PIECES)
 def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
     prompt = laid(tekken, pieces)
@@ -52,25 +49,22 @@ def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "gemma3"]))
-def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(counter_of, name, pieces):
-    prompt = laid(counter_of(name), pieces)
+def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(named_counter, name, pieces):
+    prompt = laid(named_counter(name), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
-    counter_made, kind, pieces
+    trained_counter, kind, pieces
 ):
-    prompt = laid(counter_made(kind), pieces)
+    prompt = laid(trained_counter(kind), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
 def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
     prompt = laid(tekken, pieces)
