@@ -1,4 +1,4 @@
-"""A command that needs an extra names it, before it fetches or computes anything."""
+"""A command that needs an extra names it before it does anything."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import load_tokenizer
 
 
-def test_what_needs_an_extra_names_it_before_anything_is_fetched(monkeypatch, tmp_path):
-    """`.ci/wheel` tries the commands where the packages are really missing."""
+def test_a_missing_extra_is_named_before_anything_is_fetched(monkeypatch, tmp_path):
+    """`.ci/wheel` tries the commands without the packages."""
 
     def missing(library: str) -> str:
         raise PackageNotFoundError(library)

@@ -11,21 +11,21 @@ import pytest
 from tests.conftest import Once
 from tests.embedded_release import build_embedded
 from tests.hub.client import Client
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 
 SMALL_TASKS = ("niah_single_1", "niah_single_2", "niah_single_3")
 
 
 @pytest.fixture(scope="session")
-def hub() -> Iterator[StandIn]:
+def hub() -> Iterator[FakeHub]:
     """Start one fake Hub for all tests; each test uses its own repositories."""
-    server = StandIn()
+    server = FakeHub()
     yield server
     server.close()
 
 
 @pytest.fixture(scope="session")
-def client(hub: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Start a process whose HF_ENDPOINT is the fake Hub."""
     process = Client(hub.url, tmp_path_factory.mktemp("home"))
     yield process

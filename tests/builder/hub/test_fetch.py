@@ -17,15 +17,15 @@ from ruler_dataset import load
 from tests.embedded_release import contents
 from tests.full_disk import small_disk
 from tests.hub.client import Client
+from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def pushed(hub: StandIn, client: Client, small: Path, extended: Path) -> Iterator[None]:
+def pushed(hub: FakeHub, client: Client, small: Path, extended: Path) -> Iterator[None]:
     """Push three tasks as v1.0.0, and then a second tokenizer as v1.0.0.1 and `main`."""
     client.ruler("push", small, "--repo", REPO, "--skip-verify")
     client.ruler("push", extended, "--repo", REPO, "--skip-verify", "--revision", "v1.0.0.1")

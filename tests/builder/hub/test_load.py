@@ -12,7 +12,7 @@ import pytest
 
 from tests.embedded_release import build_embedded
 from tests.hub.client import Client
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 
 REPO = "org/ruler"
 LOAD = """
@@ -33,7 +33,7 @@ class Published:
     The user's two processes share a cache; `offline` has no network and HF_HUB_OFFLINE set.
     """
 
-    hub: StandIn
+    hub: FakeHub
     user: Client
     offline: Client
 
@@ -48,7 +48,7 @@ class Published:
 
 @pytest.fixture(scope="module")
 def published(
-    hub: StandIn, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
+    hub: FakeHub, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Published]:
     """Push 13 tasks at 4k, tagged v1.0.0; then add vt at 2k as v1.0.0.1 and `main`."""
     folder = tmp_path_factory.mktemp("published")

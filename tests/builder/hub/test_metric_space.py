@@ -12,7 +12,7 @@ import yaml
 
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.hub.client import Client, environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.project import ROOT
 
 FOLDER = ROOT / "eval/ruler_score"
@@ -21,7 +21,7 @@ CALL = "compute(predictions=['1234567 is it'], references=[['1234567', '7654321'
 
 
 @pytest.fixture(scope="module")
-def space(hub: StandIn, client: Client) -> str:
+def space(hub: FakeHub, client: Client) -> str:
     """Push the metric, and return the command's output."""
     return client.ruler("push", "--metric", "--repo", REPO)
 

@@ -11,13 +11,13 @@ from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import read_manifest
 from tests.embedded_release import contents
 from tests.hub.client import Client
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 
 REPO = "org/oneruler"
 
 
 @pytest.fixture(scope="module")
-def pushed(hub: StandIn, client: Client, oneruler: Path) -> str:
+def pushed(hub: FakeHub, client: Client, oneruler: Path) -> str:
     """Push English, Chinese and across, and return the command's output."""
     return client.ruler("push", oneruler, "--repo", REPO)
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.hub.client import Client, environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_command
 
 
 @pytest.fixture(autouse=True)
-def healthy(hub: StandIn) -> Iterator[None]:
+def healthy(hub: FakeHub) -> Iterator[None]:
     yield
     hub.failures.clear()
     hub.hold_after, hub.drop_next, hub.intruder = None, 0, None
-    hub.held.clear()
+    hub.holding.clear()
 
 
 def test_a_killed_push_continues_without_uploading_a_file_twice(hub, client, small, tmp_path):
@@ -27,7 +27,7 @@ def test_a_killed_push_continues_without_uploading_a_file_twice(hub, client, sma
     process = subprocess.Popen(
         ruler_command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
     )
-    assert hub.held.wait(30), "the third file never came"
+    assert hub.holding.wait(30), "the third file never came"
     process.kill()
     process.communicate()
     repo = hub.dataset("org/killed")

@@ -13,8 +13,8 @@ from ruler_common.manifest import MANIFEST
 from tests.builder.hub.conftest import SMALL_TASKS
 from tests.builder.verify.planting import write_manifest
 from tests.embedded_release import build_embedded
+from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 FIRST = "data/tekken/1k/niah_single_1.parquet"
 
@@ -31,7 +31,7 @@ def remove_file(root: Path) -> None:
     (root / FIRST).unlink()
 
 
-def replace_manifest(hub: StandIn, name: str, text: bytes) -> None:
+def replace_manifest(hub: FakeHub, name: str, text: bytes) -> None:
     """Commit a changed manifest, as if by hand."""
     repo = hub.dataset(name)
     repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.documents import blocks, run_bash
 from tests.hub.client import environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_output
 
 
@@ -20,7 +20,7 @@ def test_the_publishing_commands_work_as_written(release, tmp_path):
     flags = ("--dataset", "out", "--configs", "vt_4k", "--backend", "oracle")
     ruler_output("run", *flags, "--out", "runs/mine", cwd=tmp_path)
     ruler_output("score", "runs/mine", cwd=tmp_path)
-    hub = StandIn()
+    hub = FakeHub()
     printed = run_bash(block, tmp_path, environment(hub.url, tmp_path / "home", ORG="org"))
     assert hub.dataset("org/ruler").tags == {"v1.0.0": hub.dataset("org/ruler").main}
     assert "spaces/org/ruler_score" in hub.repos

@@ -1,4 +1,4 @@
-"""A custom suite, and what is refused in one."""
+"""Custom suites, and invalid ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ENOUGH = re.compile(r"give the task max_new_tokens = (\d+) in a custom suite")
 
 
 def suite_of(folder: Path, toml: str) -> Suite:
-    (folder / "own.toml").write_text(toml, encoding="utf-8")
-    return read_suite(folder / "own.toml")
+    path = folder / "suite.toml"
+    path.write_text(toml, encoding="utf-8")
+    return read_suite(path)
 
 
 def refusal_of(folder: Path, toml: str) -> str:
@@ -26,7 +27,7 @@ def refusal_of(folder: Path, toml: str) -> str:
     return str(refusal.value)
 
 
-def test_a_custom_suite_has_its_names_and_groups(tmp_path):
+def test_a_custom_suite_defines_tasks_and_groups(tmp_path):
     suite = suite_of(
         tmp_path,
         '[tasks.chains]\nfamily = "variable_tracking"\nchains = 3\nhops = 2\n'
@@ -107,17 +108,17 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
         ("[tasks.mine", "is not valid TOML"),
     ],
 )
-def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, message):
+def test_an_invalid_suite_is_refused_in_one_sentence(tmp_path, toml, message):
     assert message in refusal_of(tmp_path, toml)
 
 
-def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeypatch):
+def test_a_folder_named_like_a_suite_does_not_hide_the_suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
     assert read_suite("ruler") == read_suite()
 
 
-def test_a_suite_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_suite_is_refused(tmp_path):
     with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
         read_suite(tmp_path / "none.toml")
 
@@ -131,22 +132,22 @@ def test_a_suite_that_is_not_there_is_refused(tmp_path):
         (custom_task("question_answering", max_new_tokens=1), range(2, 20)),
     ],
 )
-def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
+def test_too_few_tokens_for_an_answer_are_refused_with_the_number_that_is_enough(
     embedded, tmp_path, toml, needed
 ):
-    def said_of(text: str) -> str:
+    def message_of(text: str) -> str:
         try:
             task_of(embedded, "mine", "4k", suite_of(tmp_path, text)).check_answers(40)
         except RulerError as error:
             return str(error)
         return ""
 
-    number = int(ENOUGH.search(said_of(toml))[1])
+    number = int(ENOUGH.search(message_of(toml))[1])
     assert number in needed
-    bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
-    too_few = f"{bare}\nmax_new_tokens = {number - 1}"
-    assert int(ENOUGH.search(said_of(too_few))[1]) == number
-    assert said_of(f"{bare}\nmax_new_tokens = {number}") == ""
+    without = re.sub(r"\nmax_new_tokens = .*", "", toml)
+    too_few = f"{without}\nmax_new_tokens = {number - 1}"
+    assert int(ENOUGH.search(message_of(too_few))[1]) == number
+    assert message_of(f"{without}\nmax_new_tokens = {number}") == ""
 
 
 @pytest.mark.parametrize(
@@ -170,5 +171,5 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
 )
-def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, message):
+def test_an_invalid_template_is_refused(tmp_path, wording, message):
     assert message in refusal_of(tmp_path, f'[tasks.mine]\nfamily = "niah"\n{wording}\n')

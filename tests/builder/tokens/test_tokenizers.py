@@ -1,3 +1,5 @@
+"""Tokenizers count like their libraries, are digested, and are refused with a remedy."""
+
 from __future__ import annotations
 
 import hashlib
@@ -20,21 +22,20 @@ from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, s
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.hub.client import environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_command
 from tests.nightly import mostly_nightly
 
+# Named tokenizers that transformers counts, and their folders in the mirror
 HF = {
     "qwen2.5": "qwen2_5",
     "llama3": "llama3_instruct",
     "mistral-nemo": "mistral_nemo",
     "gemma3": "gemma3",
 }
-"""Named tokenizers counted by transformers, and their folders in the mirror."""
 TIKTOKEN = ["cl100k_base", "o200k_base"]
 ALL_NAMED = ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
-NAMED = mostly_nightly(2, ALL_NAMED)
-"""One named tokenizer of every kind; tekken is always tested."""
+NAMED = mostly_nightly(2, ALL_NAMED)  # one of every kind; tekken is always tested
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
 TEXTS = [
@@ -60,9 +61,9 @@ def reference_transformers(folder: Path) -> Callable[[str], int]:
 
 
 def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> list[str]:
-    """Chosen texts counted otherwise than by the library's own call, alone or together.
+    """Return the texts of TEXTS that are counted differently from the library.
 
-    Random texts are tried first, and fail at once.
+    Raises AssertionError if a random text is.
     """
 
     @given(ANY_TEXT)
@@ -71,15 +72,14 @@ def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> lis
 
     on_any_text()
     assert counter.counts([]) == []
-    together = counter.counts(TEXTS)
     return [
         text
-        for text, result in zip(TEXTS, together, strict=True)
-        if {result, counter.count(text)} != {reference(text)}
+        for text, tokens in zip(TEXTS, counter.counts(TEXTS), strict=True)
+        if {tokens, counter.count(text)} != {reference(text)}
     ]
 
 
-def test_tekken_counts_as_mistral_common_does(tekken):
+def test_tekken_counts_like_mistral_common(tekken):
     from importlib.resources import files
 
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
@@ -88,14 +88,15 @@ def test_tekken_counts_as_mistral_common_does(tekken):
     reference = Tekkenizer.from_file(path)
     for part in ("_mergeable_ranks", "_special_tokens", "_pat_str"):
         assert getattr(tekken.tokenizer, part) == getattr(reference._model, part)
-    counted = disagreements(tekken, lambda text: len(reference.encode(text, bos=False, eos=False)))
-    assert counted == []
+
+    def count(text: str) -> int:
+        return len(reference.encode(text, bos=False, eos=False))
+
+    assert disagreements(tekken, count) == []
 
 
 @pytest.mark.parametrize("name", mostly_nightly(2, TIKTOKEN))
-def test_openais_encodings_count_as_tiktoken_does(
-    named_counter, mirror, tmp_path, monkeypatch, name
-):
+def test_openais_encodings_count_like_tiktoken(named_counter, mirror, tmp_path, monkeypatch, name):
     import tiktoken
     from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
 
@@ -108,8 +109,8 @@ def test_openais_encodings_count_as_tiktoken_does(
     )
 
 
-def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
-    def refuse(*where: object) -> None:
+def test_files_are_read_if_symbolic_links_are_forbidden(mirror, monkeypatch):
+    def refuse(*paths: object) -> None:
         raise OSError("A required privilege is not held by the client")
 
     monkeypatch.setattr("ruler_builder.tokens.tokenizers._in_use", {})
@@ -118,7 +119,7 @@ def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
 
 
 @pytest.mark.parametrize("name", mostly_nightly(4, HF))
-def test_named_models_count_as_transformers_does(named_counter, mirror, name):
+def test_named_models_count_like_transformers(named_counter, mirror, name):
     assert (
         disagreements(
             named_counter(name), reference_transformers(mirror / "tokenizers/hf" / HF[name])
@@ -128,11 +129,9 @@ def test_named_models_count_as_transformers_does(named_counter, mirror, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_users_folder_counts_as_transformers_does(trained_tokenizer, store, kind):
-    folder = trained_tokenizer(kind)
-    assert (
-        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
-    )
+def test_a_custom_tokenizer_counts_like_transformers(trained_tokenizer, trained_counter, kind):
+    reference = reference_transformers(trained_tokenizer(kind))
+    assert disagreements(trained_counter(kind), reference) == []
 
 
 TRUNCATION = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
@@ -168,7 +167,9 @@ def test_truncation_padding_and_special_tokens_change_no_count(
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
-def test_a_named_tokenizers_files_are_digested(named_counter, mirror, tekken, name):
+def test_the_manifest_has_the_digests_of_a_named_tokenizers_files(
+    named_counter, mirror, tekken, name
+):
     about = named_counter(name).about
     assert about["spec"] == name
     assert about["sha256"] == {
@@ -178,7 +179,7 @@ def test_a_named_tokenizers_files_are_digested(named_counter, mirror, tekken, na
     assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
 
 
-def test_a_users_tokenizer_is_digested_and_another_has_another_digest(trained_tokenizer, store):
+def test_custom_tokenizers_have_different_digests(trained_tokenizer, store):
     def about(kind: str) -> dict[str, Any]:
         return load_counter(f"mine={trained_tokenizer(kind)}", store).about
 
@@ -193,12 +194,12 @@ def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path):
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
 
-def test_a_named_tokenizer_in_use_is_not_loaded_again(named_counter, mirror, tmp_path, monkeypatch):
+def test_a_named_tokenizer_is_loaded_once(named_counter, mirror, tmp_path, monkeypatch):
     counter = named_counter("cl100k_base")
     assert load_counter("cl100k_base", Store(mirror)) is counter
     monkeypatch.setattr(time, "sleep", lambda _: None)
     with pytest.raises(RulerError, match="cl100k_base"):
-        load_counter("cl100k_base", Store(tmp_path))  # its file is looked for each time
+        load_counter("cl100k_base", Store(tmp_path))  # its file is searched for each time
 
 
 # ---- Names and refusals ------------------------------------------------------------------------
@@ -209,15 +210,15 @@ def test_seven_tokenizers_are_named_tekken_first():
 
 
 @pytest.mark.parametrize(
-    ("spec", "read"),
+    ("spec", "name_and_place"),
     [
         ("qwen2.5", ("qwen2.5", "qwen2.5")),
         ("mine=hf:ORG/NAME@main", ("mine", "hf:ORG/NAME@main")),
         ("my-2.1=/a/folder=with", ("my-2.1", "/a/folder=with")),
     ],
 )
-def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec, read):
-    assert split_spec(spec) == read
+def test_a_tokenizer_is_given_by_name_or_by_name_and_place(spec, name_and_place):
+    assert split_spec(spec) == name_and_place
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,7 @@ def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec, read):
         ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
     ],
 )
-def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(store, spec, message):
+def test_an_invalid_tokenizer_is_refused_with_the_remedy(store, spec, message):
     with pytest.raises(RulerError) as refusal:
         load_counter(spec, store)
     assert message in str(refusal.value)
@@ -270,7 +271,7 @@ def test_a_hub_tokenizer_without_a_network_is_refused_with_the_remedy(store):
 
 @pytest.mark.nightly
 def test_a_gated_tokenizer_is_refused_with_the_remedy(tmp_path):
-    hub = StandIn()
+    hub = FakeHub()
     for method in ("GET", "HEAD"):
         hub.fail(method, "", 403, headers={"X-Error-Code": "GatedRepo"}, times=99)
     flags = ("--lengths", "1k", "--samples", "1", "--tokenizer", "mine=hf:ruler-tests/gated")

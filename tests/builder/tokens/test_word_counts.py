@@ -1,4 +1,4 @@
-"""Texts counted by their words have the tokens that they have when counted whole."""
+"""Counting the words of texts gives as many tokens as counting the texts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TEXT = st.text(max_size=30) | st.lists(
 def test_any_texts_have_the_tokens_of_their_words(trained_counter, kind, texts):
     counter = trained_counter(kind)
     assert counter.split_points.spaces
-    whole = [counter.count(text) for text in texts]
-    assert counts_by_words(texts, counter.counts) == whole
+    expected = [counter.count(text) for text in texts]
+    assert counts_by_words(texts, counter.counts) == expected
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, ["qwen2.5", "llama3", "mistral-nemo"]))
-def test_a_named_tokenizer_too(named_counter, name, embedded_text):
+def test_essays_have_the_tokens_of_their_words(named_counter, name, embedded_text):
     counter = named_counter(name)
     assert counter.split_points.spaces
     texts = [*embedded_text.split("\n\n")[:60], "", " ", "a  b", " a", "a ", "a\n b", "a \nb"]
@@ -37,23 +37,23 @@ def test_a_named_tokenizer_too(named_counter, name, embedded_text):
 
 
 def test_each_different_word_is_counted_once():
-    asked: list[str] = []
+    counted: list[str] = []
 
     def count(texts: list[str]) -> list[int]:
-        asked.extend(texts)
+        counted.extend(texts)
         return [1] * len(texts)
 
     assert counts_by_words(["The sky is blue", "The sea is blue"], count) == [4, 4]
-    assert sorted(asked) == [" blue", " is", " sea", " sky", "The", "The"]
+    assert sorted(counted) == [" blue", " is", " sea", " sky", "The", "The"]
 
 
-def test_a_corpus_is_counted_by_words_and_a_short_text_whole(trained_counter, embedded_text):
+def test_a_corpus_is_counted_by_words(trained_counter, embedded_text):
     counter = trained_counter("gpt2")
     texts = [embedded_text] * (WORTHWHILE // len(embedded_text) + 1)
     assert counter.counts(texts) == [counter.count(embedded_text)] * len(texts)
 
 
-def test_a_tokenizer_that_joins_words_is_never_counted_by_them(trained_counter):
+def test_a_tokenizer_that_joins_words_is_not_counted_by_words(trained_counter):
     for kind in ("crossing", "whole", "fusing", "dotted"):
         assert not trained_counter(kind).split_points.spaces
     assert not counting.split_points_of_pattern(r"\w+ \w+|\s+|.").spaces

@@ -1,3 +1,5 @@
+"""A prompt counts its tokens exactly, and records its context and evidence."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -14,7 +16,7 @@ from tests.nightly import mostly_nightly
 
 class Piece(NamedTuple):
     text: str
-    known: bool
+    is_counted: bool
     answer: bool | None
 
 
@@ -30,10 +32,10 @@ PIECES = st.lists(
 )
 
 
-def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
+def lay(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     prompt = PromptBuilder(counter)
-    for text, known, answer in pieces:
-        if known and answer is None:
+    for text, is_counted, answer in pieces:
+        if is_counted and answer is None:
             prompt.add(text, counter.count(text))
         elif answer is None:
             prompt.add(text)
@@ -44,7 +46,7 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
 
 @given(pieces=PIECES)
 def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
-    prompt = laid(tekken, pieces)
+    prompt = lay(tekken, pieces)
     assert prompt.text == "".join(piece.text for piece in pieces)
     assert prompt.tokens == tekken.count(prompt.text)
 
@@ -52,7 +54,7 @@ def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
 @given(pieces=PIECES)
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "gemma3"]))
 def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(named_counter, name, pieces):
-    prompt = laid(named_counter(name), pieces)
+    prompt = lay(named_counter(name), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
@@ -61,16 +63,16 @@ def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(named_cou
 def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
     trained_counter, kind, pieces
 ):
-    prompt = laid(trained_counter(kind), pieces)
+    prompt = lay(trained_counter(kind), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
 @given(pieces=PIECES)
-def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
-    prompt = laid(tekken, pieces)
+def test_evidence_is_exactly_the_marked_text_in_order(tekken, pieces):
+    prompt = lay(tekken, pieces)
     marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
-    result = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
-    assert [one for one in result if one[0]] == [one for one in marked if one[0]]
+    spans = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
+    assert [span for span in spans if span[0]] == [span for span in marked if span[0]]
 
 
 def test_a_part_of_a_long_piece_can_be_evidence(tekken):
@@ -99,17 +101,17 @@ def test_context_offsets_and_depths_are_those_of_the_text(tekken):
     ]
 
 
-def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken):
+def test_at_context_start_is_true_until_text_is_added(tekken):
     prompt = PromptBuilder(tekken).add("Head.")
     prompt.context_start = prompt.length
     assert prompt.at_context_start
     assert not prompt.add(" word").at_context_start
 
 
-def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(tekken):
+def test_counts_of_pieces_are_used_if_they_meet_at_a_split_point(tekken):
     assert PromptBuilder(tekken).add("The grass", 1000).add(" is", 1).tokens == 1001
 
 
-def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken):
+def test_counts_of_pieces_are_not_used_if_they_meet_elsewhere(tekken):
     prompt = PromptBuilder(tekken).add("The gra", 1000).add("ss", 1000)
     assert prompt.tokens == tekken.count("The grass")
