@@ -1,21 +1,28 @@
-# Sourced. Installs packages with uv, which takes a sixth of pip's CPU time, told pip's settings.
+# Sourced by scripts with a temporary folder $work. Installs packages with uv, which needs a sixth of
+# the CPU time that pip needs; with pip if uv cannot be installed or does not find a package.
 
-# install TOOLS VENV CACHE WHAT…: into the environment VENV, with the uv of the environment TOOLS and
-# a cache in UV_CACHE_DIR, else in the folder CACHE; if uv cannot be installed, with pip.
-install() {
-  local tools=$1 into=$2 cache=$3 settings given=() value
-  shift 3
-  local pip=("$tools/bin/python" -m pip --disable-pip-version-check -qq)
-  settings=$("$tools/bin/python" -m pip config list)
-  of_pip() {  # every value of a setting of pip's, the environment's first
-    sed -n "s/^[^=]*\.$1='\(.*\)'\$/\1/p" <<<"$settings" | sed 's/\\n/ /g' | tr -s ' ' '\n'
+install() {  # install VENV WHAT…
+  local pip=("$work/tools/bin/python" -m pip --disable-pip-version-check -qq)
+  if [ ! -d "$work/tools" ]; then
+    python3 -m venv "$work/tools"
+    pass_settings_to_uv "$("$work/tools/bin/python" -m pip config list)"
+    "${pip[@]}" install uv || true
+  fi
+  "$work/tools/bin/uv" pip install -q --python "$1/bin/python" "${@:2}" ||
+    "${pip[@]}" --python "$1/bin/python" install "${@:2}"
+}
+
+pass_settings_to_uv() {  # uv reads none of pip's settings
+  setting() {  # the value that pip uses is the first one listed
+    sed -n "s/^[^=]*\.$1='\(.*\)'\$/\1/p" <<<"$settings" | sed 's/\\n/ /g;q'
   }
-  for value in $(of_pip index-url | head -1); do given+=(--default-index "$value"); done
-  for value in $(of_pip extra-index-url); do given+=(--index "$value"); done
-  for value in $(of_pip find-links); do given+=(--find-links "$value"); done
-  for value in $(of_pip cert | head -1); do export SSL_CERT_FILE="${SSL_CERT_FILE:-$value}"; done
-  { { [ -x "$tools/bin/uv" ] || "${pip[@]}" install uv; } &&
-    "$tools/bin/uv" pip install -q --python "$into/bin/python" --cache-dir "${UV_CACHE_DIR:-$cache}" \
-      --index-strategy unsafe-best-match "${given[@]}" "$@"; } ||
-    "${pip[@]}" --python "$into/bin/python" install "$@"
+  local settings=$1
+  export UV_DEFAULT_INDEX UV_INDEX UV_CONSTRAINT UV_FIND_LINKS UV_INDEX_STRATEGY UV_CACHE_DIR
+  UV_DEFAULT_INDEX=$(setting index-url)
+  UV_INDEX=$(setting extra-index-url)
+  UV_CONSTRAINT=$(setting constraint)
+  UV_FIND_LINKS=$(setting find-links | tr ' ' ',')
+  UV_INDEX_STRATEGY=unsafe-best-match  # the best version of all indexes, as pip
+  UV_CACHE_DIR=${UV_CACHE_DIR:-$work/uv}
+  [ -z "$(setting cert)" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$(setting cert)}"
 }

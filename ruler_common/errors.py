@@ -24,6 +24,24 @@ class Unreachable(RulerError):
     """The Hub could not be asked: no network, or HF_HUB_OFFLINE is set."""
 
 
+def system_error_sentence(error: OSError) -> str:
+    """Return one sentence, with a remedy if there is one, for an error of a file or folder."""
+    if error.filename is None:
+        return f"{error.strerror or error}. Finished work is kept."
+    path = f"'{error.filename2 or error.filename}'"
+    if isinstance(error, IsADirectoryError):
+        return f"{path} is a folder: name a file."
+    if isinstance(error, NotADirectoryError):
+        return f"A part of the path {path} is a file, not a folder: correct the path."
+    if isinstance(error, FileNotFoundError):
+        return f"There is no file or folder {path}: correct the path."
+    if isinstance(error, FileExistsError):
+        return f"{path} exists already and is not a folder: choose another path."
+    if isinstance(error, PermissionError):
+        return f"No permission for {path}: change its permissions, or choose another path."
+    return f"{error.strerror}: {path}. Finished work is kept."
+
+
 def missing_packages(extra: str, what: str) -> RulerError:
     """Return the error of something that needs the packages of an extra, with what to run."""
     return RulerError(f"{what} needs packages that are not installed: {install_command(extra)}")

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, system_error_sentence
 from ruler_common.text import one_line, printable
 
 if sys.version_info >= (3, 11) or TYPE_CHECKING:
@@ -64,9 +64,11 @@ def read_text(path: Path) -> str:
 
 def check_writable(path: Path) -> None:
     """Raise RulerError if a file or folder cannot be created at a path; write nothing."""
-    existing = path.resolve()
+    existing = resolved = path.resolve()
     while not existing.exists():
         existing = existing.parent
+    if existing != resolved and not existing.is_dir():
+        raise RulerError(f"'{path}' cannot be created: '{existing}' is a file, not a folder.")
     is_virtual = existing.parts[1:2] in (("proc",), ("sys",))  # root may "write" to these
     if is_virtual or not os.access(existing, os.W_OK):
         raise RulerError(f"'{existing}' cannot be written: choose another folder.")
@@ -85,6 +87,13 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
     path = Path(path)
     if path.is_dir():
         raise RulerError(f"'{path}' is a folder: name a file with {flag}, such as {path / name}.")
+    check_writable(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raise RulerError if a command cannot write into its folder, before any work."""
+    if path.exists() and not path.is_dir():
+        raise RulerError(f"'{path}' is a file: name a folder.")
     check_writable(path)
 
 
@@ -210,7 +219,7 @@ def read_toml(path: Path | Traversable) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+        raise RulerError(system_error_sentence(error)) from error
     return parse_toml(data, path)
 
 
@@ -249,7 +258,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
     except (*UNREADABLE, RecursionError) as error:
         if isinstance(error, RulerError) or (isinstance(error, OSError) and error.errno):
             raise
-        why = str(error).partition("\n")[0]
+        why = str(error).partition("\n")[0].rstrip(".")
         raise RulerError(
             f"'{path}' is not a readable Parquet file: {why}. Download or build it again."
         ) from error

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
@@ -65,14 +65,24 @@ _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 _MAX_LISTED = 40  # names that an error lists: all languages, not all sources
 
 
-def check_name(kind: str, name: str, names: Collection[str], see: str = "ruler --help") -> str:
-    """Return `name` if it is one of `names`, else raise a RulerError that suggests a near one."""
+def check_name(kind: str, name: str, names: Collection[str], see: str = "") -> str:
+    """Return `name` if it is one of `names`, else raise a RulerError that suggests a similar one.
+
+    Args:
+        kind: What the name is of, such as "task".
+        name: The name to check.
+        names: The names that exist.
+        see: A command or document that lists the names, for the error.
+    """
     if name in names:
         return name
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f" Known: {', '.join(names)}." if len(names) <= _MAX_LISTED else ""
-    hint = f" Did you mean '{near[0]}'?" if near else hint
-    raise RulerError(f"Unknown {kind} '{name}'.{hint} See: {see}")
+    similar = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    message = f"Unknown {kind} '{name}'."
+    if similar:
+        message += f" Did you mean '{similar[0]}'?"
+    elif len(names) <= _MAX_LISTED:
+        message += f" Known: {', '.join(names)}."
+    raise RulerError(f"{message} See: {see}" if see else message)
 
 
 def parse_length(name: str, dataset: str = "ruler") -> int:
@@ -129,10 +139,9 @@ class Config:
     dataset: str
     task: str
     length: str
-    _: KW_ONLY
-    tokenizer: str = DEFAULT_TOKENIZER
-    language: str = "en"
-    instruction_language: str = "en"
+    tokenizer: str = field(default=DEFAULT_TOKENIZER, kw_only=True)
+    language: str = field(default="en", kw_only=True)
+    instruction_language: str = field(default="en", kw_only=True)
 
     @classmethod
     def from_entry(cls, dataset: str, entry: FileEntry) -> Config:
@@ -264,8 +273,10 @@ class Names:
         ]
 
     def _near(self, name: str) -> str:
-        """Return a hint for a name that is not valid: a similar one, or one of the right form."""
+        """Return a hint for a name that is not valid: a similar name, or an example."""
         many = self.dataset == "oneruler"
+        if name.lower() in LENGTHS[self.dataset]:
+            return f". Did you mean 'all_{name.lower()}'?"
         endings = [f"{n}_{code}" for n in LENGTHS["oneruler"] for code in self.languages]
         names = [
             f"{task}_{ending}"
@@ -274,7 +285,7 @@ class Names:
         ]
         if near := difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8):
             return f". Did you mean '{near[0]}'?"
-        return f"; one reads '{'niah_none_128k_pl' if many else 'niah_mk_128k'}'."
+        return f"; an example is '{'niah_none_128k_pl' if many else 'niah_mk_128k'}'."
 
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""

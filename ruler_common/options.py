@@ -110,7 +110,7 @@ def check_options(options: object) -> None:
             if value.encode("utf-8", "replace").decode() != value:
                 raise RulerError(f"{flag} has half a character: write it in UTF-8.")
             if option.choices is not None:
-                check_name(flag, value, option.choices, f"the choices of {flag}")
+                check_name(flag, value, option.choices)
             continue
         if value is None or isinstance(value, bool) or not isinstance(value, int | float):
             continue

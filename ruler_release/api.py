@@ -217,7 +217,9 @@ def score_files(options: ScoreOptions) -> Results:
     from ruler_eval.score.results import write
 
     rules = ScoringRules(
-        cast("Compat | None", options.compat), cast("CutRule", options.cut), options.partial
+        compat=cast("Compat | None", options.compat),
+        cut=cast("CutRule", options.cut),
+        partial=options.partial,
     )
     baseline = parse_baseline(options.threshold)
     if options.progress:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, system_error_sentence
 from ruler_common.text import plain, without_passwords
 from ruler_eval.publish import ResultsOptions
 from ruler_eval.report.options import ReportOptions
@@ -161,9 +161,9 @@ def _safe(text: str) -> str:
     return plain(hide_keys(text))
 
 
-def _sentence(text: object) -> str:
+def _sentence(text: str) -> str:
     """Return the message of an error on one line."""
-    return _safe("\\n".join(str(text).splitlines()))
+    return _safe("\\n".join(text.splitlines()))
 
 
 def _usage(error: click.UsageError) -> str:
@@ -204,8 +204,8 @@ def main() -> None:
         sys.exit(1)
     except (RulerError, OSError) as error:  # OSError: a full disk, a folder that is not writable
         log.debug("The traceback", exc_info=True)
-        suffix = "" if isinstance(error, RulerError) else ". Finished work is kept."
-        print(f"Error: {_sentence(error)}{suffix}", file=sys.stderr)
+        text = str(error) if isinstance(error, RulerError) else system_error_sentence(error)
+        print(f"Error: {_sentence(text)}", file=sys.stderr)
         sys.exit(2)
     except _Stopped:
         print("Stopped; finished work is kept. Run the same command to continue.", file=sys.stderr)

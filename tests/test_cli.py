@@ -46,6 +46,8 @@ def mistakes(oracle_runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
     (folder / "commas.csv").write_text("index,prediction\n0,1, 2\n")
     (folder / "page.html").mkdir()
+    (folder / "page.html.toml").mkdir()
+    (folder / "dangling").symlink_to("nothing")
     (folder / "folder").mkdir()
     (folder / "folder/file.json").write_text("{}")
     return folder
@@ -65,10 +67,17 @@ SERVER = f"{RUN} openai -m m --base-url"
             "build out --lengths 4k --samples 1 --sources squad=rebuilt",
             "Known: canonical, embedded",
         ),
-        ("build out --suite none.toml", "Cannot read 'none.toml'"),
+        ("build out --suite none.toml", "There is no file or folder 'none.toml'"),
+        ("build out --suite page.html.toml", "'page.html.toml' is a folder: name a file."),
         ("build out --dataset oneruler", "use --suite ruler or --suite oneruler."),
         ("build out --lengths 4k --samples 1 --mirror none", "is not a folder: correct --mirror"),
         ("build out --samples 0", "--samples takes a number of at least 1, not 0."),
+        ("build no_index.csv --sources embedded", "'no_index.csv' is a file: name a folder."),
+        ("build no_index.csv/x --sources embedded", "no_index.csv' is a file, not a folder."),
+        (
+            "build dangling --tasks vt --lengths 1k --samples 1 --sources embedded",
+            "'dangling' exists already and is not a folder",
+        ),
         ("build /proc/xx --lengths 4k --sources embedded", "'/proc' cannot be written: choose"),
         ("verify none", "No release in 'none'"),
         ("list none", "neither a folder nor a Hub repository"),
@@ -79,6 +88,12 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("run -d rulr -c vt_4k -b oracle -o r", "No release in 'rulr': no manifest.json. Did you"),
         (f"{RUN} hf", "--model"),
         (f"{RUN} orcale", "Unknown --backend 'orcale'. Did you mean"),
+        ("run -d no_index.csv -c vt_4k -b oracle -o r", "is a file: name the folder of a release."),
+        ("run -d ruler -c 4K -b oracle -o r", "Did you mean 'all_4k'?"),
+        ("run -d ruler -c vt_4k -b oracle -o ruler", "'ruler' is a release: name another folder"),
+        ("run -d ruler -c vt_4k -b oracle -o no_index.csv", "is a file: name a folder."),
+        ("run -d ruler -c vt_4k -b oracle -o no_index.csv/r", "is a file, not a folder."),
+        ("run -d ruler -c vt_4k -b oracle -o /proc/r", "'/proc' cannot be written: choose"),
         (f"{RUN} oracle --lmit 3", "'--lmit'. Did you mean '--limit'?"),
         (f"{RUN} oracle --limit 0", "--limit takes a number of at least 1"),
         (f"{RUN} oracle --engine-arg x=NaN", "'x' is not a finite number"),
@@ -92,6 +107,9 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("score utf16.jsonl -d ruler --config vt_4k", "is UTF-16: save it as UTF-8."),
         ("score commas.csv -d ruler --config vt_4k", "between quotation marks"),
         ("score run --out /proc/x/y.json", "cannot be written"),
+        ("score run --out no_index.csv/x.json", "no_index.csv' is a file, not a folder."),
+        ("score page.html -d ruler", "'page.html' has no prediction files"),
+        ("score run --references page.html", "'page.html' has no references for"),
         ("score run --fail-under 101", "--fail-under takes a number of at least 0 and of at most"),
         ("score run --config nope", "'nope' is not a ruler configuration"),
         ("score [x]", "There is no file or folder '[x]'"),
@@ -107,6 +125,11 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("show vt_4k x -d ruler", "'x' is not a valid integer. See: ruler show --help"),
         ("decide run run", "Missing option '--max-drop'. See: ruler decide --help"),
         ("eval -d ruler -b oracle", "Missing option '--configs' / '-c'. See: ruler eval --help"),
+        ("example no_index.csv", "'no_index.csv' is a file: name a folder."),
+        ("example /proc/x", "'/proc' cannot be written: choose another folder."),
+        ("export ruler --format kvpress --to folder", "'folder' is not empty: name a new folder"),
+        ("export ruler --format kvpress --to no_index.csv", "is a file: name a folder."),
+        ("export ruler --format kvpress --to /proc/x", "'/proc' cannot be written: choose"),
         ("export ruler --format lmeval --to r", "Did you mean 'lm-eval'?"),
         ("batch read run answers.jsonl", "'run' is not a run of batch files."),
     ],

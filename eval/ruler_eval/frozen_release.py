@@ -1,13 +1,13 @@
-"""A frozen release as scoring sees it: the answers of its rows, without loading its long texts.
+"""A frozen release as the evaluation reads it: a few columns at a time, without the long texts.
 
     release = Release.open("ruler")
     for row in release.rows("vt_4k", ("index", "outputs")): …
 
-    release.languages.rules("tr")          # what the metric takes: "pl", or a custom one's rules
+    release.languages.rules("pl")          # "pl"; for a custom language its rules
     release.languages.facts("tr").script   # "Latin"
 
-Rows come from the Parquet files themselves, a few columns at a time: the texts of a configuration
-at 128K take 300 MB, its references a few KB. Digests are checked before anything is read.
+The texts of a configuration at 128k take 300 MB, its references a few KB. The digest of a file is
+checked before it is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,20 +38,21 @@ PartialRow = dict[str, Any]
 
 @dataclass(frozen=True)
 class ReleaseLanguages:
-    """The languages that rows may be in; `custom` has the tables of facts of the custom ones."""
+    """The languages of rows: the 26, and the custom languages of a release."""
 
     custom: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The table of facts of each custom language, by its code."""
 
     @classmethod
     def joined(cls, tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> ReleaseLanguages:
-        """Return those of several results. Raises RulerError if two of one code differ."""
+        """Return the languages of several results. Raises RulerError if two of a code differ."""
         joined: dict[str, Mapping[str, Any]] = {}
         for custom in tables:
             for code, table in custom.items():
                 if joined.setdefault(code, table) != table:
                     raise RulerError(
-                        f"The results have rows of two languages named '{code}', whose words "
-                        "differ: name results of one release."
+                        f"The results have rows of two different languages named '{code}': name "
+                        "results of one release."
                     )
         return cls(joined)
 
@@ -66,11 +67,11 @@ class ReleaseLanguages:
         return {code: read_rules(table) for code, table in self.custom.items()}
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the codes, the 26 first."""
+        """Yield the codes of the 26 languages, then those of the custom ones."""
         return iter((*LANGUAGES, *self.custom))
 
     def rules(self, code: str) -> Language:
-        """Return a language as the metric takes it: it has the rules of the 26 by their codes."""
+        """Return a language as the metric takes it: a code, or the rules of a custom language."""
         return self._custom_rules.get(code, code)
 
     def facts(self, code: str) -> LanguageFacts:
@@ -85,13 +86,12 @@ class Release:
     source: str
     root: Path
     manifest: Manifest
-    _: KW_ONLY
     revision: str | None = None
     _checked: set[str] = field(default_factory=set)
 
     @classmethod
     def open(cls, source: str, revision: str | None = None) -> Release:
-        """Open a folder or an ORG/NAME repository; raises RulerError for what is wrong with it."""
+        """Open a folder or a repository (ORG/NAME). Raises RulerError."""
         root = Path(source)
         if root.exists() or not is_repository(source):
             return cls(source, root, read_manifest(root))
@@ -132,13 +132,13 @@ class Release:
         return indices_of(self.manifest, self.manifest["files"][self.configs[config]])
 
     def rows_sha256(self, config: str) -> str:
-        """Return the digest of a configuration's rows: their identity, whatever wrote the file."""
+        """Return the digest of a configuration's rows, which does not depend on the file format."""
         if config not in self.configs:
             raise RulerError(f"'{self.source}' has no '{config}': name another release.")
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
     def family(self, task: str) -> str | None:
-        """Return the task family that a custom suite gave a task; None if the manifest has none."""
+        """Return the family of a task; None if the manifest does not name it."""
         tasks = self.manifest["tasks"]
         return tasks[task].get("family") if isinstance(tasks, Mapping) else None
 
@@ -151,26 +151,19 @@ class Release:
                 yield from batch.to_pylist()
 
     def some_rows(
-        self,
-        config: str,
-        columns: Sequence[str],
-        indices: Collection[int],
-        max_groups: int | None = None,
+        self, config: str, columns: Sequence[str], indices: Collection[int]
     ) -> Iterator[PartialRow]:
         """Yield the rows with these indices, in file order. Raises RulerError on a wrong digest.
 
-        Only the row groups that hold such rows are read; with `max_groups`, the first ones of them.
+        Only row groups with such rows are read.
         """
-        wanted, path, groups_read = set(indices), self.path(config), 0
+        wanted, path = set(indices), self.path(config)
         with open_parquet(path) as file:
             for group in range(file.num_row_groups):
-                if groups_read == max_groups:
-                    return
                 in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
                 places = [place for place, index in enumerate(in_group) if index in wanted]
                 if not places:
                     continue
-                groups_read += 1
                 table = file.read_row_group(group, columns=["index", *columns])
                 refuse_nulls(table, path)
                 for place in places:
@@ -180,8 +173,8 @@ class Release:
         """Return the file of a configuration, its digest checked once. Raises RulerError."""
         if config not in self.configs:
             raise RulerError(
-                f"The release '{self.source}' holds no '{config}'. "
-                f"What it holds: ruler list {self.source}"
+                f"The release '{self.source}' has no '{config}'. "
+                f"To list what it has: ruler list {self.source}"
             )
         name, at = self.configs[config], self.revision
         path = self.root / name if at is None else hub_file(self.source, name, at)
@@ -192,7 +185,7 @@ class Release:
 
 
 def place_of(source: str) -> str:
-    """Return the name that opens a release from any folder: its whole path, or its repository."""
+    """Return a source that opens the release from any folder: an absolute path or repository."""
     return str(Path(source).absolute()) if Path(source).is_dir() else source
 
 
@@ -202,12 +195,12 @@ def chosen_files(
     tokenizer: str | None = None,
     skip_missing: bool = False,
 ) -> list[str]:
-    """Return the files of configurations as users name them, each once.
+    """Return the files of the configurations that a user names, each once.
 
-    Besides the names that ruler_dataset.files_of knows, `all` means everything, and shell wildcards
-    (`*_4k`, `niah_*_pl`) all that match; in oneruler also without a language (`niah_*_8k`), which
-    includes pairs. With `skip_missing` a group means the tasks of it that the release has. Raises
-    RulerError for a name or a pattern that matches nothing.
+    `all` means every configuration, and a shell wildcard (`*_4k`, `niah_*_pl`) all that match. In
+    oneruler a wildcard without a language (`niah_*_8k`) means every language and pair. Other names
+    are those of ruler_dataset.files_of. With `skip_missing` a group means those of its tasks that
+    the release has. Raises RulerError if a name matches nothing.
     """
     files = manifest["files"]
     chosen: dict[str, None] = {}

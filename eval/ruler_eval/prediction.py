@@ -1,4 +1,4 @@
-"""One answer to one row, and the configuration of the row.
+"""An answer to a row, and the row's configuration.
 
 read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
 """
@@ -9,12 +9,15 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of, parse_length
 from ruler_common.text import shortened
+
+if TYPE_CHECKING:
+    from ruler_eval.run.records import Record
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
@@ -24,7 +27,7 @@ DIGEST_BYTES = 4
 
 
 def row_number(value: Any) -> int:
-    """Return a row's index, or a number of tokens, as JSON or CSV has it; ValueError otherwise."""
+    """Return a row index or a number of tokens from JSON or CSV. Raises ValueError."""
     if type(value) is int and 0 <= value < 10**10:
         return value
     text = str(value).removesuffix(".0")
@@ -39,10 +42,13 @@ def digest(text: str) -> str:
 
 
 def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | None:
-    """Return references as a tuple of strings; one string is one reference, None is none.
+    """Return references as a tuple of strings: a single string is one reference.
 
-    In a CSV file a list is `printed`: `['a', 'b']`, or `['a' 'b']` as numpy prints one. Raises
-    TypeError for anything else.
+    Args:
+        outputs: A string, a list of strings, or None.
+        printed: Whether a list may be a string, as in CSV: `['a', 'b']`, or numpy's `['a' 'b']`.
+
+    Raises TypeError for anything else.
     """
     if outputs is None:
         return None
@@ -52,53 +58,67 @@ def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | No
         strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
         return tuple(str(ast.literal_eval(string)) for string in strings)
     is_list = isinstance(outputs, list | tuple)
-    if not is_list or any(
-        type(output) not in (str, int) for output in outputs
-    ):  # null would be "None"
+    if not is_list or not all(type(output) in (str, int) for output in outputs):
         raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
     return tuple(map(str, outputs))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Prediction:
-    """One answer, whatever file it came from; a field is None if the format has none.
+    """An answer from a file of any format; a field is None if the format does not have it."""
 
-    `sample` numbers the answers to one row of a run with --repeats.
-
-    `outputs` are the references of a self-contained file; `question` only the question and
-    `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
-    of the row, if they were asked for; `thinking_tokens` and `prompt_tokens` the tokens of the
-    reasoning and of the prompt, as the model counts them; `seconds` how long a server took.
-    `asked_row` says that the prompt is the release's, `by_line` that its references were found only
-    by the number of its line.
-    """
-
-    config: str
-    index: int
-    text: str
-    _: KW_ONLY
+    config: str = field(kw_only=False)
+    index: int = field(kw_only=False)
+    text: str = field(kw_only=False)
     finish_reason: str | None = None
     thinking: str | None = None
+    """The model's reasoning."""
     thinking_ended: bool | None = None
     thinking_tokens: int | None = None
+    """The tokens of the reasoning, as the model counts them."""
     prompt_tokens: int | None = None
+    """The tokens of the prompt, as the model counts them."""
     error: str | None = None
     seconds: float | None = None
+    """How long a server took."""
     outputs: tuple[str, ...] | None = None
+    """The references in a self-contained file."""
     question: str | None = None
+    """The question at the end of the prompt."""
     asked: str | None = None
+    """The digest of the whole prompt."""
     prompt: str | None = None
+    """The whole prompt, if the reader was asked to keep it."""
     columns: Mapping[str, Any] | None = None
+    """Other columns of the row, if the reader was asked to keep them."""
     where: str = ""
+    """The file and line."""
     sample: int = 0
+    """The number of the sample of this row (`--repeats`)."""
     asked_row: bool = False
+    """Whether the prompt is the one in the release."""
     by_line: bool = False
+    """Whether only the number of its line links it to its references."""
+
+    @classmethod
+    def from_record(cls, record: Record) -> Prediction:
+        """Return the answer in a record of `ruler run`."""
+        return cls(
+            record["config"],
+            record["index"],
+            record["prediction"],
+            finish_reason=record["finish_reason"],
+            thinking=record.get("thinking"),
+            thinking_ended=record.get("thinking_ended"),
+            error=record.get("error"),
+        )
 
     @property
     def known_prompt(self) -> str | None:
-        """The prompt; if only pieces of it are known, each at its offset, and dots between them.
+        """The prompt; if only pieces of it are stored, those pieces with dots between them.
 
-        Such `columns` hold `pieces`, [[offset, text], …] in characters, and `characters`, a size.
+        `columns` then has `pieces`, [[offset, text], …] in characters, and `characters`, the
+        length of the whole prompt.
         """
         if self.prompt is not None or self.columns is None or "pieces" not in self.columns:
             return self.prompt
@@ -131,7 +151,7 @@ def state_of(prediction: Prediction | None) -> str:
 # ---- Configurations ---------------------------------------------------------------------------
 
 ABLATION = "niah_single_nonone"
-"""The task of ONERULER's Figure 14, which is in none of its groups."""
+"""The task of ONERULER's Figure 14, which belongs to no group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +160,14 @@ class ScoredConfig:
 
     dataset: str
     task: str
-    length: str  # a name (`4k`) or a number of tokens (`10000`)
-    max_length: int  # tokens
-    tokenizer: str | None  # the one that the rows were fitted with; None if unknown
-    language: str  # of the text
+    length: str
+    """A name (`4k`) or a number of tokens (`10000`)."""
+    max_length: int
+    """Tokens."""
+    tokenizer: str | None
+    """The tokenizer that counted the rows; None if unknown."""
+    language: str
+    """The language of the text."""
     instruction_language: str
 
     @property
@@ -156,10 +180,10 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
     """Read a configuration name, whose length may also be a number of tokens.
 
     Args:
-        names: the names of the data set.
-        name: the configuration name.
-        of_release: whether the rows are those of a release. In files of other tools a name without
-            a tokenizer does not mean the default tokenizer: it is unknown.
+        names: The names of the data set.
+        name: The configuration name.
+        of_release: Whether the rows are those of a release. In files of other tools a name without
+            a tokenizer does not mean the default tokenizer: the tokenizer is unknown.
 
     Raises:
         RulerError: for a name that is not a configuration.
@@ -180,8 +204,8 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
 def dataset_of(name: str) -> str:
     """Return the data set of a configuration name, "ruler" or "oneruler".
 
-    The names of ONERULER have a language: `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are
-    ONERULER's, `vt_4k_qwen2.5` is RULER's.
+    Names of ONERULER contain a language, such as `niah_single_8k_bg` or
+    `cwe_easy_8k_en-ko_cl100k`.
     """
     match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
     tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}

@@ -1,11 +1,11 @@
-"""What the evaluation knows about tasks: a table with a row for each task family.
+"""The task families, with their scoring rules and the wording of their prompts.
 
     scoring_task("chain_of_9", "ruler", release)                # "vt"
     family_of("niah_multikey_1", "ruler").answers               # "values"
 
-The benchmarks' own tasks have their own scoring rules. A custom task has the rule of its family,
-which the release's manifest names. The families are those of RULER (arXiv:2404.06654, section 3)
-and ONERULER (arXiv:2503.01996, section 2).
+Each task of the benchmarks has a scoring rule. A custom task has the rule of its family, which the
+release's manifest names. The families are those of RULER (arXiv:2404.06654, section 3) and ONERULER
+(arXiv:2503.01996, section 2).
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ Answers = Literal["values", "variables", "words", "text"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFamily:
-    """One row of the table."""
+    """A task family."""
 
-    # The benchmark that the family belongs to: `ruler` or `oneruler`.
     dataset: str
-    # The benchmark's own tasks of this family.
+    """The benchmark of the family: `ruler` or `oneruler`."""
     tasks: tuple[str, ...]
-    # The task whose scoring rule custom tasks of this family follow.
+    """The benchmark's tasks of this family."""
     rule: str
-    # The same for tasks with the parameter `absent`, where the right answer is the none word.
+    """The task whose scoring rule applies to custom tasks of this family."""
     absent_rule: str = ""
+    """The same for tasks with the parameter `absent`, whose right answer is the none word."""
     answers: Answers
-    # For prompts without their release: the last words before the context, the first ones after
-    # it, and a piece of evidence. The pattern's group is a value; without a group, a piece is
-    # evidence if a reference is in it.
     before_context: str = ""
+    """The last words before the context, for prompts without their release."""
     after_context: str = "Question:"
+    """The first words after the context."""
     evidence: re.Pattern[str] | None = None
+    """A piece of evidence. Its group is a value; without a group, a piece that contains a reference
+    is evidence."""
 
 
 FAMILIES: Mapping[str, TaskFamily] = {
@@ -122,15 +123,15 @@ def family_of(task: str, dataset: str, release: Release | None = None) -> TaskFa
     name = release.family(task)
     if name is None or name not in FAMILIES:
         raise RulerError(
-            f"There is no scoring rule for the task '{task}' of family '{name}', which is not "
-            f"known here (known: {', '.join(FAMILIES)}): use the version of ruler-release that "
-            "made the release, or add the family to ruler_eval/tasks.py."
+            f"There is no scoring rule for the task '{task}': its family '{name}' is unknown "
+            f"(known: {', '.join(FAMILIES)}). Use the version of ruler-release that made the "
+            "release, or add the family to ruler_eval/tasks.py."
         )
     return FAMILIES[name]
 
 
 def scoring_task(task: str, dataset: str, release: Release | None = None) -> str:
-    """Return the task whose scoring rule applies: the task itself, or its family's for custom ones.
+    """Return the task whose scoring rule applies: a custom task has that of its family.
 
     Raises RulerError for a family that is not in the table.
     """
@@ -143,7 +144,7 @@ def scoring_task(task: str, dataset: str, release: Release | None = None) -> str
 
 
 def find_whole(value: str, text: str) -> int:
-    """Return where a value begins in a text, outside longer words and numbers; -1 if nowhere."""
+    """Return the position of a value in a text, not within a longer word or number; or -1."""
     at = text.find(value)
     while at >= 0:
         before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
@@ -159,10 +160,10 @@ def row_of_prompt(
     family: TaskFamily,
     columns: Mapping[str, Any] | None = None,
 ) -> PartialRow:
-    """Return a row's input, context, references and evidence, made only from its prompt.
+    """Return a row's input, context, references and evidence from its prompt alone.
 
-    The context (character offsets) and the evidence are found by the wording of the reference
-    code's templates. `columns` may hold them, as an exported row does; then they are taken.
+    If `columns` have the context and the evidence, as in an exported row, these are used. Otherwise
+    the wording of the reference code's templates shows where they are.
     """
     columns = columns or {}
     row: PartialRow = {"input": prompt, "outputs": list(outputs)}

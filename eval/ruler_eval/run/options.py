@@ -302,12 +302,6 @@ class RunOptions:
             metavar="FILE",
         ),
     ] = ()
-    max_lines: Annotated[
-        int, Option("batch: maximum number of requests in a file.", panel=BATCH, min=1, max=50_000)
-    ] = 50_000
-    max_megabytes: Annotated[
-        int, Option("batch: maximum size of a file in megabytes.", panel=BATCH, min=1, max=200)
-    ] = 200
 
     progress: bool = False
     """Show the estimate and a bar; the command always does."""
@@ -320,7 +314,7 @@ class RunOptions:
         check_options(self)
         _ = self.reasoning  # raises RulerError for a wrong --thinking
         for name, value in self.arguments.items():
-            _check_argument(name, value)
+            check_argument(name, value)
 
     @property
     def reasoning(self) -> Reasoning:
@@ -354,15 +348,3 @@ class RunOptions:
             raise RulerError(
                 f"'{out}' does not say how it was run: give the options of `ruler run`."
             ) from error
-
-
-def _check_argument(name: str, value: Any) -> None:
-    """Raise RulerError for a secret, and for a value that JSON cannot hold, such as NaN."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, TypeError):
-        raise RulerError(
-            f"The value of --engine-arg '{name}' is not a finite number or not valid Unicode: "
-            "give another value."
-        ) from None
-    check_argument(name, value)

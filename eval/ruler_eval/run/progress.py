@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ruler_common.text import note, number_of, plain, printable, progress_bar, sentences
+from ruler_common.text import note, number_of, plain, progress_bar, sentences
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
@@ -98,8 +98,7 @@ class RunSummary:
             if usage and self.max_thinking is not None:
                 self.over_budget += usage["thinking_tokens"] > self.max_thinking
             if state in ("error", "does_not_fit") and state not in self.first:
-                why = printable(hide_keys(record["error"] or ""))
-                self.first[state] = f"{config} row {record['index']}: {why}"
+                self.first[state] = f"{config} row {record['index']}: {record['error']}"
 
     def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""

@@ -38,7 +38,7 @@ DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
 TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the date of the run into the prompt; this is its default date."""
-OPENING = 200
+PROMPT_END = 200
 """Characters of a prompt's end that are kept: a template may open a block of reasoning there."""
 _SEAM = "@@answer-prefix@@"
 _PROBES = (
@@ -217,13 +217,10 @@ class Prompter:
     """Whether prompts are tokenized if there is a tokenizer."""
 
     def __post_init__(self) -> None:
-        if self.mode == "prefill" and self.reasoning.on:
+        if self.mode != "chat" and self.reasoning.on:
             raise RulerError(
-                "A model cannot reason before an answer prefix: with --thinking use --mode chat."
-            )
-        if self.mode == "completion" and self.reasoning.on:
-            raise RulerError(
-                "A raw prompt cannot turn on reasoning: with --thinking use --mode chat."
+                "A model cannot reason before an answer prefix or in a raw prompt: with --thinking "
+                "use --mode chat."
             )
         if self.direct and self.mode != "chat":
             raise RulerError("--direct puts the prefix into the user's turn: use --mode chat.")
@@ -315,11 +312,11 @@ class Prompter:
             )
         return head.removesuffix(_SEAM) + prefix
 
-    def _render(self, turns: list[dict[str, str]], **how: bool) -> str:
+    def _render(self, turns: list[dict[str, str]], **flags: bool) -> str:
         try:
             return str(
                 self.tokenizer.apply_chat_template(
-                    turns, tokenize=False, **how, **self.template_arguments
+                    turns, tokenize=False, **flags, **self.template_arguments
                 )
             )
         except Exception as error:  # a template is a program

@@ -26,7 +26,8 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, write_whole
+from ruler_common.files import check_folder, parse_json, write_whole
+from ruler_common.manifest import MANIFEST
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
@@ -189,12 +190,11 @@ class Records:
         """
         from filelock import FileLock, Timeout
 
-        try:
+        if not self.folder.is_dir():  # an existing one may be read-only
+            check_folder(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RulerError(
-                f"Cannot create the folder '{self.folder}': {error.strerror}."
-            ) from error
+        if (self.folder / MANIFEST).is_file():
+            raise RulerError(f"'{self.folder}' is a release: name another folder with --out.")
         lock = self.folder / f"{self._suffix or '.whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
@@ -317,7 +317,7 @@ class Records:
 
 
 def _line(record: Record) -> str:
-    """Return a record as a line; half a surrogate pair, which another tool may write, becomes ?."""
+    """Return a record as a line; half a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return text + "\n"
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ruler_eval.run import reasoning
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import encodable, hide_keys
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import FinishReason, Record, Usage
 from ruler_score.split_reasoning import opened_reasoning, split_reasoning
@@ -84,11 +84,11 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     opened = ""
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
-    parts = split_reasoning(encodable(completion.text), opened)
+    parts = split_reasoning(completion.text, opened)
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
-    before = encodable(completion.reasoning)
+    before = completion.reasoning
     if parts.reasoning:
         before = f"{before}\n{parts.reasoning}" if before else parts.reasoning
     answered = bool(parts.answer.strip()) or state == "stop"

@@ -1,19 +1,19 @@
-"""The aggregates of a results.json: by length, over lengths, by category, by language.
+"""Compute the aggregates of a results.json: by length, over lengths, by category, by language.
 
     summary["tekken"]["en"]["all"] = {
-        "tasks": 13,                                         # tasks that belong to it
+        "tasks": 13,                                         # the number of tasks in the group
         "lengths": {"4k": {"tokens", "score", "strict", "interval", "tasks", "lacking"}},
         "average", "weighted_inc", "weighted_dec", "area",   # {"score", "interval"} over lengths
         "threshold", "effective_length", "effective_length_interval", "effective_length_name",
         "relative_effective_length", "losses"}
 
-Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
-`niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a custom
-suite, its groups. A length counts in the averages and for the effective length only if every task
-of the group was scored at it; `tasks` says how many were. If there are several languages, `*` is
-the mean over them; pairs of two languages are apart from it, and `*-*` is the mean over those.
-`area` is the area under the scores over the logarithm of the length, in percent of that of a model
-which is right everywhere.
+The groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16); those of
+oneruler `niah`, `cwe` and `all` (for pairs of two languages, which have no cwe, the niah tasks);
+those of a custom suite are its own. A length counts in the averages and for the effective length
+only if every task of the group was scored at it; the `tasks` of a length is the number that were.
+With several languages, `*` is the mean over them, without pairs of two languages; `*-*` is the mean
+over the pairs. `area` is the area under the scores over the logarithm of the length, in percent of
+that of a model that is always right.
 
 Effective length, its thresholds and the weights of the averages: RULER (arXiv:2404.06654), section
 4. The tests compare them with Tables 3 and 12 to 16.
@@ -22,15 +22,15 @@ Effective length, its thresholds and the weights of the averages: RULER (arXiv:2
     effective_length(by_length, 85.6)            # 131072
     weights(6, "inc")                            # [1, 2, 3, 4, 5, 6]: wAvg.(inc)
 
-Losses: what is lost from one length to a longer one, from the differences of rows with the same
-index. A release asks the same in such rows (keys, values, chains, questions, relative depths), so
-their differences vary less than two means do. In rows that ask something else under one index, as
-those of other generators, they vary as much as two means: the interval still covers the loss in
-93.9 to 96.8 % of 1,000 simulated runs of 20 to 500 rows, and nothing is gained.
+A loss is the change from one length to a longer one, by the differences of rows with the same
+index. In a release such rows ask the same (keys, values, chains, questions, relative depths), so
+their differences vary less than the difference of two means. If rows with the same index ask
+different things, as those of other generators, nothing is gained, but the interval is still valid:
+it covers the loss in 93.9 to 96.8 % of 1,000 simulated runs of 20 to 500 rows.
 
-The control `0k` counts in no average: there a row is only its evidence, so a low score says that
-the task is not understood, and a score that falls from there that the length is the cause. If it
-was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
+The control `0k`, whose rows are only their evidence, counts in no average. A low score at `0k`
+means that the model does not understand the task; a score that falls from there, that the length is
+the cause. If it was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from ruler_eval.score.results import (
 )
 
 Baseline = Literal["chat", "base"] | float
-"""Whose score at 4K is the threshold of effective length, or the threshold itself."""
+"""The model whose score at 4K is the threshold of effective length, or the threshold itself."""
 EVERY_LANGUAGE = "*"
 EVERY_PAIR = "*-*"
 Cells = Mapping[str, Cell]
@@ -81,9 +81,9 @@ class Category:
     base: float | None = None
 
     def threshold(self, baseline: Baseline) -> float | None:
-        """Return the threshold for `chat` (aligned) or `base` models, or the given number.
+        """Return the threshold for `chat` (aligned) or `base` models, or the number itself.
 
-        None if there is none: in a custom suite, and in ONERULER.
+        Custom suites and ONERULER have no threshold: None.
         """
         if isinstance(baseline, str):
             return self.base if baseline == "base" else self.chat
@@ -101,7 +101,7 @@ CATEGORIES = (
 )
 """Tables 13 to 16."""
 RELATIVE = 0.85
-"""The share of its score at the shortest length that a model has to keep."""
+"""The share of its score at the shortest length that a model has to reach."""
 
 
 def parse_baseline(threshold: str | float) -> Baseline:
@@ -131,29 +131,30 @@ def weights(lengths: int, weighting: str) -> list[int]:
 def area_weights(tokens: Sequence[int]) -> list[float]:
     """Return the weight of each length in the area under the scores over log2 of the lengths.
 
-    By the trapezoidal rule: a length weighs half the way between its neighbours. A single one: 1.
+    By the trapezoidal rule, a length weighs half the distance between its neighbours. A single
+    length weighs 1.
     """
     if len(tokens) == 1:
         return [1.0]
-    places = np.log2(tokens)
-    steps = np.diff(places, prepend=places[:1], append=places[-1:])
+    logarithms = np.log2(tokens)
+    steps = np.diff(logarithms, prepend=logarithms[:1], append=logarithms[-1:])
     return list(((steps[:-1] + steps[1:]) / 2).tolist())
 
 
 def effective_length(scores_by_length: Mapping[int, float], threshold: float) -> int | None:
-    """Return the longest length, in tokens, whose score is at or above the threshold; None if none.
+    """Return the longest length, in tokens, with a score at or above the threshold, or None.
 
-    Shorter lengths may be below it: this, and no stricter rule, gives every row of the tables.
+    Shorter lengths may be below it: only this rule gives the paper's tables.
     """
     passed = [tokens for tokens, score in scores_by_length.items() if score >= threshold]
     return max(passed, default=None)
 
 
 def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | None:
-    """Return the longest length whose score is RELATIVE of that at the shortest, or more.
+    """Return the longest length whose score is at least RELATIVE times that at the shortest.
 
-    It measures how a model keeps its own level; the paper's measures one fixed level. None without
-    scores, and for a model that scores 0 at the shortest.
+    It measures how well a model keeps its own level; the paper's threshold is the same for all
+    models. None without scores, and for a model that scores 0 at the shortest length.
     """
     at_shortest = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
     return effective_length(scores_by_length, RELATIVE * at_shortest) if at_shortest else None
@@ -165,10 +166,10 @@ def effective_length_name(
     claimed: int | None = None,
     names: Mapping[int, str] | None = None,
 ) -> str:
-    """Return it as the tables do: `32K`, `<4K` below the shortest, `>128K` if more was claimed.
+    """Return the effective length as in the tables: `32K`, `<4K`, or `>128K` if more was claimed.
 
-    A dash without scores, or without a threshold. `names` are what the lengths are called in the
-    columns beside it.
+    It is a dash without scores or without a threshold. `names` are the names of the lengths in the
+    table's columns.
     """
     lengths = sorted(scores_by_length)
     if not lengths or threshold is None:
@@ -181,7 +182,7 @@ def effective_length_name(
 
 
 def written(tokens: int, names: Mapping[int, str] | None = None) -> str:
-    """Return a length by its name in `names`, else as the papers: 131072 and 128000 are 128K."""
+    """Return a length by its name in `names`, else as in the papers: 131072 or 128000 is 128K."""
     if names and tokens in names:
         return names[tokens].upper()
     for dataset in ("ruler", "oneruler"):
@@ -197,16 +198,11 @@ def written(tokens: int, names: Mapping[int, str] | None = None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryOptions:
-    """What a summary depends on besides scores.
+    """The options of a summary."""
 
-    `standard` is False for a suite whose tasks have other parameters than the paper's: its scores
-    have no threshold. `claimed` is the model's window in tokens. Without `intervals` means have
-    none.
-    """
-
-    standard: bool = True
+    standard: bool = True  # False if tasks differ from the paper's, whose thresholds do not apply
     baseline: Baseline = "chat"
-    claimed: int | None = None
+    claimed: int | None = None  # the model's window in tokens
     intervals: bool = True
 
 
@@ -221,31 +217,30 @@ def summary(
         by_languages.setdefault(languages_of(cell), {})[name] = cell
     aggregates: Summary = {}
     for tokenizer, by_languages in by_place.items():
-        for several, is_pair in ((EVERY_LANGUAGE, False), (EVERY_PAIR, True)):
-            together, count = dict[str, Cell](), 0
-            for languages, chosen in by_languages.items():
-                if ("-" in languages) == is_pair and languages not in (EVERY_LANGUAGE, EVERY_PAIR):
-                    together.update(chosen)
-                    count += 1
-            if count > 1:
-                by_languages[several] = together
+        single = [cells_of for code, cells_of in by_languages.items() if "-" not in code]
+        pairs = [cells_of for code, cells_of in by_languages.items() if "-" in code]
+        for name, several in ((EVERY_LANGUAGE, single), (EVERY_PAIR, pairs)):
+            if len(several) > 1:
+                by_languages[name] = {
+                    key: cells_of[key] for cells_of in several for key in cells_of
+                }
         aggregates[tokenizer] = {}
-        for languages, chosen in by_languages.items():
+        for languages, cells_of in by_languages.items():
             aggregates[tokenizer][languages] = {
-                category.name: group(chosen, rows, category, options)
-                for category in categories(names, chosen, options.standard)
+                category.name: group(cells_of, rows, category, options)
+                for category in categories(names, cells_of, options.standard)
             }
     return aggregates
 
 
 def in_languages(cell: Cell, languages: str) -> bool:
-    """Return whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
+    """Return whether a cell is in `pl`, `en-ko`, any single language (*), or any pair (*-*)."""
     pair = languages_of(cell)
     return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
 
 
 def for_all(by_language: Iterable[str]) -> str:
-    """Return which languages represent a run: the mean over them, the only one, or all pairs."""
+    """Return the languages that stand for a run: their mean, the only one, or all pairs."""
     names = list(by_language)
     single = [name for name in names if "-" not in name]
     for name in (EVERY_LANGUAGE, *single, EVERY_PAIR):
@@ -255,7 +250,7 @@ def for_all(by_language: Iterable[str]) -> str:
 
 
 def categories(names: Names, cells: Cells, standard: bool = True) -> list[Category]:
-    """Return the groups to report: the paper's, or the suite's own without a threshold."""
+    """Return the groups to report: the paper's, or those of the suite, without a threshold."""
     if standard and names.dataset == "ruler" and set(names.tasks) == set(ALL_TASKS.tasks):
         return [Category("all", ALL_TASKS.tasks, ALL_TASKS.chat, ALL_TASKS.base), *CATEGORIES]
     groups = {"all": names.tasks} | dict(names.groups)
@@ -276,7 +271,7 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
 def group(
     cells: Cells, rows: RowsByConfig, category: Category, options: SummaryOptions
 ) -> GroupSummary:
-    """Return one group's row of a table: its mean at each length and what is made of those."""
+    """Return one group's row of a table: its mean at each length, and figures over lengths."""
     by_length: dict[str, dict[str, Cell]] = {}
     scored: Counter[str] = Counter()  # cells by length
     controls: dict[tuple[str, str], float] = {}  # scores at 0k, by task and languages
@@ -289,15 +284,15 @@ def group(
             if is_alone(cell) and cell["score"] is not None:
                 controls[cell["task"], languages_of(cell)] = cell["score"]
     lengths: dict[str, LengthMean] = {}
-    displayed: dict[int, str] = {}  # names of lengths by tokens
-    whole: dict[str, Cells] = {}  # lengths at which every task was scored in every language
+    length_names: dict[int, str] = {}  # by tokens
+    complete: dict[str, Cells] = {}  # lengths at which every task was scored in every language
     scores, lower, upper = dict[int, float](), dict[int, float](), dict[int, float]()
-    for length, here in by_length.items():
-        mean = lengths[length] = _length_mean(here, rows, category, controls, options)
-        displayed[mean["tokens"]] = length
-        is_whole = scored[length] == len(category.tasks) * len(languages)
-        if mean["score"] is not None and mean["tokens"] and is_whole:
-            whole[length] = here
+    for length, cells_at_length in by_length.items():
+        mean = lengths[length] = _length_mean(cells_at_length, rows, category, controls, options)
+        length_names[mean["tokens"]] = length
+        is_complete = scored[length] == len(category.tasks) * len(languages)
+        if mean["score"] is not None and mean["tokens"] and is_complete:
+            complete[length] = cells_at_length
             scores[mean["tokens"]] = mean["score"]
             if mean["interval"] is not None:
                 lower[mean["tokens"]], upper[mean["tokens"]] = mean["interval"]
@@ -305,19 +300,19 @@ def group(
     ends = None
     if threshold is not None and lower:
         ends = [effective_length(lower, threshold), effective_length(upper, threshold)]
-    n = len(whole)
+    n = len(complete)
     return {
         "tasks": len(category.tasks),
         "lengths": lengths,
-        "average": _over_lengths(whole, rows, weights(n, "equal"), options),
-        "weighted_inc": _over_lengths(whole, rows, weights(n, "inc"), options),
-        "weighted_dec": _over_lengths(whole, rows, weights(n, "dec"), options),
-        "area": _over_lengths(whole, rows, area_weights([*scores]), options),
+        "average": _over_lengths(complete, rows, weights(n, "equal"), options),
+        "weighted_inc": _over_lengths(complete, rows, weights(n, "inc"), options),
+        "weighted_dec": _over_lengths(complete, rows, weights(n, "dec"), options),
+        "area": _over_lengths(complete, rows, area_weights([*scores]), options),
         "threshold": threshold,
         "effective_length": None if threshold is None else effective_length(scores, threshold),
         "effective_length_interval": ends,
         "effective_length_name": effective_length_name(
-            scores, threshold, options.claimed, displayed
+            scores, threshold, options.claimed, length_names
         ),
         "relative_effective_length": relative_effective_length(scores),
         "losses": _losses(by_length, rows, options),
@@ -367,9 +362,9 @@ def _over_lengths(
     """Return the weighted mean over lengths of the mean over tasks, with its interval."""
     cells: dict[str, Cell] = {}
     shares: dict[str, float] = {}
-    for here, weight in zip(by_length.values(), length_weights, strict=True):
-        cells |= here
-        shares |= dict.fromkeys(here, weight)
+    for cells_at_length, weight in zip(by_length.values(), length_weights, strict=True):
+        cells |= cells_at_length
+        shares |= dict.fromkeys(cells_at_length, weight)
     score, _, interval = combine(cells, rows, shares)
     return {"score": score, "interval": interval if options.intervals else None}
 

@@ -1,10 +1,10 @@
-"""Inspect's logs (`logs/*.eval`) of the tasks `ruler_release/ruler` and `ruler_release/oneruler`.
+"""Read Inspect's logs (`logs/*.eval`) of `ruler_release/ruler` and `ruler_release/oneruler`.
 
     settings(Path("logs/2026-….eval"))["mode"]            # the log's run, as run.json has it
     for prediction in predictions(Path("logs/2026-….eval")): …
 
 A sample is a row, with its configuration and index as metadata (ruler_release/inspect_tasks.py).
-The package inspect-ai reads the logs: their form changes with it.
+The logs are read by the package inspect-ai, because their format changes with it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import check_type
 from ruler_common.text import one_line
 from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
-from ruler_eval.score.own_run import RunFacts, check_times
+from ruler_eval.score.own_run import RunFacts
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
-_UNREAD = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
-"""Fields of a sample that no score needs."""
+_EXCLUDED = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
+"""Fields of a sample that scoring does not need."""
 
 
 def settings(file: Path) -> RunFacts:
@@ -32,32 +32,30 @@ def settings(file: Path) -> RunFacts:
 
     Raises RulerError for another task's log.
     """
-    with _one_sentence(file):
+    with _plain_errors(file):
         from inspect_ai.log import read_eval_log
 
         header = read_eval_log(file, header_only=True)
     about = (header.eval.metadata or {}).get("ruler_release")
     if about is None:
         raise RulerError(
-            f"'{file}' is a log of '{header.eval.task}': only those of ruler_release/ruler and "
-            "ruler_release/oneruler hold predictions for a release."
+            f"'{file}' is a log of '{header.eval.task}': give a log of ruler_release/ruler or "
+            "ruler_release/oneruler."
         )
     check_type(about, RunFacts, file, "Give another log.")
-    facts = cast(RunFacts, {**about, "model": header.eval.model})
-    check_times(facts, file)
-    return facts
+    return cast(RunFacts, {**about, "model": header.eval.model})
 
 
 def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
-    """Yield the answers of a log, sample by sample; rows that were not begun are not in it.
+    """Yield the answers of a log, sample by sample; it has no rows that were not started.
 
     Raises RulerError for another task's log.
     """
     settings(file)
-    with _one_sentence(file):
+    with _plain_errors(file):
         from inspect_ai.log import read_eval_log_samples
 
-        samples = read_eval_log_samples(file, all_samples_required=False, exclude_fields=_UNREAD)
+        samples = read_eval_log_samples(file, all_samples_required=False, exclude_fields=_EXCLUDED)
         for sample in samples:
             target = [sample.target] if isinstance(sample.target, str) else sample.target
             yield prediction(
@@ -71,7 +69,7 @@ def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
 
 
 def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Prediction:
-    """Return the answer that a model's output gives to the row of a sample's metadata."""
+    """Return a model's output as the answer to the row in a sample's metadata."""
     usage = output.usage
     stop = output.stop_reason if output.choices else "unknown"
     content = output.choices[0].message.content if output.choices else ""
@@ -97,8 +95,8 @@ def _prompt(turns: Any) -> str:
 
 
 @contextmanager
-def _one_sentence(file: Path) -> Iterator[None]:
-    """Raise RulerError, one sentence, for whatever is wrong with a log or the package."""
+def _plain_errors(file: Path) -> Iterator[None]:
+    """Turn every error of the package or of a log into a RulerError of one sentence."""
     try:
         yield
     except RulerError:

@@ -12,7 +12,7 @@ Scoring, the kinds of errors, the page and `ruler show` all read answers through
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -29,33 +29,32 @@ from ruler_score.split_reasoning import ReasoningState
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
-_SHOWN = 4  # configurations named in a message
+_MAX_NAMES = 4  # of configurations in a message
 
 
 # ---- Scoring a row ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoringRules:
-    """Which rows count as wrong whatever their text is.
+    """Which rows count as wrong regardless of their text.
 
-    `cut` decides on an answer that was truncated at the token limit. Missing, failed and truncated
-    rows are wrong; but in RULER `max_new_tokens` is part of the protocol and not a limit on it: a
-    base model always runs to it, its answer is complete long before, and the published scores were
-    made that way. So `protocol` (the default) scores an answer that used up RULER's fixed budget by
-    its text, as the reference code does, and counts it beside the score; an answer truncated within
-    its reasoning is wrong, and in ONERULER, whose models end by themselves, every truncated one is.
-    `wrong` makes every truncated answer wrong, `score` reads every one.
+    `cut` is the rule for answers that were truncated at the token limit. Missing and failed rows
+    are wrong. In RULER `max_new_tokens` is part of the protocol: a base model always uses all of
+    it, its answer is complete long before, and the published scores were computed that way. So
+    `protocol` (the default) scores an answer that used up RULER's fixed budget by its text, as the
+    reference code does, and reports the count. An answer truncated within its reasoning is wrong,
+    and so is every truncated answer in ONERULER, whose models stop by themselves. `wrong` counts
+    every truncated answer as wrong, `score` scores every one by its text.
     """
 
     compat: Compat | None = None
     cut: CutRule = "protocol"
     partial: bool = False
-    _: KW_ONLY
     model: str = ""
     """The model's name: ONERULER's authors treat some models specially (`compat`)."""
     languages: ReleaseLanguages = field(default_factory=ReleaseLanguages)
-    """With those that the release brings along (`for_release`)."""
+    """The 26, and the custom ones of the release (`for_release`)."""
 
     def for_release(self, release: Release | None) -> ScoringRules:
         """Return the same rules for the rows of a release."""
@@ -65,7 +64,7 @@ class ScoringRules:
 def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
     """Return the rules by which a RUN folder among the files was scored.
 
-    If none was scored, those of `cut` (--cut). Raises RulerError if the two differ.
+    If none was scored, they are those of `cut` (--cut). Raises RulerError if the two differ.
     """
     for folder in files:
         if (folder / "run.json").is_file() and (folder / "results.json").is_file():
@@ -76,12 +75,14 @@ def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
                     f"'{folder}' was scored with --cut {used['cut']}: leave --cut out, or score "
                     f"the run again with --cut {cut}."
                 )
-            return ScoringRules(used["compat"], used["cut"], model=results["model"] or "")
+            return ScoringRules(
+                compat=used["compat"], cut=used["cut"], model=results["model"] or ""
+            )
     return ScoringRules(cut=cast(CutRule, cut or "protocol"))
 
 
 class RowScore(NamedTuple):
-    """What became of one row: its score and strict score (0 … 1), and how its answer ended."""
+    """The score and strict score of one row (0 … 1), and how its answer ended."""
 
     score: float
     strict: float
@@ -92,7 +93,7 @@ class RowScore(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Return whether the answer counts, as one that was not truncated does."""
+        """Whether the answer was scored by its text."""
         return self.state == "ok" or self.cut_scored
 
 
@@ -138,7 +139,7 @@ def row_score(
 
 
 class JoinedRow(NamedTuple):
-    """A row, what a run answered to it, and what the answers score."""
+    """A row, the answers of a run to it, and their scores."""
 
     row: PartialRow
     samples: Sequence[Prediction]
@@ -194,16 +195,16 @@ class JoinedConfig:
     rules: ScoringRules
     release: Release | None
     samples: Mapping[int, Sequence[Prediction]]
-    """All samples of each row that has any, by row index; the first is shown. If a row has several
-    answers that are not samples (`ruler run --repeats`), the first that did not fail counts."""
+    """The samples of each row that has any, by row index. If a row has several answers that are not
+    samples (`ruler run --repeats`), the first one that did not fail counts."""
     repeats: int
     """The number of samples requested for each row."""
     duplicated: int
-    """The number of further answers to the same rows and samples, which are not scored."""
+    """The number of repeated answers to the same rows and samples, which are not scored."""
     asked: frozenset[int] | None
-    """The indices of the rows that the run was to answer; None for all rows."""
+    """The indices of the rows that the run was asked to answer; None for all rows."""
     proof: Proof
-    """The evidence that these answers belong to these rows; the weakest of any answer."""
+    """The evidence that these answers belong to these rows, by the answer with the weakest."""
     notes: Sequence[str]
 
     @property
@@ -217,7 +218,7 @@ class JoinedConfig:
         return join_row(row, samples, self.task, self.language, self.rules)
 
     def rows(self, columns: Sequence[str] = COLUMNS) -> Iterator[JoinedRow]:
-        """Yield the rows that the run was to answer, each with its answers, in the file's order.
+        """Yield the rows that the run was asked to answer, with their answers, in file order.
 
         Without a release, a row has only the columns that the prediction files have.
 
@@ -229,7 +230,7 @@ class JoinedConfig:
                 answer = samples[0]
                 if not answer.outputs:
                     raise RulerError(
-                        f"'{answer.where}' holds no references: name the release with --dataset, "
+                        f"'{answer.where}' has no references: name the release with --dataset, "
                         "or the folder of the reference code's data with --references."
                     )
                 question = answer.question
@@ -245,18 +246,18 @@ def join_predictions(
 ) -> dict[str, JoinedConfig]:
     """Match predictions to the rows of their configurations.
 
-    Configurations that the run was to answer are included even if they have no predictions yet.
+    Configurations that the run was asked to answer are included even without predictions.
 
     Args:
-        predictions: what was read.
-        release: the release whose rows they answer; None if they have their own references.
+        predictions: the predictions.
+        release: the release whose rows they answer; None if the files have references.
         rules: the rules by which rows are scored.
 
     Returns:
         The joined configurations by name, in the order of tokenizer, languages, length and task.
 
     Raises:
-        RulerError: for predictions on data, configurations or rows that are not the release's.
+        RulerError: for predictions on other data, configurations or rows than the release has.
     """
     names = release.names if release else predictions.names
     rules = (rules or ScoringRules()).for_release(release)
@@ -272,7 +273,7 @@ def join_predictions(
         config = read_name(names, name, release is not None)
         if config.task not in names.tasks:
             where = f"'{answers[0].where}'" if answers else "The run"
-            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
+            raise RulerError(f"{where} names '{name}', which is a group: name a single task.")
         configs[name] = config
     if release is not None:
         _check_release(run, groups, release)
@@ -317,8 +318,8 @@ def _by_index(
     Args:
         name: the configuration.
         predictions: all its predictions, in the order in which they were read.
-        self_contained: whether the predictions have their own references. Then equal indices may
-            be different rows, as when a file numbers each of its parts from 0.
+        self_contained: whether the files have the references. Then rows with the same index may
+            be different, as when a file numbers each of its parts from 0.
     """
     scored: dict[tuple[int, int], Prediction] = {}  # by index and sample
     duplicates = []
@@ -335,13 +336,13 @@ def _by_index(
     if not duplicates:
         return samples, 0, []
     if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
-        note = f"{name}: its indices repeat for different rows; lines are numbered instead"
+        note = f"{name}: different rows have the same index; lines are numbered instead"
         return {number: [answer] for number, answer in enumerate(predictions)}, 0, [note]
     files = dict.fromkeys(prediction.where.rpartition(":")[0] for prediction in predictions)
     order = f"; read in this order: {', '.join(files)}" if len(files) > 1 else ""
     note = (
-        f"{name}: {len(duplicates)} duplicated predictions, the first at {duplicates[0].where}; of "
-        f"each row's the first that did not fail counts{order}"
+        f"{name}: {len(duplicates)} duplicated predictions, the first at {duplicates[0].where}; "
+        f"for each row the first that did not fail counts{order}"
     )
     return samples, len(duplicates), [note]
 
@@ -360,7 +361,7 @@ def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> N
     unknown = [name for name in configs if name not in release.configs]
     if unknown:
         raise RulerError(
-            f"There are predictions for {_list(unknown)}, which '{release.source}' does not hold; "
+            f"There are predictions for {_list(unknown)}, which '{release.source}' does not have; "
             f"it has {_list(release.configs)}. Name the release they were made on with --dataset, "
             "or leave --dataset out to score files by their own references."
         )
@@ -387,12 +388,12 @@ def _check_rows(
 
 def _list(names: Iterable[str]) -> str:
     names = list(names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def _rows_asked(name: str, run: RunFacts, order: Sequence[int]) -> frozenset[int] | None:
-    """Return the indices of the rows that a run was to answer; None for all of them.
+    """Return the indices of the rows that a run was asked to answer; None for all of them.
 
     `ruler run --limit N` runs the first N rows of the frozen order. A run may have several
     sessions with different limits; the largest counts.
@@ -413,18 +414,15 @@ def _proof(
     predictions: Predictions,
     release: Release | None,
 ) -> Proof:
-    """Return the evidence that a configuration's answers belong to its rows, the weakest of any."""
+    """Return the evidence that a configuration's answers belong to its rows."""
     has_digest = name in predictions.run.get("rows", {})
     if has_digest and (release is not None or name in predictions.reference_rows):
         return "rows"  # the digests were compared
-    are_by_line, are_asked, are_compared = False, True, True
-    for answers in samples.values():
-        answer = answers[0]
-        are_by_line = are_by_line or answer.by_line
-        are_asked = are_asked and answer.asked_row
-        are_compared = are_compared and bool(answer.outputs or answer.question)
-    if release is None and not are_by_line:
+    answers = [of_row[0] for of_row in samples.values()]
+    if release is None and not any(answer.by_line for answer in answers):
         return "own"
-    if are_asked:
+    if all(answer.asked_row for answer in answers):
         return "prompt"
-    return "references" if are_compared and release is not None else "none"
+    if release is not None and all(answer.outputs or answer.question for answer in answers):
+        return "references"
+    return "none"

@@ -1,4 +1,4 @@
-"""What `ruler score` and `ruler errors` are asked to do: the options of command and Python call.
+"""The options of `ruler score` and `ruler errors`, for the command and the Python call.
 
 ScoreOptions("runs/qwen", threshold="base")
 """
@@ -18,7 +18,7 @@ FILES, RULES = "What the files do not say", "Rules"
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionOptions:
-    """Which predictions are read, of which release, and what their files do not say."""
+    """Which predictions are read, on which release, and what their files do not say."""
 
     files: Annotated[
         Place | Iterable[Place],

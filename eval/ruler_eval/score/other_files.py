@@ -1,13 +1,15 @@
-"""Read a prediction file of another tool: its records, as their form has them, as Predictions.
+"""Read a prediction file of another tool: its records, by their form, as Predictions.
 
     read_other_file(Path("4096/pred/vt.jsonl"), options, None, names, release, False, []).rows
 
-forms.py has the forms. What a record does not say, the path of its file does, or another file
-beside it; then the caller (`--length`, `--config`).
+forms.py has the forms. The configuration of a record comes from the record, else from the path of
+its file, from a second file in the same folder, or from the caller (`--length`, `--config`). Files
+of other tools may have any length; one without a name such as `4k` is written as its number of
+tokens.
 
 A file is JSON Lines, a JSON document, CSV or Parquet. The records of a JSON document are a list,
-the only list of objects in an object, or objects by number, which is then their `index`. A CSV
-file's separator is found in its first line.
+the only list of objects in an object, or objects by number, which is then their `index`. The
+separator of a CSV file is the most frequent of comma, semicolon and tab in its first line.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.files import leaf_columns, rows_of
-from ruler_common.names import Names
+from ruler_common.names import DEFAULT_TOKENIZER, Names, check_name, parse_length
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
 from ruler_eval.prediction import (
@@ -34,24 +36,27 @@ from ruler_eval.prediction import (
     read_references,
     row_number,
 )
-from ruler_eval.score.config_naming import Naming, config_at_end, path_facts
 from ruler_eval.score.forms import (
     FIELDS,
     INDEX,
     MISSING,
     Form,
     columns_below,
+    config_at_end,
     facts_beside,
+    facts_of_folders,
     forms,
+    name_of_tokens,
     run_of_form,
+    tokens_in,
 )
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.own_run import NOT_UTF_8, json_lines
 
 SIMPLEST = '{"config": "vt_4k", "index": 0, "prediction": "…"}'
-"""The simplest line that is read, for messages."""
-_NAMING = ("config", "task", "length", "languages")
-_ANSWERING = ("assistant", "BOT")
+"""The simplest line that can be read, for messages."""
+_NAME_FIELDS = ("config", "task", "length", "languages")
+_ANSWER_ROLES = ("assistant", "BOT")
 """Roles of turns that are not part of a prompt."""
 
 
@@ -59,13 +64,13 @@ _ANSWERING = ("assistant", "BOT")
 
 
 class OtherFile(NamedTuple):
-    """What a file holds."""
+    """The answers in a file."""
 
     rows: list[Prediction]
     run: str
     """What the files of one run have in common."""
     model: str | None
-    """The model's name, if the file, its path or a file beside it has it."""
+    """The model's name, if the file, its path or a second file in the folder has it."""
 
 
 def read_other_file(
@@ -81,15 +86,15 @@ def read_other_file(
 
     Args:
         file: the file.
-        options: what the caller says of it.
-        form: the form of --columns; without it the first record identifies the form.
+        options: the options of the caller.
+        form: the form of --columns; None if the first record identifies the form.
         names: the names of tasks.
         release: the release whose rows the prompts in the file must be of, if there is one.
         keep_prompts: whether the prompts are kept.
         damaged: a list to which notes on lines that are not JSON are added.
 
     Raises:
-        RulerError: for a file of no known form, a record without what it needs, and a prompt of
+        RulerError: for a file of no known form, a record with a missing field, and the prompt of
             another row.
     """
     if file.suffix == ".parquet":
@@ -107,29 +112,23 @@ def read_other_file(
             if form is None:
                 fitting = [candidate for candidate in forms() if candidate.fits(record)]
                 form = _first_form(file, fitting, record if isinstance(record, Mapping) else ())
-            naming = Naming(
-                names=names,
-                length=options.length,
-                tokenizer=options.tokenizer,
-                config=options.config,
-                held=[release.parse(name) for name in release.configs] if release else (),
-            )
-            reader = _Reader(form, file, naming, release, keep_prompts)
+            reader = _Reader(form, file, options, names, release, keep_prompts)
         rows.append(reader.read(record, where))
     if reader is None:
         return OtherFile(rows, str(file.parent), None)
     if reader.is_numbered and reader.form.name == "--columns":
         damaged.append(f"{file} has no index of its rows, which are numbered in order")
-    run = run_of_form(reader.form, file, reader.facts.get("again"))
+    run = run_of_form(reader.form, file, reader.facts.get("start_time"))
     return OtherFile(rows, run, reader.model)
 
 
-def _first_form(file: Path, fitting: Sequence[Form], names: Iterable[Any]) -> Form:
+def _first_form(file: Path, fitting: Sequence[Form], names: Collection[Any]) -> Form:
+    """Return the first of the forms that fit a file with these fields, or raise RulerError."""
     if not fitting:
-        fields = ", ".join(sorted(map(str, names))) or "no fields"
+        fields = f"the fields {', '.join(sorted(map(str, names)))}" if names else "no fields"
         raise RulerError(
-            f"'{file}' is of no known format: its lines hold {fields}. The simplest line is "
-            f"{SIMPLEST}; of any other file, say which columns to read, such as --columns "
+            f"'{file}' is not in a known format: its lines have {fields}. The simplest line is "
+            f"{SIMPLEST}. For any other file, name the columns to read, such as --columns "
             "prediction=answer,index=id."
         )
     if fitting[0].refused is not None:
@@ -138,12 +137,18 @@ def _first_form(file: Path, fitting: Sequence[Form], names: Iterable[Any]) -> Fo
 
 
 class _Reader:
-    """Reads the records of a file that is of a form."""
+    """Reads the records of a file by its form."""
 
     def __init__(
-        self, form: Form, file: Path, naming: Naming, release: Release | None, keep_prompts: bool
+        self,
+        form: Form,
+        file: Path,
+        options: PredictionOptions,
+        names: Names,
+        release: Release | None,
+        keep_prompts: bool,
     ) -> None:
-        self.form, self.file, self.naming = form, file, naming
+        self.form, self.file, self.options, self.names = form, file, options, names
         self.release, self.keep_prompts = release, keep_prompts
         self.is_csv = file.suffix == ".csv"
         self.facts = self._facts()
@@ -152,12 +157,12 @@ class _Reader:
         self._counts: Counter[str] = Counter()  # rows by configuration
         self._configs: dict[tuple[Any, ...], str] = {}
         self._fields = [(name, read, FIELDS[name]) for name, read in form.fields.items()]
-        self._naming_fields = [name for name in _NAMING if name in form.fields]
+        self._name_fields = [name for name in _NAME_FIELDS if name in form.fields]
         self._batch: tuple[str, int] | None = None  # of the release's rows in `_inputs`
         self._inputs: dict[int, str] = {}
 
     def read(self, record: Any, where: str) -> Prediction:
-        """Return the answer that a record holds, read from the place `where`."""
+        """Return the answer in a record; `where` is its place, for messages."""
         try:
             prediction = self._prediction(record, where)
         except RulerError:
@@ -183,7 +188,7 @@ class _Reader:
                 raise TypeError(f"{name} is {str(value)[:40]!r}, not of type {kind.__name__}")
             values[name] = value
         if "prediction" not in values:
-            raise KeyError(_last(form.paths["prediction"]))
+            raise KeyError(_last_path(form.paths["prediction"]))
         text = _answer(values["prediction"])
         if type(text) is not str:
             raise TypeError(f"the prediction is {str(text)[:40]!r}, not of type str")
@@ -218,10 +223,10 @@ class _Reader:
         )
 
     def _check_prompt(self, release: Release, prediction: Prediction, prompt: str) -> None:
-        """Mark an answer whose prompt holds its row's text; RulerError for another row's prompt.
+        """Mark an answer whose prompt contains its row's text.
 
-        Answers to rows that are not in the release are ignored. A batch of rows is in memory at a
-        time.
+        Raises RulerError for the prompt of another row; answers to rows that are not in the release
+        are ignored. Only one batch of rows is in memory at a time.
         """
         config, index = prediction.config, prediction.index
         if config not in release.configs:
@@ -236,7 +241,7 @@ class _Reader:
             return
         if text.strip() not in prompt:
             raise RulerError(
-                f"'{prediction.where}' was asked another prompt than row {index} of '{config}' in "
+                f"The prompt of '{prediction.where}' is not that of row {index} of '{config}' in "
                 f"'{release.source}': name the release it was made on with --dataset, or leave "
                 "--dataset out to score it by its own references."
             )
@@ -248,20 +253,20 @@ class _Reader:
         paths = self.form.paths.get("index")
         if paths is not None and (self.form.name != "--columns" or paths is not INDEX):
             raise RulerError(
-                f"'{self.file}' does not say which row an answer is of: it has no "
-                f"'{_last(paths)}'. Add a column `index` (from 0), or name yours with --columns "
-                "index=NAME,prediction=NAME."
+                f"'{self.file}' does not say which row an answer belongs to: it has no "
+                f"'{_last_path(paths)}'. Add a column `index` (from 0), or name yours with "
+                "--columns index=NAME,prediction=NAME."
             )
         self.is_numbered = True
         self._counts[config] += 1
         return self._counts[config] - 1
 
     def _config(self, values: Mapping[str, Any]) -> str:
-        """Return the configuration: what the record says, then the path, then the caller."""
-        key = tuple([values.get(name) for name in self._naming_fields])
+        """Return the configuration by the record, else by the path, else by the caller."""
+        key = tuple([values.get(name) for name in self._name_fields])
         if key not in self._configs:
             facts = dict(self.facts)
-            for name, value in zip(self._naming_fields, key, strict=True):
+            for name, value in zip(self._name_fields, key, strict=True):
                 if value is not None:
                     facts[name] = value
             self._configs[key] = self._config_of_facts(facts)
@@ -270,36 +275,95 @@ class _Reader:
     def _config_of_facts(self, facts: Mapping[str, Any]) -> str:
         if "config" in facts:
             return str(facts["config"])
-        if self.naming.config is None and "task" not in facts:
+        if self.options.config is None and "task" not in facts:
             raise RulerError(
                 f"'{self.file}' does not name its configuration: add --config, such as "
                 "vt_4k or niah_none_64k_pl, or call the file so, or keep it in folders LANGUAGE, "
                 "LENGTH and TASK."
             )
         task = str(facts.get("task", ""))
+        task = self.form.tasks.get(task, task)
         length = facts.get("length")
         if length is not None and not re.fullmatch(r"\d+[km]", str(length)):
             length = row_number(length)
-        task = self.form.tasks.get(task, task)
-        return self.naming.config_name(task, length, self.file, facts.get("languages"))
+        if self.options.config is not None:
+            config = self.names.parse(self.options.config)
+            if task in self.names.tasks and task != config.task:
+                raise self._contradiction(f"'{task}'", "--config", self.options.config)
+            if self._is_other_length(length, config.length):
+                raise self._contradiction(f"{length} tokens", "--config", self.options.config)
+            return config.name
+        return self._name_config(task, length, facts.get("languages"))
+
+    def _name_config(self, task: str, length: str | int | None, languages: str | None) -> str:
+        """Return the configuration of a task, at the length that the file gives or --length."""
+        dataset = self.names.dataset
+        check_name("task", task, self.names.tasks, "ruler score --help")
+        if dataset == "oneruler" and languages is None:
+            raise RulerError(f"'{self.file}' does not name its language: add --config NAME.")
+        if self.options.length is not None:
+            if self._is_other_length(length, self.options.length):
+                raise self._contradiction(f"{length} tokens", "--length", self.options.length)
+            length = self.options.length
+        if length is None:
+            raise RulerError(
+                f"'{self.file}' does not give the length of '{task}': add --length, such as 4k."
+            )
+        if isinstance(length, int):
+            length = name_of_tokens(length, dataset)
+        parts = [task, length]
+        if dataset == "oneruler" and languages:
+            parts.append(languages)
+        tokenizer = self.options.tokenizer or self._find_tokenizer(task, length, languages)
+        if tokenizer != DEFAULT_TOKENIZER:
+            parts.append(tokenizer)
+        return "_".join(parts)
+
+    def _is_other_length(self, file_length: str | int | None, length: str) -> bool:
+        """Return whether a file gives another length; a number such as a year is not a length."""
+        tokens = tokens_in(str(file_length), self.names.dataset)
+        return tokens is not None and tokens != parse_length(length, self.names.dataset)
+
+    def _contradiction(self, answers: str, flag: str, value: str) -> RulerError:
+        return RulerError(
+            f"'{self.file}' has answers for {answers}, but {flag} is {value}: leave {flag} out."
+        )
+
+    def _find_tokenizer(self, task: str, length: str, languages: str | None) -> str:
+        """Return the only tokenizer for which the release has such rows.
+
+        Raises RulerError if there are several; without a release it is the default tokenizer.
+        """
+        if self.release is None:
+            return DEFAULT_TOKENIZER
+        configs = [self.release.parse(name) for name in self.release.configs]
+        candidates = set()
+        for config in configs:
+            same_languages = languages is None or languages == config.languages
+            if config.task == task and config.length == length and same_languages:
+                candidates.add(config.tokenizer)
+        tokenizers = sorted(candidates or {config.tokenizer for config in configs})
+        if len(tokenizers) > 1:
+            raise RulerError(
+                f"The release has these rows under {' and '.join(tokenizers)}: add --tokenizer."
+            )
+        return tokenizers[0]
 
     def _facts(self) -> dict[str, Any]:
-        """Return what the path says of the file, and another file beside it."""
-        form, names = self.form, self.naming.names
+        """Return the facts in the file's path and in a second file of its folder."""
+        form = self.form
         facts: dict[str, Any] = dict(form.of_path(self.file))
         if "config" in facts:
-            facts["config"] = names.parse(facts["config"]).name
-        elif self.naming.config is not None:
-            pass  # the caller's word counts
-        elif config := config_at_end(names, facts.get("tail", "")):
-            facts["config"] = config
-        elif form.folders:
-            of_folders = zip(_NAMING[1:], path_facts(self.file.absolute(), names), strict=True)
-            facts |= {name: fact for name, fact in of_folders if fact is not None}
-        return facts | facts_beside(form, self.file, facts.get("again", ""))
+            facts["config"] = self.names.parse(facts["config"]).name
+        elif self.options.config is None:
+            if config := config_at_end(self.names, facts.get("tail", "")):
+                facts["config"] = config
+            elif form.folders:
+                facts |= facts_of_folders(self.file.absolute(), self.names)
+        return facts | facts_beside(form, self.file, facts.get("start_time", ""))
 
 
-def _last(paths: Any) -> str:
+def _last_path(paths: Any) -> str:
     return paths if isinstance(paths, str) else str(paths[-1])
 
 
@@ -313,11 +377,11 @@ def _answer(value: Any) -> Any:
 
 
 def _text(prompt: Any) -> str | None:
-    """Return the text of a prompt, which may be a list of turns, a turn's of parts."""
+    """Return the text of a prompt, which may be a list of turns; a turn may be a list of parts."""
     if prompt is None or isinstance(prompt, str):
         return prompt
     if isinstance(prompt, Mapping):
-        if prompt.get("role") in _ANSWERING:
+        if prompt.get("role") in _ANSWER_ROLES:
             return ""
         return _text(prompt.get("content", prompt.get("prompt", prompt.get("text"))))
     return "".join(_text(part) or "" for part in prompt)
@@ -326,16 +390,17 @@ def _text(prompt: Any) -> str | None:
 # ---- Kinds of files ----------------------------------------------------------------------------
 
 
-def _refuse_twins(file: Path, columns: Collection[str]) -> None:
-    """Refuse a table with two columns of one name, of which one would be read unseen."""
-    if twice := [name for name, times in Counter(columns).items() if times > 1]:
-        raise RulerError(f"'{file}' has several columns named '{twice[0]}': leave one of them.")
+def _check_columns(file: Path, columns: Collection[str]) -> None:
+    """Raise RulerError for two columns of one name, of which only one would be read."""
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise RulerError(f"'{file}' has several columns named '{name}': keep one of them.")
 
 
 def _parquet(file: Path, form: Form | None) -> Iterator[tuple[str, Any]]:
-    """Yield the rows, of the columns that their form has."""
+    """Yield the rows, with only the columns that their form reads."""
     names = leaf_columns(file)
-    _refuse_twins(file, names)
+    _check_columns(file, names)
     if form is None:
         fitting = [candidate for candidate in forms() if candidate.fits_columns(names)]
         form = _first_form(file, fitting, {name.partition(".")[0] for name in names})
@@ -356,7 +421,10 @@ def _document(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _records_in(document: Any) -> list[Any]:
-    """Return the records of a document: a list, the one list of objects in it, or numbered ones."""
+    """Return the records of a document.
+
+    They are the document if it is a list, the one list of objects in it, or numbered objects.
+    """
     if not isinstance(document, dict):
         return document if isinstance(document, list) else [document]
     if document and all(key.isdecimal() and isinstance(document[key], dict) for key in document):
@@ -380,20 +448,20 @@ def _csv(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
         text = data.decode(encoding, errors="replace")
         damaged.append(f"{file} {NOT_UTF_8}")
     header = text.partition("\n")[0]
-    separator = max(",;\t", key=header.count)  # the first, a comma, if there are none
-    # strict: after an open quotation mark the lines up to the next would be one answer
+    separator = max(",;\t", key=header.count)  # a comma if the line has none of them
+    # not strict, a missing quotation mark would join the lines up to the next one into one answer
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         columns = next(reader, [])
-        _refuse_twins(file, columns)
+        _check_columns(file, columns)
         for cells in filter(None, reader):
             where, count = f"{file}:{reader.line_num}", len(columns)
-            if len(cells) < count or any(cells[count:]):  # an answer would be read in part
+            if len(cells) < count or any(cells[count:]):  # part of an answer would be lost
                 raise RulerError(
-                    f"'{where}' has {len(cells)} cells and the first line {count}: put a text "
-                    "that holds commas or lines between quotation marks."
+                    f"'{where}' has {len(cells)} cells and the first line {count}: put texts "
+                    "with commas or line breaks between quotation marks."
                 )
             yield where, dict(zip(columns, cells, strict=False))
     except csv.Error as error:
         where = f"{file}:{reader.line_num}"
-        raise RulerError(f"'{where}' is not written as CSV: {error}.") from error
+        raise RulerError(f"'{where}' is not valid CSV: {error}.") from error

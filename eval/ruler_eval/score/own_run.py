@@ -3,13 +3,13 @@
     run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
     list(own_predictions(Path("runs/qwen/vt_4k.jsonl"), damaged=[]))
 
-Runs of any version are read, and files written by hand: every field of run.json may be missing, but
-none may have another type, and a line needs `config`, `index` and `prediction`. The runner itself
-reads more of both.
+Runs of any version and files written by hand can be read: every field of run.json may be missing,
+but none may have another type, and a line needs `config`, `index` and `prediction`. The runner
+itself reads more of both.
 
 A run that stops when its scores look decided may stop at a lucky moment, so the usual intervals for
-that number of rows do not hold. What holds is what `ruler decide` or `ruler run --until` wrote into
-run.json when it stopped: `stopped_at`.
+that number of rows are not valid. The valid interval is the one that `ruler decide` or `ruler run
+--until` wrote into run.json when it stopped: `stopped_at`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +27,7 @@ from ruler_common.files import check_type, parse_json
 from ruler_eval.prediction import FINISH_REASONS, Prediction, read_references, row_number
 
 RUN_FILE = "run.json"
-NOT_UTF_8 = "holds bytes that are not UTF-8, and they count as �: write the file in UTF-8"
+NOT_UTF_8 = "has bytes that are not UTF-8, which are read as �: save the file as UTF-8"
 
 
 class OwnUsage(TypedDict, total=False):
@@ -39,7 +38,7 @@ class OwnUsage(TypedDict, total=False):
 
 
 class OwnLine(TypedDict, total=False):
-    """What scoring reads of a line of predictions."""
+    """The fields of a line of predictions that scoring reads."""
 
     config: Required[str]
     index: Required[Any]  # checked by `row_number`
@@ -55,7 +54,7 @@ class OwnLine(TypedDict, total=False):
 
 
 class SessionFacts(TypedDict):
-    """One start of the program: the release it read, the configurations asked for, its times."""
+    """One start of the program: the release, the requested configurations, and the times."""
 
     source: NotRequired[str]
     configs: NotRequired[list[str]]
@@ -65,14 +64,14 @@ class SessionFacts(TypedDict):
 
 
 class Thinking(TypedDict):
-    """Whether the model was asked to reason, and its room for that in tokens."""
+    """Whether the model was asked to reason, and its budget for that in tokens."""
 
     on: bool
     budget: int
 
 
 class Limit(TypedDict):
-    """What `ruler decide` fixed before the first row."""
+    """The limit that `ruler decide` fixed before the first row."""
 
     max_drop: float
 
@@ -80,7 +79,7 @@ class Limit(TypedDict):
 class StoppedAt(TypedDict):
     """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each.
 
-    `score` (0 … 100) is what --until estimated, `interval` that of the score or the drop.
+    `score` (0 … 100) is the estimate of --until, `interval` that of the score or of the drop.
     """
 
     rows: int
@@ -90,7 +89,7 @@ class StoppedAt(TypedDict):
 
 
 class TemplateFacts(TypedDict):
-    """A chat template that was given: its file's name and the sha256 of its text."""
+    """The chat template of --chat-template: its file's name and the sha256 of its text."""
 
     name: str
     sha256: str
@@ -118,17 +117,15 @@ class RunFacts(TypedDict, total=False):
 
 
 def run_facts(folder: Path) -> RunFacts | None:
-    """Return what a folder's run.json says; None without one. Raises RulerError if damaged."""
+    """Return the run.json of a folder; None without one. Raises RulerError if it is damaged."""
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    facts = cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
-    check_times(facts, file)
-    return facts
+    return cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
 
 
 def is_own_file(file: Path) -> bool:
-    """Return whether the first line of a file is one that `own_predictions` reads."""
+    """Return whether `own_predictions` can read the first line of a file."""
     if file.suffix in (".csv", ".json", ".parquet"):
         return False
     for _, line in json_lines(file, []):
@@ -194,17 +191,6 @@ def json_lines(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
             yield where, value
 
 
-def check_times(run: RunFacts, where: Path) -> None:
-    """Raise RulerError for a time that is not valid."""
-    for session in run.get("sessions", []):
-        for time in (session.get("started"), session.get("ended")):
-            try:
-                if time:
-                    datetime.fromisoformat(time)
-            except ValueError:
-                raise RulerError(f"'{where}' is damaged: {time!r} is not a time.") from None
-
-
 def stopped_at(run: RunFacts) -> StoppedAt | None:
     """Return where a run was stopped by its own scores; None if it ran to its last row."""
     stop = run.get("decision") or run.get("estimate")
@@ -212,12 +198,13 @@ def stopped_at(run: RunFacts) -> StoppedAt | None:
 
 
 def note_of_stopped(stop: StoppedAt) -> str:
-    """Say what holds for a stopped run: a note of its results."""
+    """Return the note about a stopped run: which of its figures is valid."""
     low, high = stop["interval"]
-    by, holds = "ruler decide", "the verdict in run.json"
+    command, valid_figure = "ruler decide", "the verdict in run.json"
     if (score := stop.get("score")) is not None:
-        by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
+        command = "ruler run --until"
+        valid_figure = f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
     return (
-        f"`{by}` stopped this run after {stop['rows']} of {stop['of']} rows of each task, when "
-        f"its scores said so. What holds is {holds}; no other interval is given."
+        f"`{command}` stopped this run after {stop['rows']} of {stop['of']} rows of each task, "
+        f"because of its scores. The valid result is {valid_figure}; other intervals are left out"
     )

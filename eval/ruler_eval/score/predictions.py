@@ -3,10 +3,10 @@
     predictions, release = open_predictions(PredictionOptions("runs/qwen"))
     predictions.rows[0].text, predictions.run["model"], predictions.files
 
-Predictions are a run's own lines (own_run.py), an Inspect log (inspect_log.py), or another tool's
-files (other_files.py). References come from a release, from the files themselves, or from the
-reference code's data files (references.py). One call reads one run: a folder that holds several is
-refused, naming them.
+Predictions are the lines of `ruler run` (own_run.py), an Inspect log (inspect_log.py), or another
+tool's files (other_files.py). References come from a release, from the files themselves, or from
+the reference code's data files (references.py). One call reads one run; a folder with several runs
+is an error that names them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ruler_eval.score.forms import Form
 
 INSPECT_LOG = ".eval"
-_SHOWN = 4  # names of runs in a message
+_MAX_NAMES = 4  # of runs in a message
 _SETTINGS = (
     "model",
     "revision",
@@ -45,23 +45,21 @@ _SETTINGS = (
     "dataset",
     "data_version",
 )
-"""What may not differ in the folders of one run."""
+"""Settings that must be equal in the folders of one run."""
 
 
 @dataclass(kw_only=True)
 class Predictions:
-    """All that was read: the answers in file order, the run's settings, digests of the files.
+    """The predictions of a run."""
 
-    `names` are the tasks the configurations are of; a release brings its own. `reference_rows` are
-    the digests of the rows, by configuration, that --references was made of, if it names them.
-    """
-
-    rows: list[Prediction] = field(default_factory=list)
+    rows: list[Prediction] = field(default_factory=list)  # in the order of the files
     run: RunFacts = field(default_factory=RunFacts)
-    files: dict[str, str] = field(default_factory=dict)
-    damaged: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)  # sha256 by file
+    damaged: list[str] = field(default_factory=list)  # notes on lines and files
     reference_rows: dict[str, str] = field(default_factory=dict)
+    """The digests of the rows of --references by configuration, if the folder has them."""
     names: Names
+    """The names of tasks and lengths; those of a release are used if one is named."""
 
 
 class RunFiles(NamedTuple):
@@ -76,17 +74,17 @@ class RunFiles(NamedTuple):
 def open_predictions(
     options: PredictionOptions, keep_prompts: bool = False
 ) -> tuple[Predictions, Release | None]:
-    """Read predictions and open the release that is named, or the one the run was made on.
+    """Read predictions, and open the named release or the one the run was made on.
 
     Args:
         options: the files, and what they do not say.
         keep_prompts: whether prompts in the files are kept, for sorting errors.
 
     Raises:
-        RulerError: for what cannot be read, for several runs, and for references named twice.
+        RulerError: for files that cannot be read, several runs, and two sources of references.
     """
     if options.references is not None and options.dataset is not None:
-        raise RulerError("--references and --dataset both name references: give one of them.")
+        raise RulerError("--references and --dataset both name references: give only one of them.")
     form = None
     if options.columns is not None:
         from ruler_eval.score.forms import form_of_columns
@@ -119,9 +117,9 @@ def open_predictions(
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Pause Python's search for reference cycles, which predictions do not form.
+    """Pause Python's search for reference cycles; predictions have none.
 
-    It takes a third of the time of reading predictions, and a tenth of making a large page.
+    The search takes a third of the time of reading predictions, and a tenth of a large page's.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -138,7 +136,7 @@ def without_garbage_collection() -> Iterator[None]:
 def find_files(path: Path) -> RunFiles:
     """Find the prediction files of a folder (links followed), or take the file itself.
 
-    Raises RulerError if there are none, and for several runs.
+    Raises RulerError if no files are found, and for several runs.
     """
     if path.is_file():
         folder, files = path.parent, [path]
@@ -196,18 +194,18 @@ def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
     raise RulerError(
-        f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those of other "
-        "tools, as docs/formats.md has them): give the files themselves."
+        f"'{path}' has no prediction files (*.jsonl or *.eval, or those of another tool in "
+        "docs/formats.md): name a RUN folder, or the files themselves."
     )
 
 
 def _refuse_several(path: Path, runs: Iterable[str]) -> None:
     names = list(dict.fromkeys(runs))
     if len(names) > 1:
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         raise RulerError(
-            f"'{path}' holds several runs ({', '.join(names[:_SHOWN])}{more}): give the files of "
-            "one at a time."
+            f"'{path}' has several runs ({', '.join(names[:_MAX_NAMES])}{more}): give the files of "
+            "one run at a time."
         )
 
 
@@ -215,7 +213,7 @@ def _refuse_several(path: Path, runs: Iterable[str]) -> None:
 
 
 def _open_release(options: PredictionOptions, settings: Sequence[RunFacts]) -> Release | None:
-    """Open the release that is named, or else the one that the last session read."""
+    """Open the named release, or else the one that the last session read."""
     if options.dataset is not None:
         return Release.open(str(options.dataset), options.revision)
     source = revision = None
@@ -226,14 +224,14 @@ def _open_release(options: PredictionOptions, settings: Sequence[RunFacts]) -> R
     if options.references is not None or source is None:
         return None
     if not Path(source).is_dir() and revision is None:
-        raise RulerError(f"The run was made on '{source}', which is not here: add --dataset.")
+        raise RulerError(f"The run was made on '{source}', which was not found: add --dataset.")
     return Release.open(source, revision)
 
 
 def _names_of_files(
     options: PredictionOptions, sources: Sequence[RunFiles], settings: Sequence[RunFacts]
 ) -> Names:
-    """Return the task names of the files' data set: of their run, --config, or file names."""
+    """Return the names of the files' data set, by their run, by --config, or by the file names."""
     for run in settings:
         if "dataset" in run:
             return Names.standard(run["dataset"])
@@ -248,7 +246,7 @@ def _names_of_files(
 
 
 def _names_of_answers(predictions: Predictions) -> Names:
-    """Return the task names of the data set whose configurations the answers name.
+    """Return the names of the data set of the answers' configurations.
 
     Raises RulerError for answers to rows of both data sets.
     """
@@ -288,22 +286,20 @@ def _read(
             predictions.rows += rows
             predictions.files[str(file)] = sha256_of(file)
             if not rows:
-                predictions.damaged.append(f"{file} holds no predictions")
+                predictions.damaged.append(f"{file} has no predictions")
             for row in rows:  # shards of one run share a folder
-                other_run = run_of_config.setdefault(row.config, run)
-                if other_run != run:
+                first_run = run_of_config.setdefault(row.config, run)
+                if first_run != run:
                     raise RulerError(
-                        f"Two runs answer '{row.config}' ({other_run} and {run}): give the files "
-                        "of one at a time."
+                        f"Two runs answer '{row.config}' ({first_run} and {run}): give the files "
+                        "of one run at a time."
                     )
-        # what o3 and deepseek scored by ONERULER's authors depends on the name
+        # the authors' script of ONERULER has special rules for o3 and deepseek, by this name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
     if not predictions.rows:
-        why = f" ({predictions.damaged[0]})" if predictions.damaged else ""
-        raise RulerError(
-            f"There are no predictions in what was given{why}: name a RUN folder or files."
-        )
+        why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
+        raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
 
 
 def _read_file(
@@ -314,7 +310,7 @@ def _read_file(
     release: Release | None,
     keep_prompts: bool,
 ) -> tuple[list[Prediction], str, str | None]:
-    """Return a file's answers, what the files of its run have in common, and the model if it says.
+    """Return a file's answers, what the files of its run have in common, and the model's name.
 
     Notes on its lines are added to `predictions.damaged`.
     """
@@ -338,7 +334,7 @@ def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
         if name in old and name in added and old[name] != added[name]:
             raise RulerError(
                 f"'{path}' is another run ({name} {added[name]}, before it {old[name]}): give the "
-                "files of one at a time."
+                "files of one run at a time."
             )
     joined: RunFacts = {**before, **new}
     if rows := {**before.get("rows", {}), **new.get("rows", {})}:

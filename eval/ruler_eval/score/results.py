@@ -1,61 +1,63 @@
 """results.json: what `ruler score` writes and every later command reads.
 
     results = open_results(Path("runs/qwen"))            # scored again if its answers changed
-    results = load(Path("results.json"))                 # as the file has it
+    results = load(Path("results.json"))                 # always what the file has
     row_values(results, "score")["vt_4k"][7]             # 0 … 1
     pandas.DataFrame(results["rows"])                    # a line for each row
 
-The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null if unknown):
 
-    format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
+    format, score_version     versions of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
     rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
-    options                   the other options of the scoring: partial (if it was asked for),
-                              threshold ("chat", "base", or 0 … 100), claimed (tokens, or null)
+    options                   the other options of `ruler score`: partial, threshold ("chat",
+                              "base", or 0 … 100), claimed (tokens, or null)
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
-                              (in their order), standard (whether they are the paper's at its
-                              lengths, so that its thresholds hold; null if unknown), parameters
+                              (in order), standard (whether they are the paper's tasks at its
+                              lengths, so that its thresholds apply; null if unknown), parameters
                               {task: family and parameters} if the release is known, rows
-                              {configuration: rows_sha256}, own_because: what the release is made
-                              with otherwise than the frozen rows, null without a release
-    model, mode, run          the model's name, the prompt mode, and all that run.json holds
-    predictions               {file: sha256} of what was scored
+                              {configuration: rows_sha256}, own_because: how the release differs
+                              from the frozen rows, null without a release
+    model, mode, run          the model's name, the prompt mode, and the whole run.json
+    predictions               {file: sha256} of the scored files
     latency                   seconds of a request to a server: median, p95; null if not recorded
     configurations            {name: cell}
       task, length, max_length, tokenizer, language, instruction_language
-      score, strict, n        the benchmark's rule, the strict variant, rows counted
+      score, strict, n        the benchmark's rule, the strict variant, number of counted rows
       interval                95 % interval of the score, [low, high] (score/intervals.py); null for
-                              a run that its own scores stopped
+                              a run that was stopped by its own scores
       missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
                               truncated at the token limit or within the reasoning
-      rows_asked              rows that the run was asked to answer: with --limit fewer than
-                              rows_available, those of the configuration. Only these are scored
-      does_not_fit            those of the failed whose prompt did not fit
-      cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
+      rows_asked              rows that the run was asked to answer, the only ones that are scored;
+                              with --limit fewer than rows_available, those of the configuration
+      does_not_fit            failed rows whose prompt did not fit
+      cut_scored              truncated rows that were scored by their text (see ScoringRules)
       thinking, thinking_cut  rows with reasoning; rows that ended within it
-      duplicated              predictions for a row that had one already; the first counts
-      proof                   what ties the answers to the rows: "rows" (the run's digest of them),
-                              "prompt" (every answer's prompt), "references" (these or the question
-                              alone), "own" (the references are the answers' own), "none"
+      duplicated              further predictions for rows that had one; the first counts
+      proof                   the evidence that the answers belong to the rows: "rows" (the run's
+                              digest of the rows), "prompt" (every answer's prompt), "references"
+                              (only the references or the question), "own" (the files have the
+                              references), "none"
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, if it was scored
-      repeats, pass_at        of a run with several samples per row, whose mean is the row's score:
-                              how many, and {"k": {score, interval}}: the share of rows that at
+      repeats, pass_at        if there are several samples of a row, whose mean is the row's score:
+                              their number, and {"k": {score, interval}}: the share of rows that at
                               least one of k samples gets right (unbiased; intervals by row)
-      documents               how many documents the rows ask about, if several ask about one;
-                              design_effect: how many times the variance of independent rows the
-                              score's is for that (score/scoring.py)
+      documents               the number of documents that the rows ask about, if several rows ask
+                              about one; design_effect: the factor by which that increases the
+                              variance of the score (score/scoring.py)
       depth                   ten bins (score/scoring.py), or null
     rows                      one table of all counted rows, as columns of equal length: config,
                               task, length, language ("en-ko": text and instruction), index, score
-                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit; of
-                              several samples that of the first that is not ok), found
-                              (references found), right (samples that are), thinking_tokens,
-                              prompt_tokens, and digests of what was asked: references, question,
-                              prompt, and document, which rows on the same documents share
+                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit; for
+                              several samples that of the first one that is not ok), found
+                              (references found), right (samples that are right),
+                              thinking_tokens, prompt_tokens, and digests of what the row asks:
+                              references, question, prompt, and document (equal for rows on the same
+                              documents)
     summary                   the tables' aggregates (score/aggregates.py)
-    notes                     what was missing, duplicated, or damaged, in sentences
+    notes                     sentences about missing, duplicated or damaged predictions
 """
 
 from __future__ import annotations
@@ -82,8 +84,7 @@ Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
 Proof = Literal["rows", "prompt", "references", "own", "none"]
-"""The run's digest of the rows, every answer's prompt, or the references (or question) alone; `own`
-where an answer brings its own references, and so its row."""
+"""The evidence that answers belong to their rows; see the module's docstring."""
 UNPROVED: dict[Proof, str] = {
     "none": "Unverified: nothing ties these answers to these rows (no digest, prompt or reference)",
     "references": "Unverified: the references agree, but other lengths and languages share them",
@@ -99,9 +100,9 @@ UNANSWERED: tuple[RowState, ...] = ("missing", "failed")
 
 
 class RowTable(TypedDict):
-    """Every counted row, column by column, in the order of configurations and of their files.
+    """The columns of a table of all counted rows, in the order of configurations and files.
 
-    Digests and tokens are None if they are not known; `document` is if no rows share documents.
+    Digests and tokens are None if unknown, and `document` if no rows share documents.
     """
 
     config: list[str]
@@ -172,7 +173,7 @@ class Cell(TypedDict):
 
 
 def rows_of(results: Results) -> str:
-    """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
+    """Return which rows were scored, and how many: "frozen rows 1.0.0, 20 of 500 rows"."""
     data = results["dataset"]
     answered = asked = available = 0
     digests = {}
@@ -188,7 +189,7 @@ def rows_of(results: Results) -> str:
 
 
 def warnings_of(results: Results) -> list[str]:
-    """Return what a reader must know before the scores, except whose rows they are of."""
+    """Return what a reader must know before reading the scores."""
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
     for proof, warning in UNPROVED.items():
@@ -201,7 +202,7 @@ def warnings_of(results: Results) -> list[str]:
 
 
 def limit_of(results: Results) -> str | None:
-    """Describe how few rows a run was asked for: `5 of 500 rows per task`; None for all of them."""
+    """Return the rows that a run was asked for: `5 of 500 rows per task`; None for all rows."""
     cells = results["configurations"].values()
     if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
         return None
@@ -238,9 +239,9 @@ Scores = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class RowsByConfig:
-    """What means and their intervals need of rows, by configuration and index.
+    """The columns that means and intervals need, by configuration and index.
 
-    Scores are 0 … 1; documents are digests, known for configurations whose rows share some.
+    Scores are 0 … 1. Documents are digests, for configurations whose rows share documents.
     """
 
     scores: dict[str, Mapping[int, float]]
@@ -268,7 +269,7 @@ def lengths_of(cells: Iterable[Cell]) -> list[str]:
 
 
 class LengthMean(TypedDict):
-    """A group's mean over its tasks at one length, how many were scored there, and which not."""
+    """A group's mean over its tasks at one length, the number of scored tasks, and the others."""
 
     tokens: int
     score: float | None
@@ -282,8 +283,8 @@ class LengthMean(TypedDict):
 class LengthLoss(TypedDict):
     """How a group's mean changes from one length to a longer one: longer − shorter, in points.
 
-    The mean over the tasks scored at both, of the differences of `rows` pairs of rows with the same
-    index; negative if the longer texts are answered worse.
+    It is the mean over the tasks scored at both lengths of the differences of `rows` pairs of rows
+    with the same index; negative if the scores are lower at the longer length.
     """
 
     shorter: str
@@ -295,11 +296,11 @@ class LengthLoss(TypedDict):
 
 
 class GroupSummary(TypedDict):
-    """One group's row of a table: its means by length and what is made of them.
+    """One group's row of a table: its means by length, and the figures computed from them.
 
-    `area` is that under the scores over log2 of the lengths. `effective_length_interval` holds the
-    effective lengths of the intervals' lower and upper ends; `relative_effective_length` is the
-    longest length, in tokens, whose score is RELATIVE of the score at the shortest, or more;
+    `area` is the area under the scores over log2 of the lengths. `effective_length_interval` has
+    the effective lengths by the lower and upper ends of the intervals; `relative_effective_length`
+    is the longest length, in tokens, whose score is at least RELATIVE times that at the shortest;
     `losses` are the changes from the shortest length to each longer one.
     """
 
@@ -327,14 +328,14 @@ def is_alone(cell: Cell) -> bool:
 
 
 class RulesUsed(TypedDict):
-    """The options that a score depends on."""
+    """The options that the score of a row depends on."""
 
     compat: Compat | None
     cut: CutRule
 
 
 class ScoringOptions(TypedDict):
-    """The options that a score's rows do not depend on: to score a run again in the same way."""
+    """The other options, with which a run can be scored again in the same way."""
 
     partial: bool
     threshold: Literal["chat", "base"] | float
@@ -342,7 +343,7 @@ class ScoringOptions(TypedDict):
 
 
 class ScoredDataset(TypedDict):
-    """The data that were scored: of a release, or as far as a run's own files tell."""
+    """The data that were scored: those of a release, or as far as the files describe them."""
 
     name: str
     source: str | None
@@ -353,14 +354,14 @@ class ScoredDataset(TypedDict):
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
-    # What the release says of its languages that are none of the 26 (ruler_common/languages)
+    # the tables of a release's custom languages (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
     rows: dict[str, str]
     own_because: str | None
 
 
 class Latency(TypedDict):
-    """The median and the 95th percentile of how long a server took for an answer, in seconds."""
+    """The median and the 95th percentile of a server's time for an answer, in seconds."""
 
     median: float
     p95: float
@@ -379,7 +380,7 @@ class Results(TypedDict):
     mode: str | None
     run: RunFacts
     predictions: dict[str, str]
-    latency: NotRequired[Latency | None]  # none in a file of an older version
+    latency: NotRequired[Latency | None]  # not in files of older versions
     configurations: dict[str, Cell]
     rows: RowTable
     summary: Summary
@@ -387,7 +388,7 @@ class Results(TypedDict):
 
 
 def write(results: Results, path: Path) -> None:
-    """Write results.json, whole or not at all; a column of rows is one line."""
+    """Write results.json in one step, with each column of rows on one line."""
     parts = []
     for name, value in results.items():
         if name == "rows":
@@ -405,7 +406,7 @@ def write(results: Results, path: Path) -> None:
 def load(path: Path) -> Results:
     """Read a results.json, or the one in a RUN folder.
 
-    Raises RulerError if there is none, if it is another file, or of another format.
+    Raises RulerError if it does not exist, or is another file or of another format.
     """
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a scored RUN folder or a results.json.")
@@ -425,11 +426,11 @@ def load(path: Path) -> Results:
 
 
 def open_results(path: Path) -> Results:
-    """Return the results in a file, or those of the answers that a RUN folder holds now.
+    """Return the results in a file, or those of the present answers in a RUN folder.
 
-    If the answers are not those that the folder's results.json is of, or if it has none, the run
-    is scored, by the rules and on the release of the last scoring, and results.json is replaced.
-    One line on stderr then says so. Raises RulerError if that is not possible.
+    If the answers changed after they were scored, or were never scored, the run is scored with the
+    rules and release of the last time, results.json is replaced, and a line on stderr says so.
+    Raises RulerError if that fails.
     """
     if not (path / RUN_FILE).is_file():
         return load(path)
@@ -459,15 +460,15 @@ def open_results(path: Path) -> Results:
             f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
             f"ruler score {path} --dataset RELEASE"
         ) from error
-    with suppress(OSError):  # a folder that cannot be written
+    with suppress(OSError):  # the folder is read-only
         write(results, place)
     note(f"Scored '{path}': {why}.")
     return results
 
 
 def _score(folder: Path, stored: Results | None) -> Results:
-    """Score a run, in the way its results were made if it has any."""
-    # most results are not scored again, and need none of this
+    """Score a run, with the options of its stored results if it has any."""
+    # imported here because most results are not scored again
     from ruler_eval.score import scoring
     from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
@@ -485,7 +486,7 @@ def _score(folder: Path, stored: Results | None) -> Results:
     return scoring.score(
         predictions,
         release,
-        ScoringRules(rules["compat"], rules["cut"], options["partial"]),
+        ScoringRules(compat=rules["compat"], cut=rules["cut"], partial=options["partial"]),
         options["threshold"],
         options["claimed"],
     )

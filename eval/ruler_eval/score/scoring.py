@@ -1,24 +1,25 @@
 """Score predictions: each row, each configuration, and the aggregates, as results.json has them.
 
-    results = score(read([Path("RUN")]), Release.open("ruler"), ScoringRules())
-    results["configurations"]["vt_4k"]["score"]                        # 0 … 100, unrounded
+    predictions, release = open_predictions(PredictionOptions("runs/qwen"))
+    score(predictions, release)["configurations"]["vt_4k"]["score"]           # 0 … 100, unrounded
 
-The form of results.json is in ruler_eval/score/results.py.
+The schema of results.json is in ruler_eval/score/results.py.
 
-Depth. RULER's paper has no depth-level results (section 8, "Lack of position controlling"); the
-rows of a release know the place of each needle. Depth is 0 … 1 of the context, in ten bins:
+Depth. RULER's paper has no results by depth (section 8, "Lack of position controlling"); the rows
+of a release record the place of each needle. Depth is 0 … 1 of the context, in ten bins:
 
     [{"depth": [0.0, 0.1], "score": 98.0, "n": 50}, …]          # "score" is null if n is 0
 
-If a row has several references, each with its own evidence (values of niah_multivalue, names of
-vt), each counts at its own depth, right if it is in the answer. If it has one reference (one
-needle), or references are alternatives (qa), the row's score counts at the mean depth of the
-evidence that carries it. Rows without evidence (cwe, fwe, niah_none) are not counted.
+If a row has several references, each with separate evidence (values of niah_multivalue, names of
+vt), each counts at its own depth, as right if it is in the answer. If it has one reference (one
+needle), or the references are alternatives (qa), the row's score counts at the mean depth of the
+evidence that has the answer. Rows without evidence (cwe, fwe, niah_none) are not counted.
 
-Documents. SQuAD's 500 rows of qa_1 ask about 132 paragraphs, and a model that misreads one answers
-several of them wrongly: on 18 published runs a mean's variance is 1.05 to 1.28 times that of
-independent rows; that of differences between two of them is not more (1.0 in the middle). In qa_2
-no two rows have the same documents. A row asks the same at every length, so the shortest is read.
+Documents. The 500 rows of qa_1 ask about 132 paragraphs of SQuAD, and a model that misreads a
+paragraph answers several rows wrongly: on 18 published runs the variance of a mean is 1.05 to 1.28
+times that of independent rows; the variance of the difference of two runs is not larger (median
+1.0). In qa_2 no two rows have the same documents. A row has the same question at every length, so
+the documents are read at the shortest.
 """
 
 from __future__ import annotations
@@ -57,8 +58,7 @@ from ruler_eval.score.results import (
 )
 from ruler_score import ruler_score as metric
 
-BINS = 10
-"""Of depth."""
+BINS = 10  # of depth
 _NO_ANSWER = Prediction("", 0, "")
 
 
@@ -73,20 +73,20 @@ def score(
     """Join predictions to rows, score them, and aggregate.
 
     Args:
-        predictions: What was read; without a release the references must be in the files.
-        release: The release that the predictions are for.
+        predictions: The predictions; without a release the files must have the references.
+        release: The release whose rows they answer.
         rules: The options that a row's score depends on.
-        baseline: Sets the threshold of the effective length: `chat`, `base`, or a number.
+        baseline: The threshold of the effective length: `chat`, `base`, or a number.
         claimed: The model's window in tokens.
         progress: Takes the configurations' names and yields them one by one.
 
-    Raises RulerError if nothing can be joined, or if the run was made on other data.
+    Raises RulerError if no prediction matches a row, or if the run was made on other data.
     """
     run = predictions.run
     rules = replace(rules or ScoringRules(), model=str(run.get("model") or ""))
     asked_partial = rules.partial
     stopped = _stopped(predictions)
-    if stopped is not None:  # the rows after that were never to be asked
+    if stopped is not None:  # the remaining rows were left out on purpose
         asked_partial, rules = False, replace(rules, partial=True)
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
@@ -103,8 +103,8 @@ def score(
         for name in progress([*joined]):  # 0k, the control of a task, before its other lengths
             config = joined[name].config
             place = config.task, config.tokenizer, config.languages
-            every = _score_rows(joined[name])
-            rows = [row for row in every if row.is_counted]
+            all_rows = _score_rows(joined[name])
+            rows = [row for row in all_rows if row.is_counted]
             by_config.scores[name] = {row.joined.row["index"]: row.result.score for row in rows}
             shared = documents.get(name, {})
             if by_config.scores[name].keys() - shared.keys():
@@ -112,10 +112,10 @@ def score(
             elif rows:
                 by_config.documents[name] = shared
             _add_rows(table, joined[name], rows, shared)
-            cells[name] = _cell(joined[name], every, rows, shared, controls.get(place), stopped)
+            cells[name] = _cell(joined[name], all_rows, rows, shared, controls.get(place), stopped)
             if config.length == EVIDENCE_ALONE:
                 controls[place] = cells[name]["score"]
-            notes += _notes(joined[name], every)
+            notes += _notes(joined[name], all_rows)
     dataset = _dataset(release, names, run, cells)
     options = SummaryOptions(
         standard=dataset["standard"] is not False,
@@ -143,11 +143,8 @@ def score(
 
 
 def _latency(predictions: Predictions) -> Latency | None:
-    """Return how long the server took for an answer; None if the run did not record it."""
-    seconds = []
-    for row in predictions.rows:
-        if row.seconds is not None:
-            seconds.append(row.seconds)
+    """Return the server's time for an answer; None if the run did not record it."""
+    seconds = [row.seconds for row in predictions.rows if row.seconds is not None]
     if not seconds:
         return None
     median, p95 = np.percentile(seconds, (50, 95))
@@ -155,7 +152,7 @@ def _latency(predictions: Predictions) -> Latency | None:
 
 
 def _stopped(predictions: Predictions) -> StoppedAt | None:
-    """Return where its own scores stopped the run, if it did not go on to its last row."""
+    """Return where the run was stopped by its own scores; None if it has all rows."""
     stop = stopped_at(predictions.run)
     if stop is None:
         return None
@@ -206,23 +203,23 @@ class ScoredRow(NamedTuple):
 
     joined: JoinedRow
     result: RowScore
-    """Its scores are means; it ended as the first sample that did not end well."""
+    """The mean scores, and how the first sample ended that is not ok."""
     samples: int
-    """The number of samples that count; those that are missing score 0."""
+    """The number of samples; missing ones score 0."""
     right: int
-    """How many samples are right."""
+    """The number of samples that are right."""
     found: float
-    """References found in the answers that count."""
+    """The mean number of references found in the answers that were scored by their text."""
     is_counted: bool
-    """Whether it is a row of the table. Those that are left out are missing from partial results,
-    or were never answered and are left out by the script of ONERULER's authors, too."""
+    """Whether the row is in the table. Missing rows are left out of partial results, and rows
+    without an answer if ONERULER's authors' script leaves them out (`compat`)."""
 
 
 def _score_rows(joined: JoinedConfig) -> list[ScoredRow]:
-    """Score the rows of a configuration; RulerError for predictions that are for other rows."""
+    """Score the rows of a configuration. Raises RulerError for answers to other rows."""
     rules, scored = joined.rules, []
     for row in joined.rows():
-        of = len(row.results) if rules.partial else joined.repeats
+        samples = len(row.results) if rules.partial else joined.repeats
         right, found, is_answered = 0, 0.0, False
         for result in row.results:
             right += result.score == 1
@@ -232,29 +229,25 @@ def _score_rows(joined: JoinedConfig) -> list[ScoredRow]:
         is_counted = is_answered if rules.compat == "authors" else True
         if rules.partial and not row.samples:
             is_counted = False
-        mean = row.results[0] if of == 1 else _mean_of_samples(row.results, of)
-        scored.append(ScoredRow(row, mean, of, right, found / of, is_counted))
+        mean = row.results[0] if samples == 1 else _mean_of_samples(row.results, samples)
+        scored.append(ScoredRow(row, mean, samples, right, found / samples, is_counted))
     return scored
 
 
-def _mean_of_samples(results: Sequence[RowScore], of: int) -> RowScore:
-    """Return the mean of a row's samples, and how the first ended that did not end well."""
-    first = results[0]
-    for result in results:
-        if result.state != "ok":
-            first = result
-            break
+def _mean_of_samples(results: Sequence[RowScore], samples: int) -> RowScore:
+    """Return the mean of a row's samples, and how the first one ended that is not ok."""
+    first = next((result for result in results if result.state != "ok"), results[0])
     return first._replace(
-        score=math.fsum(result.score for result in results) / of,
-        strict=math.fsum(result.strict for result in results) / of,
-        found=math.fsum(result.found for result in results) / of,
+        score=math.fsum(result.score for result in results) / samples,
+        strict=math.fsum(result.strict for result in results) / samples,
+        found=math.fsum(result.found for result in results) / samples,
     )
 
 
 def _add_rows(
     table: RowTable, joined: JoinedConfig, rows: Sequence[ScoredRow], documents: Mapping[int, str]
 ) -> None:
-    """Add the rows of a configuration to the table of all."""
+    """Add the rows of a configuration to the table of all rows."""
     config = joined.config
     table["config"] += [joined.name] * len(rows)
     table["task"] += [config.task] * len(rows)
@@ -278,7 +271,7 @@ def _add_rows(
 
 
 def _notes(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[str]:
-    """Return what is odd about the answers to a configuration, or missing."""
+    """Return the notes on a configuration: duplicated and missing answers."""
     notes, missing, missing_samples = [*joined.notes], [], 0
     for row in rows:
         if row.joined.samples:
@@ -289,14 +282,14 @@ def _notes(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[str]:
         count = number_of(len(missing), "missing row")
         notes.append(f"{joined.name}: {count}, the first is row {missing[0]}")
     if missing_samples:
-        of = f"{joined.repeats} a row"
-        notes.append(f"{joined.name}: {missing_samples} samples (of {of}) are missing")
+        samples = number_of(missing_samples, "sample")
+        notes.append(f"{joined.name}: {samples} missing, of {joined.repeats} per row")
     return notes
 
 
 def _cell(
     joined: JoinedConfig,
-    every: Sequence[ScoredRow],
+    all_rows: Sequence[ScoredRow],
     rows: Sequence[ScoredRow],
     documents: Mapping[int, str],
     control: float | None,
@@ -306,24 +299,20 @@ def _cell(
 
     Args:
         joined: the configuration.
-        every: all rows that the run was to answer.
+        all_rows: all rows that the run was asked to answer.
         rows: those that are counted.
         documents: the documents of the rows, if several rows ask about one.
         control: the score of its task at 0k.
-        stopped: where its own scores stopped the run, if they did; then there are no intervals.
+        stopped: where the run was stopped by its own scores; then the interval is left out.
     """
     config, n = joined.config, len(rows)
-    states = _count_states(every)
-    row_scores, strict_scores, row_documents = [], [], []
-    for row in rows:
-        row_scores.append(row.result.score)
-        strict_scores.append(row.result.strict)
-        if documents:
-            row_documents.append(documents[row.joined.row["index"]])
-    scores = np.array(row_scores, dtype=float)
-    mean = 100 * math.fsum(row_scores) / n if n else None
-    strict = 100 * math.fsum(strict_scores) / n if n else None
-    labels = np.array(row_documents) if row_documents else None
+    states = _count_states(all_rows)
+    scores = np.array([row.result.score for row in rows], dtype=float)
+    mean = 100 * math.fsum(scores) / n if n else None
+    strict = 100 * math.fsum(row.result.strict for row in rows) / n if n else None
+    labels = None
+    if documents and rows:
+        labels = np.array([documents[row.joined.row["index"]] for row in rows])
     interval = intervals.percent([Stratum.from_rows(scores, clusters=labels)])
     release = joined.release
     cell: Cell = {
@@ -343,15 +332,15 @@ def _cell(
         "thinking": states["thinking"],
         "thinking_cut": states["thinking_cut"],
         "missing": states["missing"],
-        "rows_asked": len(every),
-        "rows_available": release.size(joined.name) if release else len(every),
+        "rows_asked": len(all_rows),
+        "rows_available": release.size(joined.name) if release else len(all_rows),
         "duplicated": joined.duplicated,
         "proof": joined.proof,
         "does_not_fit": states["does_not_fit"],
-        "depth": _depth(joined, every) if config.max_length else None,  # 0k has no depths
+        "depth": _depth(joined, all_rows) if config.max_length else None,  # 0k has no depths
     }
     if joined.rules.compat == "authors":
-        dropped = len(every) - n
+        dropped = len(all_rows) - n
         cell["dropped"] = dropped - states["missing"] if joined.rules.partial else dropped
     if joined.task in metric.QA_TASKS:
         cell["whole_word"] = strict
@@ -386,7 +375,8 @@ def _count_states(rows: Sequence[ScoredRow]) -> Counter[str]:
 def _pass_at(rows: Sequence[ScoredRow], labels: np.ndarray | None) -> dict[str, Mean]:
     """Return the share of rows that one of k samples gets right, for k = 1, 2, 4, … and all.
 
-    Without bias: of n samples of which c are right, 1 − C(n − c, k) / C(n, k) (Chen et al., 2021).
+    The unbiased estimate for n samples of which c are right is 1 − C(n − c, k) / C(n, k) (Chen et
+    al., 2021).
     """
     n = min(row.samples for row in rows)
     sizes = {1, n, *(2**power for power in range(n.bit_length()) if 2**power < n)}
@@ -403,10 +393,10 @@ def _pass_at(rows: Sequence[ScoredRow], labels: np.ndarray | None) -> dict[str, 
 
 
 class Mark(NamedTuple):
-    """A place the answer needs: its depth and the number of the reference, or None for the row."""
+    """The depth of a piece of evidence, and the reference that counts there."""
 
     depth: float
-    reference: int | None
+    reference: int | None  # its number; None if the row's score counts there
 
 
 def _depth(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[DepthBin] | None:
@@ -414,14 +404,14 @@ def _depth(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[DepthBin] | 
     if joined.release is None:
         return None
     alternatives = joined.task in metric.QA_TASKS
-    texts = joined.release.rows(joined.name, ("index", "input"))  # read if `marks` needs them
+    texts = joined.release.rows(joined.name, ("index", "input"))  # only read if `marks` needs them
     credits: list[tuple[float, float]] = []
     for scored in rows:
         row, samples = scored.joined.row, scored.joined.samples
         if joined.rules.partial and not samples:
             continue
         hits: list[float] = []
-        if is_spread(row, alternatives):  # one text at a time: they are large
+        if is_spread(row, alternatives):  # one text at a time, because they are large
             row = {**row, **next(text for text in texts if text["index"] == row["index"])}
             hits = _hits(scored)
         for depth, reference in marks(row, alternatives):
@@ -431,20 +421,20 @@ def _depth(joined: JoinedConfig, rows: Sequence[ScoredRow]) -> list[DepthBin] | 
 
 
 def _hits(scored: ScoredRow) -> list[float]:
-    """Return in which share of a row's samples each of its references is found."""
+    """Return for each reference of a row the share of samples in which it is found."""
     row, samples, results, task, language, rules = scored.joined
-    spoken = rules.languages.rules(language) if language else None
+    language_rules = rules.languages.rules(language) if language else None
     hits = [0.0] * len(row["outputs"])
     for sample, result in zip(samples, results, strict=False):  # a missing row has one result
         if result.counts:
-            in_answer = metric.references_found(sample.text, row["outputs"], task, spoken)
+            in_answer = metric.references_found(sample.text, row["outputs"], task, language_rules)
             for number, is_in_answer in enumerate(in_answer):
                 hits[number] += is_in_answer / scored.samples
     return hits
 
 
 def is_spread(row: Mapping[str, Any], alternatives: bool) -> bool:
-    """Return whether each of several references has its own evidence; then `marks` needs `input`.
+    """Return whether each of several references has separate evidence; `marks` then needs `input`.
 
     References are `alternatives` if one of them is enough.
     """
@@ -453,9 +443,10 @@ def is_spread(row: Mapping[str, Any], alternatives: bool) -> bool:
 
 
 def marks(row: Mapping[str, Any], alternatives: bool) -> list[Mark]:
-    """Return the places of a row's references.
+    """Return the depths of a row's references.
 
-    In a row that `is_spread` a reference belongs to the first span that holds it and no other's.
+    If the row `is_spread`, a reference belongs to the first span that has it, and each span to one
+    reference.
     """
     gold = [span for span in row["evidence"] if span["answer"]]
     if not gold:
@@ -478,7 +469,7 @@ def marks(row: Mapping[str, Any], alternatives: bool) -> list[Mark]:
 def by_depth(credits: Sequence[tuple[float, float]]) -> list[DepthBin] | None:
     """Return ten bins of (depth, credit 0 … 1) pairs; None without any.
 
-    A bin holds its lower bound, and the last one 1.0 too.
+    A bin includes its lower bound, and the last one also 1.0.
     """
     if not credits:
         return None
@@ -488,7 +479,7 @@ def by_depth(credits: Sequence[tuple[float, float]]) -> list[DepthBin] | None:
 
 
 def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
-    """Return the bins of several configurations together, each reference counting once."""
+    """Return the bins of several configurations together; every reference counts the same."""
     totals = np.zeros(BINS)
     counts = np.zeros(BINS, dtype=int)
     for bins in several:
@@ -512,7 +503,7 @@ def _bins(totals: np.ndarray, counts: np.ndarray) -> list[DepthBin]:
 def _shared_documents(
     joined: Mapping[str, JoinedConfig], release: Release
 ) -> dict[str, dict[int, str]]:
-    """Return a digest of each row's documents, for configurations whose rows share some."""
+    """Return a digest of each row's documents, for configurations whose rows share documents."""
     groups: dict[tuple[str, str | None], list[str]] = {}
     for name, config in joined.items():  # the shortest first
         if config.task in metric.QA_TASKS:
@@ -526,7 +517,7 @@ def _shared_documents(
 
 
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
-    """Return the documents by row, of the first configuration that has any: 0k may have none."""
+    """Return the documents by row, of the first configuration with documents: 0k may have none."""
     for name in names:
         documents = {}
         for row in release.rows(name, ("index", "input", "evidence")):

@@ -171,7 +171,7 @@ def test_a_repository_without_a_manifest_is_refused(hub, client, small, tmp_path
 def test_a_folder_with_other_files_or_rows_is_not_touched(client, small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     message = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
-    assert "notes.txt' is a file: give the folder to make or extend." in message
+    assert "notes.txt' is a file: name a folder." in message
     message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in message
     root = Path(shutil.copytree(small, tmp_path / "other"))

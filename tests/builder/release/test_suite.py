@@ -119,7 +119,7 @@ def test_a_folder_named_like_a_suite_does_not_hide_the_suite(tmp_path, monkeypat
 
 
 def test_a_missing_suite_is_refused(tmp_path):
-    with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
+    with pytest.raises(RulerError, match=r"no file or folder .*none\.toml"):
         read_suite(tmp_path / "none.toml")
 
 

@@ -58,10 +58,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_tokenizer(tiny: Path) -> Any:
+def tokenizer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tokenizer of the tiny model, which needs no torch."""
+    from tests.eval.run import tiny_model
+
+    folder = tmp_path_factory.mktemp("tokenizer")
+    tiny_model.write_tokenizer(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tokenizer_folder: Path) -> Any:
     from ruler_eval.run.prompts import load_tokenizer
 
-    return load_tokenizer(str(tiny))
+    return load_tokenizer(str(tokenizer_folder))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import STATES
+from ruler_eval.run.records import STATES, Records, read_lines
 from ruler_eval.run.row_state import over_limit, record_of
 
 PROMPT = Prompt(
@@ -33,9 +32,11 @@ def test_an_error_hides_the_key(field, monkeypatch):
 
 
 @pytest.mark.parametrize("field", ["text", "error"])
-def test_half_a_character_and_an_endless_reason_do_no_harm(field):
-    record = record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000}))
-    json.dumps(record, ensure_ascii=False).encode("utf-8")
+def test_half_a_surrogate_pair_and_a_long_error_can_be_stored(field, tmp_path):
+    records = Records(tmp_path)
+    records.write(record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000})))
+    (record,) = read_lines(records.path("vt_4k"))
+    assert (record["prediction"] + (record["error"] or "")).startswith("?xxx")
     assert len(record["error"] or "") <= 1000
 
 

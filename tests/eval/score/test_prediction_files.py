@@ -85,9 +85,9 @@ def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(t
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"config": "qa_1_4k"}, "answers of 'vt', and --config says qa_1_4k: leave --config"),
-        ({"config": "vt_8k"}, "answers of 4096 tokens, and --config says vt_8k"),
-        ({"length": "128k"}, "answers of 4096 tokens, and --length says 128k: leave --length"),
+        ({"config": "qa_1_4k"}, "has answers for 'vt', but --config is qa_1_4k: leave --config"),
+        ({"config": "vt_8k"}, "answers for 4096 tokens, but --config is vt_8k"),
+        ({"length": "128k"}, "answers for 4096 tokens, but --length is 128k: leave --length"),
     ],
 )
 def test_a_file_that_says_otherwise_than_the_caller_is_refused(tmp_path, options, words):
@@ -113,8 +113,11 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
-        ([1, 2], "no known format"),
+        (
+            {"question": 1, "answer": 2},
+            "not in a known format: its lines have the fields answer, question",
+        ),
+        ([1, 2], "not in a known format: its lines have no fields"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "has a missing or wrong field"),
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
     ],
@@ -130,7 +133,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
     [
         ("index,prediction,prediction\n0,no,yes\n", "several columns named 'prediction'"),
         ("index,prediction\n0,a\n1\n", "csv:3' has 1 cells and the first line 2"),
-        ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not written as CSV"),
+        ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not valid CSV"),
     ],
 )
 def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, text, words):
@@ -145,7 +148,7 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="Unknown task 'vtt'"):
         read(path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RulerError, match="holds no prediction files"):
+    with pytest.raises(RulerError, match="has no prediction files"):
         read(tmp_path / "empty")
     with pytest.raises(RulerError, match="no file or folder"):
         read(tmp_path / "nowhere")

@@ -69,10 +69,10 @@ def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
     assert (proof, "Unverified" in first) == ("prompt", False)
     for asked, row in ((lambda r: wrapped(rows[r["index"] - 1]), 0), (lambda r: "What is it?", 0)):
         _, _, error = score(name, lines(asked))
-        assert f":1' was asked another prompt than row {row} of 'niah_single_2_4k'" in error
+        assert f":1' is not that of row {row} of 'niah_single_2_4k'" in error
         assert "leave --dataset out to score it by its own references." in error
     _, _, error = score("8192/pred/niah_single_2.jsonl", lines(wrapped))
-    assert "was asked another prompt than row 0 of 'niah_single_2_8k'" in error
+    assert "is not that of row 0 of 'niah_single_2_8k'" in error
 
 
 def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_path):
@@ -104,7 +104,7 @@ def test_references_with_the_digests_of_their_rows_prove_a_run_on_these_rows(tmp
     text = digests.read_text(encoding="utf-8")
     digests.write_text(text.replace(json.loads(text)["vt_4k_smollm2"], "0" * 64), encoding="utf-8")
     _, error, code = ruler(*command)
-    assert (code, "holds the references of other rows of vt_4k_smollm2" in error) == (2, True)
+    assert (code, "has the references of other rows of vt_4k_smollm2" in error) == (2, True)
     digests.unlink()
     assert ruler(*command)[2] == 0
     assert proofs() == {"none"}

@@ -46,4 +46,4 @@ def test_a_real_submission_is_not_scored_against_rows_it_does_not_answer(tmp_pat
 
 
 def test_a_folder_of_two_kvpress_runs_is_refused(tmp_path):
-    assert "holds several runs" in ruler_error("score", real.folder() / real.KVPRESS)
+    assert "has several runs" in ruler_error("score", real.folder() / real.KVPRESS)

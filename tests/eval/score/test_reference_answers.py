@@ -45,23 +45,6 @@ def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
     assert 0.4 < results["gap"] < 1
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"pieces": [[200, "x"], [3, "y"]]},
-        {"pieces": [[0, "x" * 500]]},
-        {"pieces": "text"},
-        {"context_end": None},
-        {"evidence": [{**GOLD_SPAN, "end": 9999}]},
-    ],
-    ids=str,
-)
-def test_lines_whose_pieces_do_not_fit_are_not_read_as_data_files(tmp_path, fields):
-    _, error, code = errors(tmp_path, {**PIECES, **fields})
-    assert code == 2
-    assert "holds no references for niah_multikey_1_4k" in error
-
-
 def test_lines_without_a_prompt_score_and_do_not_sort(tmp_path):
     _, error, code = errors(tmp_path, {})
     assert code == 2

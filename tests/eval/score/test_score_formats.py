@@ -66,7 +66,7 @@ def test_a_submission_without_a_release_is_refused(frozen, tmp_path):
     folder = as_submission(frozen, tmp_path / "theirs", ["vt"])
     stdout, stderr, code = ruler("score", folder)
     assert (stdout, code) == ("", 2)
-    assert "holds no references: name the release with --dataset" in stderr
+    assert "has no references: name the release with --dataset" in stderr
 
 
 def test_predictions_on_other_rows_than_the_releases_are_refused(frozen, built, tmp_path):

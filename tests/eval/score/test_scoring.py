@@ -194,7 +194,7 @@ def test_of_duplicated_predictions_the_first_that_did_not_fail_counts(write_run,
 def test_predictions_for_other_configurations_are_refused_and_both_sides_named(write_run, frozen):
     run = write_run(right, configs=["vt_4k"])
     add_lines(run, record("vt_64k", 0, "x"))
-    with pytest.raises(RulerError, match=r"for vt_64k, which '.*' does not hold; it has cwe_4k"):
+    with pytest.raises(RulerError, match=r"for vt_64k, which '.*' does not have; it has cwe_4k"):
         scored(run, frozen)
 
 
@@ -363,7 +363,7 @@ def test_a_run_without_its_release_is_refused(write_run, tmp_path):
     settings = json.loads((run / "run.json").read_text())
     settings["sessions"][0]["source"] = str(tmp_path / "gone")
     (run / "run.json").write_text(json.dumps(settings))
-    assert "which is not here: add --dataset" in ruler("score", run)[1]
+    assert "which was not found: add --dataset" in ruler("score", run)[1]
 
 
 def test_compat_authors_is_only_for_oneruler(write_run):
@@ -465,6 +465,6 @@ def test_samples_of_a_row_score_as_their_mean_and_pass_at_k(write_run, frozen, t
     low, high = cell["pass_at"]["4"]["interval"]
     assert low < 30  # 5 rows, and not 20 samples
     assert high > 99
-    assert "vt_4k: 1 samples (of 4 a row) are missing" in results["notes"]
+    assert "vt_4k: 1 sample missing, of 4 per row" in results["notes"]
     stdout, _, _ = ruler("score", run)
     assert re.search(r"vt, pass@4 +80\.0", stdout)

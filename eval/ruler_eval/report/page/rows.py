@@ -1,15 +1,15 @@
 """The rows behind the page's numbers: questions, answers, and the kinds of wrong answers.
 
-Wrong rows are sorted into kinds by analysis/errors.py, which needs their texts. A release of 39,000
-rows to 128k has seven gigabytes of them, so of each configuration only an even share of
-READ_CHARACTERS is read, for all runs at once. The page says how many rows were sorted. It holds the
-first rows of each configuration that fit, compressed. If a row has several samples, the first is
-shown and sorted.
-
     rows = read_rows(page)
-    rows.by_run[0]["vt_4k"].kinds[7]                        # "incomplete"
+    rows.by_run[0]["vt_4k"].kinds[7]                  # "incomplete"
     rows.dialog["vt_4k"][0]["answers"]["Qwen"]["text"]
-    text, sentence = fitted(rows.dialog, 900_000)     # "At most 10 rows of a configuration are …"
+    text, sentence = fit_rows(rows.dialog, 900_000)   # "At most 10 rows of a configuration are …"
+
+The dialog of the page shows a few rows of each configuration, with the text around their evidence
+whatever the length. Wrong rows are sorted into kinds by analysis/errors.py, which reads their whole
+texts: seven gigabytes in a release of 39,000 rows to 128k. Of a large release only the first rows
+of each configuration are sorted, as many of a long one as of a short one, and the page says so. If
+a row has several samples, the first is shown and sorted.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import gzip
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors import answers_from_memory, error_of
-from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
+from ruler_eval.analysis.errors import COLUMNS, answers_from_memory, error_of
+from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction, state_of
 from ruler_eval.report.page.runs import PageInput, ReportedRun
 from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
 from ruler_eval.tasks import family_of, row_of_prompt
 
-READ_CHARACTERS = 600_000_000
-"""Characters of the releases' texts that are read for a page; reading them takes some seconds."""
-_COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
+SORTED_CHARACTERS = 1_500_000_000
+"""Characters of the releases' texts in which wrong rows are sorted into kinds, unless all are."""
+MIN_SORTED_ROWS = 50  # of a configuration, however long it is
 _TOKEN_CHARACTERS = 4  # about
 _NO_TEXT: PartialRow = {
     "input": "",
@@ -57,7 +57,7 @@ _MAX_PIECES = 12
 _MAX_QUESTION = 400  # characters
 _MAX_REFERENCE = 120  # characters
 _MAX_REFERENCES = 12
-_LEFT_OUT = re.compile(r"…?\.{8,}…?")
+_OMITTED = re.compile(r"…?\.{8,}…?")
 """What Prediction.known_prompt has between the pieces of a prompt."""
 
 
@@ -67,7 +67,6 @@ class ConfigRows:
 
     run: ReportedRun
     joined: JoinedConfig
-    answers: Mapping[int, Prediction]
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
     memory: Mapping[int, str]  # the run's answers without documents (analysis/errors.py)
@@ -75,12 +74,22 @@ class ConfigRows:
     # The wrong rows that are sorted; None if the first of several samples is right.
     kinds: dict[int, str | None] = field(default_factory=dict)
 
-    def sort(self, index: int, row: PartialRow) -> None:
-        """Sort a wrong answer into its kind."""
+    @property
+    def answers(self) -> Mapping[int, Prediction]:
+        """The answers, of several samples the first."""
+        return self.joined.answers
+
+    def kind_of(self, row: PartialRow) -> str | None:
+        """Return the kind of error of the answer to a row; None if the answer is right."""
+        index, joined = row["index"], self.joined
+        if index in self.kinds:
+            return self.kinds[index]
+        if self.scores[index] >= 1 or "input" not in row:
+            return None
         samples = [self.answers[index]] if index in self.answers else []
-        joined = self.joined
+        row = {**row, "memory": self.memory.get(index)}
         error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
-        self.kinds[index] = None if error is None else error.kind
+        return None if error is None else error.kind
 
 
 class PageRows(NamedTuple):
@@ -93,33 +102,49 @@ class PageRows(NamedTuple):
 def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
     """Read the rows behind the page's numbers; a run without answers has none.
 
-    With `every_error` all texts are read that are needed to sort the wrong rows.
+    With `every_error` all wrong rows are sorted into kinds.
     """
     by_run = [_rows_of(run) for run in page.runs]
-    # Runs on one file of a release, or on files with the same configuration, are read together.
-    files: dict[tuple[object, str], list[ConfigRows]] = {}
+    # Runs on the same configuration of the same release are read together.
+    groups: dict[tuple[Path | None, str], list[ConfigRows]] = {}
     for rows_by_config in by_run:
         for name, rows in rows_by_config.items():
             root = rows.run.release.root if rows.run.release else None
-            files.setdefault((root, name), []).append(rows)
+            groups.setdefault((root, name), []).append(rows)
+    tokens = sum(group[0].joined.config.max_length for group in groups.values())
+    end = max(MIN_SORTED_ROWS, SORTED_CHARACTERS // (_TOKEN_CHARACTERS * max(1, tokens)))
     dialog: dict[str, list[dict[str, Any]]] = {}
-    for (_, name), file in files.items():
-        indices = choose_rows(file)
-        max_characters = None if every_error else READ_CHARACTERS // len(files)
-        by_index: dict[int, list[dict[str, Any]]] = {index: [] for index in indices}
-        for row, members in _read(file, indices, max_characters):
-            _sort_answers(row, members)
-            if row["index"] in by_index:
-                by_index[row["index"]].append(dialog_row(row, members))
-        dialog.setdefault(name, []).extend(row for rows in by_index.values() for row in rows)
+    for (_, name), group in groups.items():
+        dialog.setdefault(name, []).extend(_read_group(group, None if every_error else end))
     return PageRows(by_run, dialog)
+
+
+def _read_group(group: Sequence[ConfigRows], end: int | None) -> list[dict[str, Any]]:
+    """Sort the wrong rows below the index `end`, and return the rows that the dialog shows."""
+    to_sort: set[int] = set()
+    for rows in group:
+        unsorted = set(rows.wrong) - rows.kinds.keys()
+        to_sort.update(index for index in unsorted if end is None or index < end)
+    # Several rows of an index if the runs were given different texts.
+    shown: dict[int, list[dict[str, Any]]] = {index: [] for index in choose_rows(group)}
+    for row, runs in _read(group, to_sort.union(shown)):
+        index = row["index"]
+        if index in to_sort and "input" in row:
+            for rows in runs:
+                if rows.scores[index] < 1:
+                    rows.kinds[index] = rows.kind_of(row)
+        if index in shown:
+            shown[index].append(dialog_row(row, runs))
+    return [row for rows_of_index in shown.values() for row in rows_of_index]
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
     """Return the rows of a run by configuration, with the failed rows sorted."""
     scores, states = run.rows.scores, row_values(run.results, "state")
-    answers = {name: joined.answers for name, joined in run.joined.items()}
-    memories = {} if run.release is None else answers_from_memory(answers, run.release)
+    memories: dict[str, dict[int, str]] = {}
+    if run.release is not None:
+        answers = {name: joined.answers for name, joined in run.joined.items()}
+        memories = answers_from_memory(answers, run.release)
     rows_by_config = {}
     for name, joined in run.joined.items():
         if name not in run.results["configurations"]:
@@ -127,7 +152,6 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
         rows = rows_by_config[name] = ConfigRows(
             run=run,
             joined=joined,
-            answers=answers[name],
             scores=scores[name],
             states=states[name],
             memory=memories.get(name, {}),
@@ -137,14 +161,14 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
             answer = rows.answers.get(index)
             if answer is None or answer.failed:
                 outputs = [*answer.outputs] if answer and answer.outputs else []
-                rows.sort(index, {**_NO_TEXT, "index": index, "outputs": outputs})
+                rows.kinds[index] = rows.kind_of({**_NO_TEXT, "index": index, "outputs": outputs})
     return rows_by_config
 
 
-def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
+def choose_rows(group: Sequence[ConfigRows]) -> list[int]:
     """Return the rows to show: those that only some runs got right, then wrong, then right ones."""
     verdicts: dict[int, set[bool]] = {}  # whether the runs got a row right
-    for rows in file:
+    for rows in group:
         for index, score in rows.scores.items():
             verdicts.setdefault(index, set()).add(score >= 1)
     differing: list[int] = []
@@ -157,42 +181,29 @@ def choose_rows(file: Sequence[ConfigRows]) -> list[int]:
 
 
 def _read(
-    file: Sequence[ConfigRows], indices: Sequence[int], max_characters: int | None
+    group: Sequence[ConfigRows], indices: Collection[int]
 ) -> Iterator[tuple[PartialRow, list[ConfigRows]]]:
-    """Yield the shown rows, and the rows to sort as far as their texts may be read, with the runs.
+    """Yield rows with the runs that answered them.
 
     A row has its texts as far as they are known: those of its release, or those in the files of
-    answers, of which runs on one row share the texts.
+    answers, where runs may have different texts for a row.
     """
-    unsorted = set(indices)
-    for rows in file:
-        unsorted |= set(rows.wrong) - rows.kinds.keys()
-    release, name = file[0].run.release, file[0].joined.name
-    if release is None:
-        for index in sorted(unsorted):
-            members: dict[object, list[ConfigRows]] = {}
-            for rows in file:
-                if index in rows.scores:
-                    answer = rows.answers.get(index)
-                    content = answer and (
-                        answer.prompt, id(answer.columns), answer.outputs, answer.question
-                    )  # fmt: skip
-                    members.setdefault(content, []).append(rows)
-            for same_row in members.values():
-                yield _row_in_file(index, same_row[0]), same_row
+    release = group[0].run.release
+    if release is not None:
+        for row in release.some_rows(group[0].joined.name, COLUMNS, indices):
+            yield row, [rows for rows in group if row["index"] in rows.scores]
         return
-    max_groups = None
-    if max_characters is not None:
-        group_characters = BATCH_ROWS * _TOKEN_CHARACTERS * file[0].joined.config.max_length
-        max_groups = max(1, max_characters // max(1, group_characters))
-    remaining = set(indices)
-    for columns, wanted, groups in (
-        ((*_COLUMNS, "input"), unsorted, max_groups),
-        (_COLUMNS, remaining, None),  # shown, but beyond the texts that may be read
-    ):
-        for row in release.some_rows(name, columns, wanted, groups) if wanted else ():
-            remaining.discard(row["index"])
-            yield row, [rows for rows in file if row["index"] in rows.scores]
+    for index in sorted(indices):
+        by_content: dict[object, list[ConfigRows]] = {}
+        for rows in group:
+            if index in rows.scores:
+                answer = rows.answers.get(index)
+                content = answer and (
+                    answer.prompt, id(answer.columns), answer.outputs, answer.question
+                )  # fmt: skip
+                by_content.setdefault(content, []).append(rows)
+        for runs in by_content.values():
+            yield _row_in_file(index, runs[0]), runs
 
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
@@ -209,36 +220,11 @@ def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
     return {"index": index, "question": answer.question or "", **row}
 
 
-def _sort_answers(row: PartialRow, members: Sequence[ConfigRows]) -> None:
-    """Sort the wrong answers to a row into kinds, if its text is known.
-
-    Equal answers are sorted once: similar models often give the same answer.
-    """
-    kinds: dict[object, str | None] = {}
-    index = row["index"]
-    for rows in members:
-        answer = rows.answers.get(index)
-        if "input" not in row or rows.scores[index] >= 1 or index in rows.kinds or answer is None:
-            continue
-        memory = rows.memory.get(index)
-        rules = rows.joined.rules
-        content = (
-            rules.compat, rules.cut, rules.model if rules.compat else None, memory,
-            answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended,
-            answer.text, answer.outputs,
-        )  # fmt: skip
-        if content in kinds:
-            rows.kinds[index] = kinds[content]
-        else:
-            rows.sort(index, {**row, "memory": memory})
-            kinds[content] = rows.kinds[index]
-
-
-def dialog_row(row: PartialRow, members: Sequence[ConfigRows]) -> dict[str, Any]:
+def dialog_row(row: PartialRow, runs: Sequence[ConfigRows]) -> dict[str, Any]:
     """Return a row as the page's dialog shows it, with the runs' answers by the runs' labels."""
     index = row["index"]
     answers = {}
-    for rows in members:
+    for rows in runs:
         answer = rows.answers.get(index)
         state = state_of(answer)
         if state == "ended" and rows.states[index] == "truncated":
@@ -248,7 +234,7 @@ def dialog_row(row: PartialRow, members: Sequence[ConfigRows]) -> dict[str, Any]
         has_text = answer is not None and not answer.failed
         answers[rows.run.label] = {
             "score": round(rows.scores[index], 4),
-            "kind": rows.kinds.get(index),
+            "kind": rows.kind_of(row),
             "text": shortened(answer.text.strip(), MAX_ANSWER) if answer and has_text else None,
             "state": state,
         }
@@ -287,12 +273,12 @@ def _evidence(row: PartialRow) -> list[dict[str, Any]]:
                 shortened(piece, _MAX_PIECE),
                 f"{shortened(after, _AROUND)}{'…' if len(after) == _AROUND else ''}",
             )
-            item["text"] = [_LEFT_OUT.sub(" … ", text) for text in texts]
+            item["text"] = [_OMITTED.sub(" … ", text) for text in texts]
         evidence.append(item)
     return evidence
 
 
-def fitted(dialog: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
+def fit_rows(dialog: Mapping[str, Sequence[dict[str, Any]]], max_bytes: int) -> tuple[str, str]:
     """Return the rows, compressed to `max_bytes` or less, and a sentence that says which they are.
 
     Answers become shorter until the rows fit; then every configuration has fewer rows.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,15 +32,14 @@ class EngineDied(RulerError):
     """An engine in this process died while it answered; another may be started."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Completion:
     """The answer to a prompt. Token counts are None if the backend does not know them."""
 
-    prompt: Prompt
-    text: str = ""
-    finish_reason: str | None = "stop"
+    prompt: Prompt = field(kw_only=False)
+    text: str = field(default="", kw_only=False)
+    finish_reason: str | None = field(default="stop", kw_only=False)
     """As the backend reports it; anything except `stop` and `length` counts as an error."""
-    _: KW_ONLY
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
@@ -65,8 +64,8 @@ class Backend(ABC):
     """The model's tokenizer; None if the server has it."""
     limit: int | None = None
     """The context length in tokens; None if it is unknown."""
-    own_limit: int | None = None
-    """The model's context length, if `limit` is smaller: what the rows are estimated to need."""
+    model_limit: int | None = None
+    """The model's context length, if `limit` is only what the rows are estimated to need."""
     window: int | None = None
     """The tokens that the rows are estimated to need, if that was computed."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
@@ -139,9 +138,9 @@ def start_backend(
 
             return Transformers(options)
         if name == "batch":
-            from ruler_eval.run.backends.batch import open_batch
+            from ruler_eval.run.backends.batch import BatchAnswers, BatchRequests
 
-            return open_batch(options, release)
+            return BatchAnswers(options, release) if options.answers else BatchRequests(options)
         from ruler_eval.run.backends.oracle import Oracle
 
         return Oracle(options, release)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.secrets import hide_keys
@@ -33,6 +33,7 @@ from ruler_eval.run.backends.server.replies import (
 )
 from ruler_eval.run.backends.server.requests import (
     chat_body,
+    check_provider,
     extra_fields,
     provider_for,
     sampling_fields,
@@ -46,6 +47,8 @@ from ruler_eval.run.sampling import read_generation_config
 ENDPOINT = "/v1/chat/completions"
 """The endpoint that every batch API and `vllm run-batch` have."""
 FOLDER = "batch"
+MAX_LINES, MAX_BYTES = 50_000, 100 * 10**6
+"""Requests and bytes of a file: every batch API takes as many."""
 NEVER_RUN = ("batch_expired", "batch_cancelled")
 """Error codes of requests that did not reach a model: their rows are still missing."""
 MAX_NAME = 200
@@ -121,13 +124,9 @@ class BatchFiles(Backend):
             raise RulerError(
                 "Batch files have only chat requests, not --mode completion: use `ruler run`."
             )
-        if mode == "prefill" and self.provider.prefill == "no":
-            raise RulerError(
-                f"{self.provider.title} is not known to continue an assistant's turn: use "
-                "--mode chat."
-            )
         self._mode = mode
         self._extra = extra_fields(self.options, self.provider, True, template_arguments)
+        check_provider(self.provider, mode, True, "continue_final_message" in self._extra, False)
         if self.options.reasoning.limited and self.provider.thinking_budget:
             self._extra[self.provider.thinking_budget] = self.options.reasoning.budget
 
@@ -166,17 +165,11 @@ class BatchRequests(BatchFiles):
 
     def _write(self, prompts: Iterator[Prompt], folder: Path) -> list[Path]:
         """Write the requests into numbered files of a folder."""
-        max_lines, max_bytes = self.options.max_lines, self.options.max_megabytes * 10**6
         paths: list[Path] = []
-        lines, size = max_lines, 0  # full, so that the first request begins a new file
+        lines = size = 0
         for prompt in prompts:
             line = self._request_line(prompt)
-            if len(line) > max_bytes:
-                raise RulerError(
-                    f"A request of {len(line):,} bytes is over the limit of {max_bytes:,} for a "
-                    "whole file: use `ruler run`, or a larger --max-megabytes."
-                )
-            if lines == max_lines or size + len(line) > max_bytes:
+            if not paths or lines == MAX_LINES or size + len(line) > MAX_BYTES:
                 paths.append(folder / f"requests-{len(paths) + 1:03}.jsonl")
                 lines = size = 0
             with paths[-1].open("ab") as file:
@@ -226,7 +219,7 @@ class BatchAnswers(BatchFiles):
                     if name not in self._answers or _failed(self._answers[name]):
                         self._answers[name] = answer
         except OSError as error:
-            raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+            raise RulerError(system_error_sentence(error)) from error
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Yield the answers; an expired or cancelled request has none."""
@@ -234,11 +227,6 @@ class BatchAnswers(BatchFiles):
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is not None and not _was_never_run(answer):
                 yield completion_of(prompt, answer)
-
-
-def open_batch(options: RunOptions, release: Release) -> Backend:
-    """Return the backend that reads answers if there are any, else the one that writes requests."""
-    return BatchAnswers(options, release) if options.answers else BatchRequests(options)
 
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ Answers of a model are not changed: a prediction is stored exactly as the model 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -19,37 +20,23 @@ KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "HF_TOKEN", "HUGGING_FACE
 """The environment variables that hold keys."""
 MIN_KEY_LENGTH = 20
 """Characters. A shorter value is a placeholder for a local server (`EMPTY`) and is not hidden."""
-_SECRET_WORDS = {
-    "apikey",
-    "auth",
-    "authorization",
-    "bearer",
-    "cookie",
-    "cookies",
-    "credential",
-    "credentials",
-    "header",
-    "headers",
-    "passwd",
-    "password",
-    "secret",
-}
-_TEXT_TOKENS = ("bos", "eos", "pad", "unk", "sep", "mask")  # eos_token is not a secret
+SECRET_NAME = re.compile(
+    r"(key|token|secret|password|passwd|credentials?|auth|authorization|bearer|cookies?|headers?)$",
+    re.IGNORECASE,
+)
+"""What the name of an argument ends with if its value is a secret."""
+TEXT_TOKEN = re.compile(r"(bos|eos|pad|unk|sep|mask)_?token$", re.IGNORECASE)
+"""Names of special tokens of a text, which are not secrets."""
 
 
 def hide_keys(text: str, max_characters: int | None = None) -> str:
     """Return a log line or error message with `***` in place of this process's keys.
 
-    Unpaired surrogates become `?`. `max_characters` bounds the length after the keys are hidden.
+    `max_characters` bounds the length after the keys are hidden.
     """
     for key in _keys():
         text = text.replace(key, "***")
-    return encodable(text)[:max_characters]
-
-
-def encodable(text: str) -> str:
-    """Return the text with `?` in place of unpaired surrogates, which UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text[:max_characters]
 
 
 def _keys() -> list[str]:
@@ -87,9 +74,19 @@ def check_address(url: str | None) -> None:
 
 
 def check_argument(name: str, value: Any) -> None:
-    """Raise RulerError for an argument that looks like a secret: run.json stores arguments."""
+    """Raise RulerError for an argument that run.json cannot or must not store.
+
+    Refused are values that JSON cannot hold, such as NaN, and secrets.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError):
+        raise RulerError(
+            f"The value of --engine-arg '{name}' is not a finite number or not valid Unicode: "
+            "give another value."
+        ) from None
     for inner_name in _argument_names(name, value):
-        if _names_a_secret(inner_name):
+        if SECRET_NAME.search(inner_name) and not TEXT_TOKEN.search(inner_name):
             raise RulerError(
                 f"'{inner_name}' looks like a secret, and run.json keeps every argument: "
                 "set OPENAI_API_KEY or HF_TOKEN in the environment instead."
@@ -99,15 +96,6 @@ def check_argument(name: str, value: Any) -> None:
             f"The value of '{name}' contains one of your keys, and run.json keeps every argument: "
             "leave it out."
         )
-
-
-def _names_a_secret(name: str) -> bool:
-    words = re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1_\2", name).lower())
-    if _SECRET_WORDS & set(words):
-        return True
-    if words[-1:] not in (["key"], ["token"]):
-        return False
-    return not (len(words) > 1 and words[-2] in _TEXT_TOKENS)
 
 
 def _argument_names(name: str, value: Any) -> Iterator[str]:

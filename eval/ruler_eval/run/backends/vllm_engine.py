@@ -69,7 +69,7 @@ class VLLM(Backend):
         try:
             if files and "max_model_len" not in engine:
                 config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
-                self.own_limit = config.max_model_len
+                self.model_limit = config.max_model_len
                 self.window = needed_window(release, files, self.tokenizer, options)
                 engine["max_model_len"] = min(self.window, config.max_model_len)
             self.llm = vllm.LLM(model=options.model, **engine)
@@ -173,8 +173,7 @@ class VLLM(Backend):
 
     def close(self) -> None:
         """Stop the engine and free its memory."""
-        engine = self.llm.llm_engine.engine_core
-        engine.shutdown()
+        self.llm.llm_engine.engine_core.shutdown()
         del self.llm
         gc.collect()
 
@@ -254,19 +253,16 @@ def _attention_backend(config: Any) -> str:
     """Return the attention backend: that of the layers in this process, else the configured one."""
     layers = _read(config, "compilation_config.static_forward_context")
     if isinstance(layers, Mapping):  # empty if the engine runs in another process
-        names = {
-            _backend_name(layer) for layer in layers.values() if hasattr(layer, "attn_backend")
-        }
+        names = set()
+        for layer in layers.values():
+            if hasattr(layer, "attn_backend"):
+                names.add(layer.attn_backend.get_name())
         if names:
             return ", ".join(sorted(names))
     backend = _read(config, "attention_config.backend")
     if backend is None:  # chosen in the engine's process
         return UNKNOWN
     return str(getattr(backend, "name", backend))
-
-
-def _backend_name(layer: Any) -> str:
-    return str(layer.attn_backend.get_name())
 
 
 def _speculative_decoding(config: Any) -> dict[str, Any] | str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.report.page.differences import pair_runs
-from ruler_eval.report.page.rows import fitted, read_rows
+from ruler_eval.report.page.rows import fit_rows, read_rows
 from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.page.tasks import count_errors
 from tests.eval import real_predictions as real
@@ -50,7 +50,7 @@ def noisy_rows(configs: int, runs: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():
-    text, sentence = fitted(noisy_rows(6 * 13, 3), 1_000_000)
+    text, sentence = fit_rows(noisy_rows(6 * 13, 3), 1_000_000)
     assert len(text) <= 1_000_000
     match = re.search(r"At most (\d+) rows of a configuration.*?(\d+) characters", sentence)
     assert match is not None
@@ -59,7 +59,7 @@ def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():
 
 def test_a_page_without_space_for_rows_says_so():
     for rows, max_bytes in ((noisy_rows(1, 1), 10), ({}, 100_000)):
-        sentence = fitted(rows, max_bytes)[1]
+        sentence = fit_rows(rows, max_bytes)[1]
         assert sentence == "The rows behind the numbers are not in the page."
 
 

@@ -7,10 +7,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
-
-from ruler_eval.analysis.errors import error_of
-from ruler_eval.example.write_example import write_example
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page import rows as page_rows
 from ruler_eval.report.page.build import VEGA
@@ -27,27 +23,36 @@ def errors_of(page, **options):
     return errors, error_note(page, errors)
 
 
-def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):
-    monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
+def test_of_a_large_release_the_first_rows_are_sorted_and_the_page_says_how_many(
+    two_runs, monkeypatch
+):
+    monkeypatch.setattr(page_rows, "SORTED_CHARACTERS", 1)
     page = open_runs(two_runs)
     errors, note = errors_of(page)
     assert [(task.wrong, task.kinds.total()) for task in errors] == [
         *[(60, 25)] * 4,
         *[(40, 17)] * 4,
     ]
-    assert "168 of 400 wrong rows were sorted, an even share of every" in note
+    assert "168 of 400 wrong rows were sorted, those among the first rows of every" in note
     errors, note = errors_of(page, every_error=True)
     assert all(task.wrong == task.kinds.total() for task in errors)
     assert "were sorted" not in note
 
 
-def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
-    monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
-    rows = read_rows(open_runs(two_runs)).dialog["niah_single_8k_pl_cl100k"]
-    assert len(rows) == 20
-    assert all(row["references"] and row["evidence"] for row in rows)
-    assert all(row["answers"].keys() == {"Worse-2", "Worse-3"} for row in rows)
-    scores = [tuple(answer["score"] for answer in row["answers"].values()) for row in rows]
+def test_every_shown_row_has_its_kind_and_the_text_around_its_evidence(two_runs, monkeypatch):
+    monkeypatch.setattr(page_rows, "SORTED_CHARACTERS", 1)
+    monkeypatch.setattr(page_rows, "MIN_SORTED_ROWS", 1)
+    rows = read_rows(open_runs(two_runs))
+    shown = rows.dialog["niah_single_8k_pl_cl100k"]
+    assert len(shown) == 20
+    assert len(rows.by_run[0]["niah_single_8k_pl_cl100k"].kinds) == 1  # counted in the bars
+    for row in shown:
+        assert row["references"]
+        assert all(span["text"] for span in row["evidence"])
+        assert row["answers"].keys() == {"Worse-2", "Worse-3"}
+        for answer in row["answers"].values():
+            assert (answer["kind"] is None) == (answer["score"] == 1)
+    scores = [tuple(answer["score"] for answer in row["answers"].values()) for row in shown]
     assert sum(first != second for first, second in scores) >= 15  # only one of the two is right
     assert sum(first == second == 0 for first, second in scores) >= 1
 
@@ -55,37 +60,6 @@ def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_ru
 def test_the_runtime_of_the_charts_is_the_one_whose_parts_are_listed():
     listed = VEGA.with_name("VEGA_LICENSES.md").read_text(encoding="utf-8")
     assert hashlib.sha256(gzip.decompress(VEGA.read_bytes())).hexdigest() in listed
-
-
-@pytest.mark.parametrize("by", ["release", "references"])
-def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path, monkeypatch, by):
-    """And the kinds are those of each run's own page, also where their answers differ."""
-    how = {}
-    paths = list(two_runs)
-    if by == "references":
-        example = tmp_path / "example"
-        write_example(example)
-        paths = [example / "run", example / "first-line"]
-        how = {"references": example / "references"}
-        for path in paths:
-            ruler_output("score", path, "--references", how["references"])
-    calls = []
-
-    def counted(joined):
-        calls.append((joined.row["outputs"], joined.prediction.text))
-        return error_of(joined)
-
-    def kinds(runs):
-        page = open_runs(runs, [f"run {n}" for n in range(len(runs))], **how)
-        return [task.kinds for task in errors_of(page)[0]], len(calls)
-
-    monkeypatch.setattr(page_rows, "error_of", counted)
-    alone = [kinds([path]) for path in paths]
-    apart = len(calls)
-    calls.clear()
-    together, taken = kinds(paths)
-    assert together == [kind for task_kinds, _ in alone for kind in task_kinds]
-    assert 0 < taken < apart
 
 
 def test_of_several_samples_of_a_row_the_first_is_shown_and_sorted(write_run):

@@ -28,11 +28,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="session")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("tokenizer")
-    tiny_model.write_tokenizer(folder)
-    return str(folder)
+@pytest.fixture
+def tokenizer(tokenizer_folder: Path) -> str:
+    return str(tokenizer_folder)
 
 
 @pytest.fixture
@@ -122,24 +120,17 @@ def test_rows_over_the_window_are_recorded_and_not_written(options, tokenizer):
     assert requests(options.folder) == []
 
 
-def test_files_keep_to_the_limits_of_batch_apis(options):
-    run(replace(options, max_lines=4))
+def test_files_keep_to_the_limits_of_batch_apis(options, monkeypatch):
+    monkeypatch.setattr(batch, "MAX_LINES", 4)
+    run(options)
     files = batch.request_files(options.folder)
     assert [len(path.read_text().splitlines()) for path in files] == [4, 4, 2]
-    with pytest.raises(RulerError, match="--max-lines takes"):
-        replace(options, max_lines=50_001)
-
-
-def test_a_file_holds_no_more_megabytes_than_it_may(options, monkeypatch):
-    line = b"x" * 399_999 + b"\n"
-    monkeypatch.setattr(batch.BatchRequests, "_request_line", lambda self, prompt: line)
-    run(replace(options, max_megabytes=1))
-    assert [path.stat().st_size for path in batch.request_files(options.folder)] == [800_000] * 5
-    line = b"x" * 10**6 + b"\n"
-    with pytest.raises(RulerError, match="1,000,001 bytes is over the limit of 1,000,000"):
-        run(replace(options, max_megabytes=1))
-    assert len(batch.request_files(options.folder)) == 5  # untouched
-    assert not (options.folder / "batch/.writing").exists()
+    monkeypatch.setattr(batch, "MAX_BYTES", files[0].stat().st_size - 1)
+    run(options)
+    files = batch.request_files(options.folder)
+    assert sum(len(path.read_text().splitlines()) for path in files) == 10
+    assert len(files) == 4
+    assert all(path.stat().st_size <= batch.MAX_BYTES for path in files)
 
 
 def test_what_a_killed_process_was_writing_is_removed(options):
@@ -254,7 +245,7 @@ def test_what_cannot_be_a_batch_is_one_sentence(options, tmp_path, tokenizer):
     tiny_model.write_tokenizer(bare, template=None)
     for change, sentence in (
         ({"mode": "completion"}, "Batch files have only chat requests"),
-        ({"mode": "prefill"}, "not known to continue"),
+        ({"mode": "prefill"}, "OpenAI does not continue an assistant's turn"),
         ({"provider": "vlm"}, "Unknown provider 'vlm'. Did you mean 'vllm'?"),
         ({"provider": None, "tokenizer": str(bare)}, "has no chat template"),
     ):

@@ -34,7 +34,6 @@ import openai
 from ruler_common.errors import RulerError
 from ruler_common.text import note
 from ruler_eval.run.backends.backend import Backend, Completion
-from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.client import (
     START_SECONDS,
     Client,
@@ -52,7 +51,6 @@ from ruler_eval.run.backends.server.replies import (
     read_completion,
     read_json,
     served_models,
-    similar_models,
     window_of_model,
 )
 from ruler_eval.run.backends.server.requests import (
@@ -122,9 +120,10 @@ class OpenAIServer(Backend):
         provider = provider_for(options.provider, self._client.host, owners, options.model)
         if model is None:
             if provider.strict and served:
+                models = ", ".join(served)[:MAX_SHOWN]
                 raise RulerError(
-                    f"The server at {self._client.where} has no model '{options.model}', "
-                    f"but: {similar_models(served, options.model)}."
+                    f"The server at {self._client.where} has no model '{options.model}'. "
+                    f"It serves: {models}."
                 )
             return provider, None, None, None
         window = window_of_model(model)
@@ -134,9 +133,7 @@ class OpenAIServer(Backend):
         version = None
         if provider.name == "vllm":
             version = field_of(self._ask_outside_v1("version"), "version")
-        version = hide_keys(version, MAX_SHOWN) if isinstance(version, str) else None
-        root = model.get("root")
-        return provider, version, window, root if isinstance(root, str) else None
+        return provider, version, window, model.get("root")
 
     def _ask_models(self) -> dict[str, dict[str, Any]]:
         """Return the served models; empty if the server lists none. Waits while it is loading.

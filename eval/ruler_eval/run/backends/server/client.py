@@ -8,14 +8,13 @@ for `--give-up-after` seconds. All other errors are final, including a timeout.
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import math
 import random
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -198,7 +197,7 @@ class Client:
 
         At most the time that remains until the run gives up.
         """
-        seconds = seconds_in(retry_after(_error_of(state)))
+        seconds = retry_after(_error_of(state))
         if seconds is None:
             seconds = wait_exponential(multiplier=FIRST_WAIT, max=MAX_WAIT)(state)
             seconds += random.uniform(0, FIRST_WAIT)
@@ -255,17 +254,15 @@ def may_be_temporary(error: BaseException) -> bool:
     return isinstance(error, openai.APIError | Malformed)
 
 
-def seconds_in(header: str) -> float | None:
-    """Return the seconds from now in a Retry-After header; None if it cannot be parsed."""
+def retry_after(error: BaseException) -> float | None:
+    """Return the seconds in the Retry-After header of an HTTP error; None without a valid one."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
     try:
-        seconds = float(header)
+        seconds = float(error.response.headers.get("retry-after", ""))
     except ValueError:
-        try:
-            date = email.utils.parsedate_to_datetime(header)
-            seconds = date.timestamp() - time.time()
-        except (ValueError, OverflowError, TypeError, IndexError):
-            return None
-    return None if math.isnan(seconds) else max(seconds, 0.0)
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def describe(error: BaseException) -> str:
@@ -345,11 +342,3 @@ def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
     while error is not None and not isinstance(error, ssl.SSLError):
         error = error.__cause__ or error.__context__
     return error
-
-
-def retry_after(error: BaseException) -> str:
-    """Return the Retry-After header of an HTTP error; empty if it has none."""
-    if not isinstance(error, openai.APIStatusError):
-        return ""
-    headers: Mapping[str, str] = error.response.headers
-    return headers.get("retry-after", "")

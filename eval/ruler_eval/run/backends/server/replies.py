@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Collection
 from typing import Any
 
 from ruler_eval.run.backends.backend import UNKNOWN, Completion
-from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 
 MAX_SHOWN = 500
 """Characters of a server's message that are shown and stored."""
-MAX_MODELS_COMPARED, MAX_MODELS_SHOWN = 2000, 5
-"""Maximum served models that are compared with an unknown name, and that are shown."""
 _CACHE_LINE = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]{0,100})"')
 
@@ -155,15 +150,6 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
     return models
 
 
-def similar_models(served: Collection[str], name: str) -> str:
-    """Return the served models with the most similar names, and the number of other models."""
-    names = list(served)[:MAX_MODELS_COMPARED]
-    matches = difflib.get_close_matches(name, names, n=MAX_MODELS_SHOWN, cutoff=0.0)
-    others = len(served) - len(matches)
-    suffix = f" and {others:,} others" if others else ""
-    return hide_keys(", ".join(matches), MAX_SHOWN) + suffix
-
-
 def window_of_model(model: Any) -> int | None:
     """Return the context length in an entry of /v1/models, from vLLM's or llama.cpp's field."""
     window = count_of(field_of(model, "max_model_len"), minimum=1)
@@ -180,31 +166,22 @@ def error_text(error: Any) -> str | None:
 
 
 def engine_facts(metrics: str) -> dict[str, Any]:
-    """Return the settings of a server's engine from the text of its /metrics.
+    """Return the settings of a server's engine from the text of its /metrics; empty without them.
 
     vLLM describes the cache of each engine:
     `vllm:cache_config_info{block_size="16",cache_dtype="auto",enable_prefix_caching="True"} 1.0`.
-    The names are the same as in the vllm backend; a setting that is not reported is "unknown".
+    The names are the same as in the vllm backend.
     """
     engines = [dict(_LABEL.findall(labels)) for labels in _CACHE_LINE.findall(metrics)]
-    cache = engines[0] if engines else {}
+    if not engines:
+        return {}
     return {
-        "dtype": UNKNOWN,
-        "quantization": UNKNOWN,
-        "parallel": {
-            "tensor": UNKNOWN,
-            "pipeline": UNKNOWN,
-            "data": len(engines) or UNKNOWN,
-        },
+        "parallel": {"data": len(engines)},
         "cache": {
-            "dtype": cache.get("cache_dtype", UNKNOWN),
-            "prefix_caching": _value(cache.get("enable_prefix_caching", UNKNOWN)),
-            "block_size": _value(cache.get("block_size", UNKNOWN)),
+            "dtype": engines[0].get("cache_dtype", UNKNOWN),
+            "prefix_caching": _value(engines[0].get("enable_prefix_caching", UNKNOWN)),
+            "block_size": _value(engines[0].get("block_size", UNKNOWN)),
         },
-        "chunked_prefill": UNKNOWN,
-        "attention_backend": UNKNOWN,
-        "speculative_decoding": UNKNOWN,
-        "rope": UNKNOWN,
     }
 
 

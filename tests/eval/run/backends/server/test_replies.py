@@ -12,7 +12,6 @@ from ruler_eval.run.backends.server.replies import (
     error_text,
     read_completion,
     served_models,
-    similar_models,
     window_of_model,
 )
 from ruler_eval.run.prompts import Prompt
@@ -140,11 +139,6 @@ def test_chunks_that_are_cut_off_or_odd_are_malformed(chunks):
 @pytest.mark.parametrize("page", [None, {"data": 5}, {"data": [5, {}, {"id": 5}]}])
 def test_an_odd_page_of_models_is_empty(page):
     assert served_models(page) == {}
-
-
-def test_models_with_a_similar_name_are_shown():
-    assert similar_models(["qwen-7b-chat"], "qwen-7b") == "qwen-7b-chat"
-    assert similar_models([f"m{size}" for size in range(9)], "m").endswith(" and 4 others")
 
 
 def test_a_context_length_is_read_from_vllms_and_llama_cpps_field():
