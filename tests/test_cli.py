@@ -102,7 +102,10 @@ SERVER = f"{RUN} openai -m m --base-url"
         (f"{SERVER} http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://[::1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
-        ("score no_index.jsonl -d ruler --config vt_4k", "does not say which row an answer is of"),
+        (
+            "score no_index.jsonl -d ruler --config vt_4k",
+            "does not say which row an answer belongs",
+        ),
         ("score no_index.csv -d ruler --config vt_4k", "name yours with --columns"),
         ("score utf16.jsonl -d ruler --config vt_4k", "is UTF-16: save it as UTF-8."),
         ("score commas.csv -d ruler --config vt_4k", "between quotation marks"),
