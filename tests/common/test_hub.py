@@ -66,7 +66,7 @@ def test_each_error_of_the_hub_is_one_sentence(release, tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"HF_TOKEN": "hf_é"}, "The Hub's token holds a character that no token has"),
+        ({"HF_TOKEN": "hf_é"}, "The Hub's token has a character that is not allowed"),
         ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"),
     ],
 )

@@ -23,20 +23,7 @@ TOKENIZER = {"spec": "x", "title": "", "library": "x", "version": "1"}
 VT = "data/tekken/4k/vt.parquet"
 
 # No task, group or tokenizer may have such a name
-INVALID_NAMES = (
-    "../x",
-    "/x",
-    "a/b",
-    "a\\b",
-    "C:x",
-    "x\x00",
-    "x\n",
-    "",
-    "..",
-    "vt_4k",
-    "con",
-    "x" * 200,
-)
+INVALID_NAMES = ("../x", "/x", "a/b", "a\\b", "C:x", "x\x00", "x\n", "", "..", "vt_4k", "x" * 200)
 
 
 def test_a_newer_format_is_refused(tmp_path):
@@ -111,13 +98,6 @@ def test_a_file_must_be_at_the_path_of_its_configuration(release, path):
     manifest["files"][path] = manifest["files"][VT]
     with pytest.raises(RulerError, match=r"^'here' is damaged: files"):
         parse_manifest(json.dumps(manifest), "here")
-
-
-def test_a_lone_surrogate_in_a_manifest_is_refused(release):
-    text = (release / MANIFEST).read_text(encoding="utf-8").replace("tekken_2", "\\ud800_2")
-    for manifest in (text, text.encode()):
-        with pytest.raises(RulerError, match="'here' is damaged: it holds half a character"):
-            parse_manifest(manifest, "here")
 
 
 @pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])

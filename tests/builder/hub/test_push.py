@@ -90,7 +90,7 @@ def test_private_is_refused_for_a_public_repository(hub, client, small):
 def test_a_push_interrupted_before_its_tag_only_adds_the_tag(hub, client, small):
     hub.fail("POST", "/org/untagged/tag/", 500)
     message = client.ruler("push", small, "--repo", "org/untagged", "--skip-verify", code=2)
-    assert "The Hub itself fails (500)" in message
+    assert "The Hub has an internal error (500)" in message
     repo, uploads = hub.dataset("org/untagged"), len(hub.uploads)
     assert repo.tags == {}
     client.ruler("push", small, "--repo", "org/untagged", "--skip-verify")

@@ -50,14 +50,14 @@ def test_a_dropped_connection_is_retried(hub, client, small):
     ("method", "pattern", "status", "message", "headers", "output"),
     [
         ("POST", "/commit/", 403, "No.", {}, "has no rights for this in 'org/x1' (403: No)"),
-        ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
+        ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): try again in 7 seconds"),
         ("POST", "/validate-yaml", 413, "", {}, "publish one tokenizer, or fewer languages"),
-        ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
-        ("POST", "/commit/", 500, "", {}, "The Hub itself fails (500): go on later"),
+        ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): try again in some minutes"),
+        ("POST", "/commit/", 500, "", {}, "The Hub has an internal error (500): try again later"),
         ("POST", "/commit/", 422, "No sense", {}, "The Hub refused 'org/x1' (422: No sense)"),
         ("PUT", "/large/", 400, "Bad digest", {}, "The Hub refused 'org/x1' (400: Bad digest)"),
         ("POST", "validate-yaml", 400, "", {}, "Invalid metadata in README.md"),
-        ("GET", "/refs", 401, "", {}, "The Hub does not know your token (401)"),
+        ("GET", "/refs", 401, "", {}, "The Hub does not accept your token (401)"),
     ],
 )  # fmt: skip
 def test_each_refusal_is_one_sentence_and_the_same_command_continues(
@@ -80,7 +80,7 @@ def test_a_repository_that_changed_meanwhile_gets_no_commit(hub, client, small):
     push = ("push", small, "--repo", "org/stale", "--skip-verify")
     output = client.ruler(*push, code=2)
     repo = hub.dataset("org/stale")
-    assert "'org/stale' changed while this was sent (412), so nothing was committed." in output
+    assert "'org/stale' changed during the upload (412), so nothing was committed." in output
     assert repo.titles[1:] == ["someone else's"]
     uploads = len(hub.uploads)
     client.ruler(*push)
@@ -91,8 +91,8 @@ def test_a_repository_that_changed_meanwhile_gets_no_commit(hub, client, small):
 @pytest.mark.parametrize(
     ("token", "repo", "output"),
     [
-        (None, "org/x3", "The Hub does not know your token (401)"),
-        ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
+        (None, "org/x3", "The Hub does not accept your token (401)"),
+        ("hf_wrong", "org/x3", "The Hub does not accept your token (401)"),
         ("hf_reader", "org/x3", "Your token has no rights for this in 'org/x3' (403"),
         ("hf_owner", "other/x3", "Your token has no rights for this in 'other/x3' (403"),
     ],

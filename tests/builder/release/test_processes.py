@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.worker import worker_pool
+from ruler_builder.release.worker import process_pool
 from ruler_common.errors import RulerError
 
 
@@ -40,27 +40,27 @@ class Adder:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_the_same_with_any_number_of_workers(workers):
-    with worker_pool(workers, Adder, (100,)) as run:
+    with process_pool(Adder(100), workers) as run:
         assert sorted(run(Adder.add, range(5))) == [100, 101, 102, 103, 104]
         assert sorted(run(Adder.add, [7])) == [107]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_in_one_item_stops_the_work(workers):
-    with pytest.raises(RulerError, match="13 is refused"), worker_pool(workers, Adder, (0,)) as run:
+    with pytest.raises(RulerError, match="13 is refused"), process_pool(Adder(0), workers) as run:
         list(run(Adder.add, [1, 13, 2]))
 
 
 def test_a_process_that_dies_is_one_sentence():
     with (
         pytest.raises(RulerError, match="A worker process died, probably because memory ran out"),
-        worker_pool(2, Adder, (0,)) as run,
+        process_pool(Adder(0), 2) as run,
     ):
         list(run(Adder.add, [1, 99]))
 
 
 def interrupt_after_the_first() -> None:
-    with worker_pool(2, Adder, (0,)) as run:
+    with process_pool(Adder(0), 2) as run:
         for _ in run(Adder.wait_forever, [0, 1, 1]):
             raise KeyboardInterrupt
 
@@ -71,7 +71,7 @@ def test_an_interrupt_does_not_wait_for_work_in_progress():
 
 
 def write_until_killed(folder: Path) -> None:
-    with worker_pool(2, Adder, (0,)) as run:
+    with process_pool(Adder(0), 2) as run:
         list(run(Adder.write_process_id, [str(folder / "a"), str(folder / "b")]))
 
 

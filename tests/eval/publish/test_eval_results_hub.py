@@ -145,7 +145,7 @@ def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
     ("env", "text"),
     [
         ({"HF_TOKEN": None}, "There is no token: log in with `hf auth login`, or set HF_TOKEN."),
-        ({"HF_TOKEN": "hf_wrong"}, "The Hub does not know your token (401"),
+        ({"HF_TOKEN": "hf_wrong"}, "The Hub does not accept your token (401"),
     ],
 )
 def test_without_a_token_that_counts_it_says_so(propose, env, text, built):
