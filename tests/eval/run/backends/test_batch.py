@@ -134,12 +134,12 @@ def test_files_keep_to_the_limits_of_batch_apis(options, monkeypatch):
 
 
 def test_what_a_killed_process_was_writing_is_removed(options):
-    left = options.folder / "batch/.writing/requests-001.jsonl"
-    left.parent.mkdir(parents=True)
-    left.write_text("half a li")
+    path = options.folder / "batch/requests-007.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("half a li")
     run(options)
     assert len(requests(options.folder)) == 10
-    assert not left.parent.exists()
+    assert not path.exists()
 
 
 def test_answers_become_the_records_of_a_run_and_are_scored(options, read, small):

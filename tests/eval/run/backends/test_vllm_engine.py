@@ -83,13 +83,11 @@ def test_run_json_says_what_the_engine_resolved(engine_arguments):
     }
 
 
-def test_attention_and_speculative_decoding_are_named_if_the_engine_reports_them():
-    layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
-    layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
+def test_attention_and_speculative_decoding_are_recorded():
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
+    backend = SimpleNamespace(name="FLASH_ATTN")
     config = vllm_config(
-        compilation_config=SimpleNamespace(static_forward_context=layers),
-        speculative_config=draft,
+        attention_config=SimpleNamespace(backend=backend), speculative_config=draft
     )
     settings = vllm_engine.engine_settings(config)
     assert settings["attention_backend"] == "FLASH_ATTN"

@@ -476,7 +476,10 @@ def test_an_address_without_its_v1_is_corrected(order):
 
 
 def test_an_https_address_of_an_http_server_is_one_sentence(order):
-    with model_server() as server, pytest.raises(RulerError, match=r"TLS .*is its address http://"):
+    with (
+        model_server() as server,
+        pytest.raises(RulerError, match=r"TLS .*WRONG_VERSION.*if its address is http://"),
+    ):
         run(at(order, server.url.replace("http", "https")))
 
 
@@ -489,7 +492,7 @@ def test_a_certificate_that_is_not_trusted_is_one_sentence(order):
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with pytest.raises(RulerError, match=r"not trusted \(self-signed certificate\): .*SSL_CERT_FI"):
+    with pytest.raises(RulerError, match=r"self-signed certificate.*SSL_CERT_FILE"):
         run(at(order, f"https://127.0.0.1:{server.server_port}/v1"))
     server.shutdown()
     server.server_close()
