@@ -1,4 +1,4 @@
-"""A chat template from a file: rendered, recorded, and refused in a sentence where it is bad."""
+"""A chat template from a file: rendered, recorded, and refused in one sentence if it is wrong."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text,
 
 
 def test_a_run_resumes_only_with_its_own_template(small, tmp_path):
-    own = tmp_path / "own.jinja"
-    own.write_text(LLAMA_2, encoding="utf-8")
+    path = tmp_path / "own.jinja"
+    path.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
-    begun = {"format": 1, "chat_template": ChatTemplate.read(own).facts()}
+    begun = {"format": 1, "chat_template": ChatTemplate.read(path).facts()}
     (tmp_path / "run.json").write_text(json.dumps(begun))
     without = in_process.ruler(*flags)
     assert without.code == 2
     assert "was run with chat_template = {" in without.stderr
     assert "not none" in " ".join(without.stderr.split())
-    with_it = in_process.ruler(*flags, "--chat-template", own)
+    with_it = in_process.ruler(*flags, "--chat-template", path)
     assert with_it.code == 2  # there is no model
     assert "was run with" not in with_it.stderr
 

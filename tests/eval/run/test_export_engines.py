@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,18 +55,19 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tmp_path
     from ruler_eval.score.inspect_log import predictions
     from ruler_release.inspect_tasks import ruler
 
-    options = model_options(str(tiny), arguments={"dtype": "float32"})
-    order = replace(
-        options,
-        dataset=str(small),
+    options = model_options(
+        str(tiny),
+        "hf",
+        arguments={"dtype": "float32"},
+        dataset=small,
         configs=("vt_4k", "qa_1_4k"),
-        backend="hf",
         out=tmp_path / "run",
+        mode=mode,
     )
-    run(dataclasses.replace(order, mode=mode))
+    run(options)
     records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
     release = Release.open(str(small))
-    first = {config: release.order(config)[:2] for config in order.configs}  # what a limit takes
+    first = {config: release.order(config)[:2] for config in options.configs}  # what a limit takes
     wanted = {
         (r["config"], r["index"]): r["prediction"]
         for r in records

@@ -21,8 +21,8 @@ from ruler_eval.run.runner import estimate_run, run
 from tests.in_process import ruler
 
 
-def test_rows_and_tokens_are_those_that_are_missing(order, small):
-    whole = estimate_run(replace(order, backend="vllm", model="m", thinking="100"))
+def test_rows_and_tokens_are_those_that_are_missing(options, small):
+    whole = estimate_run(replace(options, backend="vllm", model="m", thinking="100"))
     rows = [
         row
         for entry in read_manifest(small)["files"].values()
@@ -31,12 +31,12 @@ def test_rows_and_tokens_are_those_that_are_missing(order, small):
     assert (whole.rows, whole.configs) == (20, 4)
     assert whole.prompt_tokens == sum(row["length"] - row["max_new_tokens"] for row in rows)
     assert whole.output_tokens == sum(row["max_new_tokens"] + 100 for row in rows)
-    assert not order.out.exists()
-    run(replace(order, configs=("some_4k",), limit=3))
-    rest = estimate_run(order)
+    assert not options.out.exists()
+    run(replace(options, configs=("some_4k",), limit=3))
+    rest = estimate_run(options)
     assert (rest.rows, rest.configs) == (14, 4)
-    run(order)
-    assert estimate_run(order) == Estimate()
+    run(options)
+    assert estimate_run(options) == Estimate()
 
 
 def test_the_estimate_in_words():

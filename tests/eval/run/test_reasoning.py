@@ -1,7 +1,8 @@
-"""Reasoning and answer are kept apart in a record, and each has its own room."""
+"""A record has reasoning and answer apart, and each has its own token limit."""
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,8 +105,6 @@ def test_a_template_that_opens_the_reasoning_is_seen():
 
 
 def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer):
-    import copy
-
     tokenizer = copy.deepcopy(tiny_tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
     ids = tokenizer("[THINK]hm[/THINK]42</s>", add_special_tokens=False)["input_ids"]
@@ -136,8 +135,6 @@ def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out():
 
 
 def test_the_channels_of_gpt_oss_survive_decoding(tiny_tokenizer):
-    import copy
-
     tokenizer = copy.deepcopy(tiny_tokenizer)
     marks = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"]
     text = (
