@@ -49,7 +49,7 @@ def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path, model):
     assert list(prefill.token_ids or ()).count(tokenizer.bos_token_id) == 1
 
 
-def test_it_is_recorded_by_name_and_digest(tmp_path, model):
+def test_a_template_is_recorded_by_name_and_digest(tmp_path, model):
     tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     digest = hashlib.sha256((tmp_path / "own.jinja").read_bytes()).hexdigest()
     assert ChatTemplate.read(tmp_path / "own.jinja").facts() == {
@@ -68,7 +68,7 @@ def test_it_is_recorded_by_name_and_digest(tmp_path, model):
         ("[INST] {task_template} [/INST]", "leaves out the user's message"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text, sentence):
+def test_a_template_that_cannot_be_rendered_is_one_sentence(tmp_path, model, text, sentence):
     with pytest.raises(RulerError, match=sentence):
         tokenizer_with(tmp_path, text, model)
 

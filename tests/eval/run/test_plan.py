@@ -1,4 +1,4 @@
-"""Before the first row: what a run has to do."""
+"""The plan and the estimate of a run, before the first row."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ def test_rows_are_read_as_the_release_has_them(small):
         assert row == {name: whole[name] for name in COLUMNS}
 
 
-def test_a_row_that_is_not_in_the_file_is_named(small):
+def test_a_row_that_is_missing_from_its_file_is_named(small):
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
         list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))

@@ -50,9 +50,7 @@ Load = Callable[[str], Any]
 @pytest.mark.mirror
 @families
 @pytest.mark.parametrize("row", mostly_nightly(2, [NIAH, VT]))
-def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
-    family, row, mirror_tokenizer
-):
+def test_prefill_is_the_template_followed_by_the_prefix(family, row, mirror_tokenizer):
     before, after = HEADS[family]
     prompt = Prompter("prefill", mirror_tokenizer(family))("vt_4k", row)
     assert prompt.text == before + INPUT + after + row["answer_prefix"][1:]
@@ -156,7 +154,7 @@ def test_options_that_exclude_each_other_are_refused(mode, direct, thinking, rem
         Prompter(mode, None, direct, thinking)
 
 
-def test_a_base_model_gets_no_other_models_template(tiny_tokenizer):
+def test_a_base_model_needs_completion_mode(tiny_tokenizer):
     tokenizer = copy.copy(tiny_tokenizer)
     tokenizer.chat_template = None
     with pytest.raises(RulerError, match="--mode completion"):
@@ -170,7 +168,7 @@ def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer):
         Prompter("prefill", tokenizer)("vt_4k", NIAH)
 
 
-def test_a_prompt_fits_to_the_last_token_and_not_one_more():
+def test_a_prompt_fits_up_to_the_last_token():
     prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
     for counted, limit, fits in (
         (1000, 1228, True),

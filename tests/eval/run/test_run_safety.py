@@ -1,4 +1,4 @@
-"""A run writes only its own files, whatever its folder contains and a release is named."""
+"""A run writes only its own files, whatever its folder and its release contain."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_no_file_stays_open_between_rows(tmp_path):
     assert result == [[0, 1, 2]] * 40
 
 
-def test_half_a_character_of_another_tool_stops_no_run(options):
+def test_half_a_surrogate_pair_in_a_record_does_not_stop_a_run(options):
     run(replace(options, configs=("vt_4k",), limit=2))
     path = options.out / "vt_4k.jsonl"
     text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
@@ -142,7 +142,7 @@ def test_a_complete_run_in_a_read_only_folder_prints_its_summary(options, small,
         ({"timeout": float("inf")}, "--timeout"),
     ],
 )
-def test_numbers_that_no_model_takes_are_refused(options, changes, remedy):
+def test_numbers_out_of_range_are_refused(options, changes, remedy):
     with pytest.raises(RulerError, match=remedy):
         run(replace(options, **changes))
     assert not options.out.exists()

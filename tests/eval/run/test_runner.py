@@ -1,4 +1,4 @@
-"""A run does what is missing, records every row once, and survives being killed."""
+"""A run answers the missing rows, records every row once, and resumes after it was killed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
 
-def test_every_row_is_answered_once_in_one_file_a_configuration(options):
+def test_every_row_is_answered_once_in_the_file_of_its_configuration(options):
     outcome = run(options)
     assert dict(outcome.total) == {"stop": 20}
     assert sorted(lines(options.out)) == [
@@ -55,7 +55,7 @@ def test_every_row_is_answered_once_in_one_file_a_configuration(options):
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
 
 
-def test_run_json_holds_what_can_move_a_score(options, small):
+def test_run_json_records_what_can_change_a_score(options, small):
     run(options)
     kept = json.loads((options.out / "run.json").read_text())
     manifest = read_manifest(small)
@@ -70,7 +70,7 @@ def test_run_json_holds_what_can_move_a_score(options, small):
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
-def test_only_what_is_missing_or_half_written_is_done_again(options):
+def test_only_missing_or_half_written_rows_are_run_again(options):
     run(options)
     whole = lines(options.out)
     path = options.out / "vt_4k.jsonl"
@@ -86,7 +86,7 @@ def limit_of(options: RunOptions) -> Any:
     return json.loads((options.out / "run.json").read_text())["limit"]
 
 
-def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(options):
+def test_run_json_records_the_limit(options):
     """What `ruler score` needs to score these rows and not count the others as wrong."""
     for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
         run(replace(options, limit=limit))
@@ -106,7 +106,7 @@ def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(options, 
     assert limit_of(options) == 3
 
 
-def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(options):
+def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
     run(options)
     whole = lines(options.out)
     path = options.out / "vt_4k.jsonl"
@@ -143,7 +143,7 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(options):
         ({"arguments": {"dtype": "half"}}, "arguments.dtype"),
     ],
 )
-def test_a_changed_setting_is_refused_in_one_sentence(options, change, named):
+def test_a_run_is_not_resumed_with_another_setting(options, change, named):
     run(replace(options, limit=2))
     before = lines(options.out)
     with pytest.raises(RulerError, match=named) as refused:
@@ -152,7 +152,7 @@ def test_a_changed_setting_is_refused_in_one_sentence(options, change, named):
     assert lines(options.out) == before
 
 
-def test_other_data_under_the_same_names_is_refused(options, tmp_path):
+def test_a_run_is_not_resumed_on_different_rows(options, tmp_path):
     run(replace(options, configs=("vt_4k",)))
     release = small_release.write(tmp_path / "changed", seed=1)
     with pytest.raises(RulerError, match=r"rows\.vt_4k"):
@@ -180,7 +180,7 @@ def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, opti
     assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
 
 
-def test_shards_that_begin_at_the_same_moment_do_not_refuse_each_other(tmp_path):
+def test_shards_that_start_at_the_same_time_do_not_refuse_each_other(tmp_path):
     starts = threading.Barrier(8)
 
     def begin(folder: Path, number: int) -> bool:
@@ -217,14 +217,14 @@ def test_two_runs_do_not_write_the_same_folder(options):
         ({"limit": 0}, "--limit"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(options, change, text):
+def test_a_mistake_is_one_sentence_and_writes_nothing(options, change, text):
     with pytest.raises(RulerError, match=text) as error:
         run(replace(options, **change))
     assert "\n" not in str(error.value)
     assert not list(options.out.glob("*.json*"))
 
 
-def test_damaged_data_are_not_run(options, tmp_path):
+def test_damaged_data_is_not_run(options, tmp_path):
     root = small_release.write(tmp_path / "bad")
     path = root / Config("ruler", "vt", "4k").path
     path.write_bytes(path.read_bytes()[:-9] + b"123456789")
@@ -343,7 +343,7 @@ def test_the_summary_leads_with_failures():
     assert any(line.startswith("Truncated at max_new_tokens: ") for line in lines)
 
 
-def test_a_run_that_answers_some_of_its_rows_goes_on_with_the_others(tmp_path):
+def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
     first = {"vt_4k": [7, 3], "qa_1_4k": [24]}
@@ -429,7 +429,7 @@ class Counting:
         return 7
 
 
-def test_prompts_come_in_the_order_of_rows_whichever_thread_is_ready_first(monkeypatch):
+def test_prompts_come_in_the_order_of_rows(monkeypatch):
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     taken = list[int]()
 

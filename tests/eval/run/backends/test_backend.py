@@ -1,4 +1,4 @@
-"""Missing packages of a backend are named before anything of the model is read."""
+"""Missing packages of a backend are named before the model is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 
 
-def test_vllm_is_named_before_what_its_tokenizer_needs(small, tmp_path, monkeypatch):
+def test_missing_vllm_is_named_before_the_model_is_read(small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
     options = model_options("./nowhere", "vllm", dataset=small, out=tmp_path / "RUN")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""transformers generates what greedy decoding, done by hand, gives."""
+"""The hf backend generates the tokens of greedy decoding."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_batches_of_different_lengths_give_the_same_tokens_as_one_by_one(backend
         assert answers[i].prompt_tokens == len(ids)
 
 
-def test_a_row_gets_its_own_maximum_in_a_batch(backend):
+def test_each_row_of_a_batch_has_its_own_maximum(backend):
     batch = [prompt(list(range(20, 60)), 0, 3), prompt(list(range(20, 60)), 1, 9)]
     short, long = backend._new_tokens(batch)
     assert short == long[:3]
@@ -83,7 +83,7 @@ def test_prompts_are_read_a_window_at_a_time(backend):
     assert len(list(answers)) == 3 * WINDOW - 1
 
 
-def test_a_makers_penalties_are_not_applied(tiny, tmp_path):
+def test_the_penalties_of_a_generation_config_are_not_applied(tiny, tmp_path):
     import shutil
 
     from ruler_eval.run.backends.hf_model import Transformers
@@ -129,7 +129,7 @@ def test_a_run_in_each_mode(options, mode):
     assert (kept["mode"], kept["dtype"], kept["max_model_len"]) == (mode, "float32", 8192)
 
 
-def test_the_windows_edge_is_exact(options, tiny):
+def test_the_context_length_is_used_to_the_last_token(options, tiny):
     run(replace(options, configs=("vt_4k",), limit=1))
     (record,) = read_lines(options.out / "vt_4k.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
@@ -181,7 +181,7 @@ def test_an_error_without_a_message_fails_its_rows_and_not_the_run(backend, monk
     assert answer.error == "RuntimeError"
 
 
-def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(options, tiny, tmp_path):
+def test_a_model_that_reasons_uses_its_generation_config_and_budget(options, tiny, tmp_path):
     model = make_thinker(tiny, tmp_path / "thinker")
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
     (model / "generation_config.json").write_text(json.dumps(makers))

@@ -127,7 +127,7 @@ def test_it_continues_a_turn_which_the_answer_does_not_repeat(options):
 
 
 @pytest.mark.parametrize("options", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_is_its_own_error(options):
+def test_a_row_that_is_too_long_fails_alone(options):
     summary = run(replace(options, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
     assert "HTTP 400" in summary.first["error"]

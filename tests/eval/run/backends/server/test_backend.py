@@ -1,4 +1,4 @@
-"""Against a real server: every row ends in one recorded state, and a run ends only for a reason."""
+"""Requests to a local server: every row is recorded, and a run stops only for a stated reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def states(options: RunOptions) -> dict[str, int]:
 # ---- which rows fail, and when a run ends ------------------------------------------------------
 
 
-def test_rows_that_always_time_out_at_a_gateway_end_no_run(options):
+def test_rows_that_always_time_out_at_a_gateway_do_not_stop_a_run(options):
     with model_server(
         lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
     ) as server:
@@ -115,7 +115,7 @@ def test_failures_in_a_row_are_counted_over_waves(options):
     assert len(answered) == 32
 
 
-def test_failures_with_different_causes_end_no_run(options):
+def test_failures_with_different_causes_do_not_stop_a_run(options):
     causes = [Reply(400), Reply(422)]
     with model_server(lambda r: causes[r.row % 2]) as server:
         assert run(at(options, server, concurrency=1)).total == {"error": 36}
@@ -147,7 +147,7 @@ def test_an_endless_429_stops_the_run_with_rows_missing(options):
         assert run(at(options, server)).total == {"stop": 36}
 
 
-def test_a_server_that_refuses_some_while_it_works_on_others_is_not_given_up(options, monkeypatch):
+def test_a_server_that_is_busy_with_other_rows_is_not_given_up(options, monkeypatch):
     """A queue of one: whatever else is sent while it answers gets 503."""
     monkeypatch.setattr(client, "REFUSAL_SECONDS", 0.2)
     working = threading.Lock()
@@ -195,7 +195,7 @@ def test_no_connection_at_the_start_is_one_sentence(options):
         run(at(options, "http://[::1]:9/v1"))
 
 
-def test_a_server_that_goes_away_stops_the_run_which_resumes(options):
+def test_a_server_that_stops_ends_the_run_which_can_be_resumed(options):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -285,7 +285,7 @@ def test_the_seconds_of_a_retry_after(header, seconds):
         (Reply(502, b"<html>bad gateway</html>"), "HTTP 502: <html>bad gateway</html>"),
     ],
 )
-def test_a_broken_answer_is_tried_again_and_then_recorded(options, failure, cause):
+def test_a_malformed_answer_is_retried_and_then_recorded(options, failure, cause):
     with model_server(lambda r: failure if r.row == 0 or r.tries == 1 else answer()) as server:
         assert run(at(options, server, limit=1)).total == {"stop": 3, "error": 1}
         assert sorted(server.tries) == [2, 2, 2, client.MAX_TRIES]
@@ -390,7 +390,7 @@ def test_prefill_goes_to_vllm_as_a_turn_to_continue(options):
         assert body["repetition_penalty"] == 1.0  # not the model's generation_config.json
 
 
-def test_a_run_says_on_one_line_what_it_found(options, capfd):
+def test_a_run_describes_its_server_in_one_line(options, capfd):
     options = replace(options, limit=1, progress=True)
     with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
         run(at(options, server))
@@ -446,7 +446,7 @@ def test_the_servers_own_tokenizer_counts_if_it_has_one(options):
     assert json.loads((options.out / "run.json").read_text())["budget"] == "server"
 
 
-def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(options, monkeypatch):
+def test_a_prediction_is_stored_exactly_and_an_error_without_the_key(options, monkeypatch):
     key = "sk-very-secret-12345678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
 
@@ -505,7 +505,7 @@ def test_an_unknown_model_is_answered_with_the_served_ones(options):
     assert threading.active_count() <= threads + 1
 
 
-def test_without_a_key_or_a_server_it_is_one_sentence(options, monkeypatch):
+def test_without_a_key_or_a_server_a_run_is_refused(options, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(RulerError, match="OPENAI_API_KEY"):
@@ -553,7 +553,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown(options):
         assert "hunter2" not in str(caught.value)
 
 
-def test_a_key_that_no_request_can_carry_is_refused(options, monkeypatch):
+def test_a_key_that_no_header_can_hold_is_refused(options, monkeypatch):
     key = "sk-1234\n5678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(RulerError, match="OPENAI_API_KEY contains a space") as caught:
@@ -585,7 +585,7 @@ def streamed(options: RunOptions) -> RunOptions:
     return replace(options, stream=True, configs=("vt_4k",), mode="chat", limit=1)
 
 
-def test_an_answer_in_chunks_is_put_together(streamed):
+def test_a_streamed_answer_is_assembled(streamed):
     with model_server(lambda _: Reply(200, events(*CHUNKS), SSE)) as server:
         assert run(at(streamed, server)).total == {"stop": 1}
     (record,) = records(streamed)
@@ -596,7 +596,7 @@ def test_an_answer_in_chunks_is_put_together(streamed):
     assert request.body["stream_options"] == {"include_usage": True}
 
 
-def test_an_answer_that_comes_whole_instead_is_read(streamed):
+def test_an_answer_that_is_not_streamed_is_read_too(streamed):
     with model_server() as server:
         assert run(at(streamed, server)).total == {"stop": 1}
 
