@@ -139,7 +139,7 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(mirror, tmp_pa
     monkeypatch.delenv("RULER_MIRROR")
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
     done = in_process.ruler("verify", tmp_path / "r")
-    first = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
+    first = "Not checked fully: 1 file, because squad is missing: run ruler sources fetch squad"
     assert " ".join(done.stderr.split()).startswith(first)
     shown = " ".join(done.stdout.split())
     assert "Files: 1 rebuilt and equal, 1 not checked fully." in shown
@@ -164,7 +164,7 @@ def test_a_missing_tokenizer_is_listed_too(mirror, tmp_path, monkeypatch):
     for flags in ((), ("--audit",)):
         done = in_process.ruler("verify", root, *flags)
         shown = " ".join(done.stderr.split())
-        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in shown
+        assert "2 files, because the file of cl100k_base is missing: run ruler sources" in shown
         assert done.code == 3
     planting.plant(root, "data/cl100k_base/4k/vt.parquet", lambda rows: rows.pop())
     manifest = manifest_of(root)
@@ -177,7 +177,7 @@ def test_rows_of_another_data_version_cannot_be_rebuilt_here(root):
     planting.write_manifest(root, {**manifest_of(root), "data_version": "0.9.0"})
     report = verify(root)
     ((why, paths),) = report.not_rebuilt.items()
-    assert why.startswith("rows of data version 0.9.0, this builder makes 1.0.0: install ")
+    assert why == "this version builds data version 1.0.0, not 0.9.0: install one that does"
     assert (len(paths), report.ok, report.proved) == (2, True, False)
 
 
