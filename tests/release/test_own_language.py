@@ -1,4 +1,4 @@
-"""A language that is none of the 26 (docs/languages.md): Turkish, from its folder to the page."""
+"""A custom language (docs/languages.md): Turkish, from its folder to the page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done):
     assert scores == {100.0}  # the oracle answers what needles, lists and nouns say
     assert re.search(r"1  tr +100\.0 .* 600,000", message)
     assert "No wrong answers." in message
-    assert "custom rows: a language that is none of the 26 (tr)" in " ".join(message.split())
+    assert "custom rows: a language that is not one of the 26 (tr)" in " ".join(message.split())
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
 
 

@@ -72,4 +72,4 @@ def test_half_a_character_is_one_sentence(tmp_path):
         "--out",
         tmp_path / "RUN",
     )
-    assert "--model has half a character" in ruler_error("run", *arguments, "--model", "m\udcff")
+    assert "--model is not valid UTF-8" in ruler_error("run", *arguments, "--model", "m\udcff")
