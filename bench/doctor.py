@@ -23,10 +23,10 @@ from ruler_eval.doctor.examine import Examination
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
-from tests.eval.doctor.sick_engine import (
+from tests.eval.doctor.faulty_engine import (
     EXPECTED,
-    SickBackend,
-    SickEngine,
+    FaultyBackend,
+    FaultyEngine,
     WordPrompter,
     write_release,
 )
@@ -36,10 +36,10 @@ NEAR_TIES = (0.0, 0.1)
 """The share of rows answered by a coin's flip in sound engines, from the first to the last."""
 
 
-def examine(root: Path, engine: SickEngine, rows: int = 200) -> Verdict:
+def examine(root: Path, engine: FaultyEngine, rows: int = 200) -> Verdict:
     """Examine an engine in this process."""
-    asker = Asker(SickBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
-    asker.server = SickBackend(engine, "chat")
+    asker = Asker(FaultyBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
+    asker.server = FaultyBackend(engine, "chat")
     with tempfile.TemporaryDirectory() as out:
         options = DoctorOptions(
             dataset=str(root), out=Path(out), model="m", base_url="-", rows=rows
@@ -72,7 +72,7 @@ def main() -> None:
             names: Counter[str] = Counter()
             rows = []
             for number, skill in enumerate(np.linspace(0.5, 0.99, options.engines)):
-                engine = SickEngine(
+                engine = FaultyEngine(
                     values,
                     seed=options.first_seed + number,
                     skill=float(skill),
@@ -92,7 +92,7 @@ def main() -> None:
         for number, near_ties in enumerate(np.linspace(*NEAR_TIES, options.sound)):
             seed = options.first_seed + number
             skill = float(np.random.default_rng(seed).uniform(0.5, 0.99))
-            engine = SickEngine(values, seed=seed, skill=skill, near_ties=float(near_ties))
+            engine = FaultyEngine(values, seed=seed, skill=skill, near_ties=float(near_ties))
             verdict = examine(root, engine)
             outcomes[verdict.outcome] += 1
             if verdict.outcome == "engine":

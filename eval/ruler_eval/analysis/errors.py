@@ -23,7 +23,6 @@ from ruler_eval.score.predictions import Predictions
 from ruler_eval.tasks import (
     Answers,
     family_of,
-    find_whole,
     row_of_prompt,
 )
 from ruler_score.language_text import Language, normalize, numbers, read_answer
@@ -35,17 +34,17 @@ KINDS: Mapping[str, str] = {
     "missing": "there is no prediction",
     "does not fit": "the prompt did not fit the model's window",
     "failed": "the row ended with an error",
-    "truncated": "the answer ended at the token limit, or within the reasoning",
+    "truncated": "the answer ended at the token limit, which counts as wrong, or in the reasoning",
     "empty": "the answer has no letter and no digit",
     "wrong count": "every reference, and more than was asked for",
-    "distractor": "the value of another needle, or a variable of another chain",
+    "distractor": "the value of another needle, or a variable of another chain of the context",
     "incomplete": "some of the references, and no distractor",
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
     "from memory": "the same answer as the model's own without documents (at 0k)",
-    "repeats the prompt": "40 characters in a row, or more, of the context",
-    "wrong words": "numbers, names or words as the task asks for, and none that is right",
-    "other": "none of these",
+    "repeats the prompt": "at least 40 consecutive characters of the context",
+    "wrong words": "numbers, names or words of the right form, none of them right",
+    "other": "none of these, such as a wrong answer in question answering",
 }
 """The kinds of errors and their definitions, in the order in which they are tried."""
 
@@ -55,26 +54,32 @@ COLUMNS = (
 )
 """The columns of a release's rows that sorting errors takes."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DIGITS = re.compile(r"\d{2,}")
+_WORD = re.compile(r"[^\W\d_][\w-]+")
 _ASSIGNED = re.compile(r"VAR ([A-Z]+) =")
 _NAME = re.compile(r"\b[A-Z]{2,}\b")
 _REPEATED = 40
-"""Characters of the context in a row that make an answer a copy."""
+"""Consecutive characters of the context that make an answer a copy."""
 _NEEDLE_BEGINNING = 20  # characters of a needle, before its key
+_BEFORE_VALUE = 5  # characters of a needle, between its key and its value: " is: "
 _MIN_LETTERS, _OTHER_SCRIPT = 10, 0.2  # of which at most this share is in the references' script
 _LACKING = (
     "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
-    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
+    "|associated|defined|shown"
 )
+_SOURCE = "documents?|texts?|passages?|contexts?|articles?|questions?|lists?|information"
 _THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
 _REFUSAL = re.compile(
     # says that what is asked for is not there
     rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
-    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b(?! (?:if|whether|to)\b)"
+    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})"
+    r"(?: (?:in|by|within|from|here|anywhere|explicitly|directly)\b| ?[^\w\s]|\s*$)"
+    r"|\bnot (?:\w+ )?(?:one of|in the (?:given |provided |above )?(?:text|documents?|list))\b"
     rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b|\b(?:not enough|insufficient) (?:{_THING})"
-    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
+    rf"|\b(?:{_SOURCE}) (?:\w+ )?(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
     r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
     r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:be )?"
-    r"(?:find|found|located?|determined?|identif(?:y|ied)|answered)\b"
+    r"(?:find|found|located?|determined?|identif(?:y|ied)|answered)\b|\bunanswer(?:ed|able)\b"
     # declines
     r"|\bi(?:'m| am)? (?:cannot|can't|can not|am unable|unable|won't|not able|sorry)\b|as an ai\b"
     r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b"
@@ -110,39 +115,40 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
     task, language = joined.task, joined.language
     if (result.strict if strict else result.score) == 1:
         return None
-    spoken = joined.rules.languages.rules(language) if language else None
-    references = {normalize(reference, spoken) for reference in row["outputs"]}
+    rules = joined.rules.languages.rules(language) if language else None
+    references = {normalize(reference, rules) for reference in row["outputs"]}
     of = 1 if task in QA_TASKS else len(references)
     if kind := _kind_without_text(prediction, result):
         return Error(kind, 0, of)
     raw = split_reasoning(prediction.text if prediction else "").answer
-    text = normalize(raw, spoken)
-    if is_oneruler(task, spoken):
-        text = read_answer(text, spoken or "en")
+    text = normalize(raw, rules)
+    if is_oneruler(task, rules):
+        text = read_answer(text, rules or "en")
     if not re.search(r"[^\W_]", text):
         return Error("empty", 0, of)
     answers = family_of(task, "oneruler" if language else "ruler").answers
     right = min(int(result.found), of)
     if right == of and task != "niah_none":
         return Error("wrong count", right, of)
-    named = _named_in(row, task, answers, raw, text, references)
-    distractor = _distractor(row, answers, named - references, references)
+    form = _value_form(task, references)
+    keys = _keys_asked(row, form)
+    named = _names_or_values(answers, form, raw, text, keys, references) - references
+    distractor = _distractor(row, answers, form, named)
     if distractor is not None:
         gap, depth, needle = distractor
         return Error("distractor", right, of, gap, depth, needle)
     if right:
         return Error("wrong count" if task == "niah_none" else "incomplete", right, of)
-    names_wrong = _names_wrong(task, answers, text, named, references)
-    names_value = names_wrong and answers == "values"
-    if task != "niah_none" and not names_value and _refuses(row, answers, raw, text, spoken):
+    names_value = answers == "values" and form is not _WORD and named - keys
+    if task != "niah_none" and not names_value and _refuses(row, answers, raw, text, rules):
         return Error("refused", right, of)
-    if spoken is not None and _in_another_language(task, text, row["outputs"]):
+    if rules is not None and _in_another_language(task, text, row["outputs"]):
         return Error("another language", right, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
         return Error("from memory", right, of)
-    if _repeats(row, raw):
+    if _copies_context(row, raw):
         return Error("repeats the prompt", right, of)
-    if names_wrong:
+    if named or (answers == "words" and any(letter.isalpha() for letter in text)):
         return Error("wrong words", right, of)
     return Error("other", right, of)
 
@@ -160,101 +166,120 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
     return None
 
 
-def _named_in(
-    row: PartialRow,
-    task: str,
+def _value_form(task: str, references: Collection[str]) -> re.Pattern[str]:
+    """Return the form of the values in needles: UUIDs, numbers or words."""
+    if all(_UUID.fullmatch(reference) for reference in references):
+        return _UUID
+    if task == "niah_none" or all(reference.isdecimal() for reference in references):
+        return _DIGITS
+    return _WORD
+
+
+def _keys_asked(row: PartialRow, form: re.Pattern[str]) -> set[str]:
+    """Return the keys in the question that have the form of a value: UUIDs or numbers."""
+    if form is _WORD:
+        return set()
+    question = row.get("question") or row["input"][row["context_end"] :]
+    return set(form.findall(normalize(str(question))))
+
+
+def _names_or_values(
     answers: Answers,
+    form: re.Pattern[str],
     raw: str,
     text: str,
+    keys: Collection[str],
     references: Collection[str],
 ) -> set[str]:
     """Return the variables or values that an answer names; none if the task asks for neither.
 
-    Values are UUIDs or numbers, as the references are. UUIDs of the question are keys, not values.
+    Left out are numbers of less than half the digits of a value, as in "100 times", and keys of the
+    question after "for", where an answer repeats the question.
     """
     if answers == "variables":
-        return {name.casefold() for name in _NAME.findall(raw)}
+        return {name.casefold() for name in _NAME.findall(raw)} - {"var"}
     if answers != "values":
         return set()
-    if task != "niah_none":
-        if all(_UUID.fullmatch(reference) for reference in references):
-            question = row.get("question") or row["input"][row["context_end"] :]
-            return set(_UUID.findall(text)) - set(_UUID.findall(str(question).casefold()))
-        if not all(reference.isdecimal() for reference in references):
-            return set()
-    return set(numbers(text))
+    for key in keys:
+        text = text.replace(f"for {key}", "for")
+    if form is not _DIGITS:
+        return set(form.findall(text))
+    lengths = [len(reference) for reference in references if reference.isdecimal()]
+    return {value for value in numbers(text) if 2 * len(value) >= min(lengths, default=0)}
 
 
 def _distractor(
-    row: PartialRow, answers: Answers, named: Collection[str], references: Collection[str]
-) -> tuple[float, float, str] | None:
-    """Return the distractor nearest to the answer's evidence of those that an answer names.
+    row: PartialRow, answers: Answers, form: re.Pattern[str], named: Collection[str]
+) -> tuple[float | None, float, str] | None:
+    """Return the distractor that an answer names; None if it names none.
 
-    Its distance from the evidence in depth, its own depth, and its text. None if it names none. A
-    needle without evidence, in a haystack of needles, is found in the context by its
-    beginning. `named` are the wrong values or variables in the answer.
+    Args:
+        row: the row.
+        answers: what the task asks for.
+        form: the form of the values.
+        named: the wrong values or variables in the answer.
+
+    Returns:
+        Its distance in depth from the nearest evidence of the answer, its depth and its text. Of
+        several, the nearest; the first if no needle carries the answer, as in niah_none.
     """
     if not named:
         return None
     gold = [span for span in row["evidence"] if span["answer"]]
     needles: list[tuple[float, str]] = []
     for span in row["evidence"]:
-        piece = row["input"][span["start"] : span["end"]]
-        if not span["answer"] and _named_by(piece, answers) in named:
-            needles.append((float(span["depth"]), piece))
-    if gold and answers == "values":
-        beginning = row["input"][gold[0]["start"] : gold[0]["end"]][:_NEEDLE_BEGINNING]
-        if beginning.strip("."):  # of a prompt in pieces, dots stand for the rest
-            needles += _needles_in_context(row, named, references, beginning)
+        needle = row["input"][span["start"] : span["end"]]
+        if answers == "variables":
+            names = [name.casefold() for name in _ASSIGNED.findall(needle)]
+        else:
+            names = form.findall(normalize(needle))
+        if not span["answer"] and names and names[-1] in named:
+            needles.append((float(span["depth"]), needle))
+    if gold and not needles and answers == "values":
+        gold_needle = row["input"][gold[0]["start"] : gold[0]["end"]]
+        needles += _needles_in_haystack(row, gold_needle, named)
     if not needles:
         return None
-    if not gold:  # in niah_none no needle carries an answer
-        return 0.0, *needles[0]
-    gaps = [
+    if not gold:
+        return None, *needles[0]
+    return min(
         (abs(depth - float(span["depth"])), depth, needle)
         for depth, needle in needles
         for span in gold
-    ]
-    return min(gaps)
+    )
 
 
-def _named_by(piece: str, answers: Answers) -> str:
-    """Return the value of a needle, which ends it, or the variable that an assignment names."""
-    if answers == "variables":
-        names = _ASSIGNED.findall(piece)
-    else:
-        folded = normalize(piece)
-        names = _UUID.findall(folded) or re.findall(r"\d{2,}", folded)
-    return names[-1].casefold() if names else ""
-
-
-def _needles_in_context(
-    row: PartialRow, named: Collection[str], references: Collection[str], beginning: str
+def _needles_in_haystack(
+    row: PartialRow, gold: str, values: Collection[str]
 ) -> Iterator[tuple[float, str]]:
-    """Yield depth and text of needles in the context that have a value named in the answer."""
+    """Yield depth and text of the needles with one of the values, in a haystack of needles.
+
+    They are not among the evidence. They begin as the answer's needle `gold` does, and the same
+    characters stand before the value.
+    """
     context = row["input"][row["context_start"] : row["context_end"]]
-    for value in named:
-        at = find_whole(value, context)
-        start = context.rfind(beginning, 0, max(0, at))
-        before = context[start:at]
-        if start < 0 or "\n" in before or any(text in before for text in references):
-            continue  # not in a needle
-        line = context[at:].partition("\n")[0].partition(beginning)[0]
-        if _named_by(line, "values") == value:  # not a key, which a value follows
-            yield start / len(context), before + value
+    beginning = gold[:_NEEDLE_BEGINNING]
+    places = [gold.rfind(reference) for reference in row["outputs"]]
+    before_value = gold[: max(places)][-_BEFORE_VALUE:]
+    if max(places) < 0 or not beginning.strip("."):
+        return  # of a prompt in pieces, dots stand for the rest
+    for value in values:
+        match = re.search(re.escape(before_value + value) + r"(?!\w)", context)
+        start = context.rfind(beginning, 0, match.start()) if match else -1
+        if match and start >= 0 and "\n" not in context[start : match.end()]:
+            yield start / len(context), context[start : match.end()]
 
 
 def _refuses(
     row: PartialRow, answers: Answers, raw: str, text: str, language: Language | None
 ) -> bool:
     """Return whether an answer says that there is none, or declines to answer."""
-    if language is not None and answers == "values":
-        none_word = row.get("none_word") or None
-        if says_none(text, language, none_word):
-            return True
     if answers == "text":  # small models explain on the lines after the first
-        text = normalize(raw.strip().splitlines()[0]) if raw.strip() else ""
-    return bool(_REFUSAL.search(text.replace("’", "'")))
+        text = normalize(raw.strip().splitlines()[0])
+    if _REFUSAL.search(text.replace("’", "'")):
+        return True
+    none_word = row.get("none_word") or None
+    return answers == "values" and language is not None and says_none(text, language, none_word)
 
 
 def _in_another_language(task: str, text: str, references: Collection[str]) -> bool:
@@ -278,14 +303,14 @@ def _script(character: str) -> str:
     return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
 
 
-def _repeats(row: PartialRow, raw: str) -> bool:
-    """Return whether an answer copies _REPEATED characters in a row of the context.
+def _copies_context(row: PartialRow, answer: str) -> bool:
+    """Return whether an answer copies _REPEATED consecutive characters of the context.
 
     Case and spaces aside. A copy begins with a word. A needle is not counted: to repeat its words
     is a way to answer.
     """
-    text = " ".join(raw.casefold().split())
-    if len(text) < _REPEATED:
+    answer = " ".join(answer.casefold().split())
+    if len(answer) < _REPEATED:
         return False
     parts, end = [], row["context_start"]
     for span in row["evidence"]:
@@ -293,25 +318,9 @@ def _repeats(row: PartialRow, raw: str) -> bool:
         end = max(end, span["end"])
     parts.append(row["input"][end : row["context_end"]])
     context = " \0 ".join(" ".join(part.casefold().split()) for part in parts)
-    starts = [0, *(match.end() for match in re.finditer(" ", text))]
-    for start in starts:
-        piece = text[start : start + _REPEATED]
-        if len(piece) == _REPEATED and piece in context:
-            return True
-    return False
-
-
-def _names_wrong(
-    task: str, answers: Answers, text: str, named: Collection[str], references: Collection[str]
-) -> bool:
-    """Return whether an answer without any reference names what the task asks for."""
-    if answers == "words":
-        return any(letter.isalpha() for letter in text)
-    if answers == "values" and task != "niah_none":
-        # shorter numbers, as in "100 times", are not meant as a value
-        shortest = min(len(reference) for reference in references)
-        return any(2 * len(value) >= shortest for value in named)
-    return bool(named)
+    starts = [0, *(match.end() for match in re.finditer(" ", answer))]
+    pieces = [answer[start : start + _REPEATED] for start in starts]
+    return any(len(piece) == _REPEATED and piece in context for piece in pieces)
 
 
 def _plain(text: str) -> str:

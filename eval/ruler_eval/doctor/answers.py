@@ -64,13 +64,17 @@ class Answer:
         return self.counted_tokens if self.prompt_tokens is None else self.prompt_tokens
 
 
+Pairs = Sequence[tuple[Row, Answer, Answer]]
+"""Rows with their answers on two sides."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """All answers so far, which the conditions judge."""
+class AllAnswers:
+    """All answers so far, from which each condition makes its finding."""
 
     rows: Sequence[Row]
     """The rows that were sent, in this order."""
-    answers: Mapping[str, Mapping[Key, Answer]]
+    by_side: Mapping[str, Mapping[Key, Answer]]
     """The answers of each side, by its name."""
     complete: bool
     """Whether all planned rows were sent."""
@@ -83,8 +87,15 @@ class Evidence:
 
     def answered(self, side: str) -> list[tuple[Row, Answer]]:
         """Return the rows that have an answer on a side, with their answers."""
-        answers = self.answers.get(side, {})
+        answers = self.by_side.get(side, {})
         return [(row, answers[row.key]) for row in self.rows if row.key in answers]
+
+    def pairs(self, a: str, b: str) -> Pairs:
+        """Return the rows that have an answer on both sides, with their answers."""
+        answers = self.by_side.get(b, {})
+        return [
+            (row, first, answers[row.key]) for row, first in self.answered(a) if row.key in answers
+        ]
 
 
 class Scorer:

@@ -10,14 +10,13 @@ conditions.py has the nine conditions, paired_test.py the statistics.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import Answer, Evidence, Row
+from ruler_eval.doctor.answers import AllAnswers, Pairs
 from ruler_eval.doctor.paired_test import pair_p, smallest_loss
 from ruler_eval.score.intervals import mcnemar
 
@@ -25,7 +24,6 @@ DOCS = "docs/doctor.md"
 MIN_ROWS = 10
 """Minimum rows for a pattern: on either side of a cliff, or with a second BOS."""
 State = Literal["engine", "same", "unchecked"]
-Pairs = Sequence[tuple[Row, Answer, Answer]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +96,7 @@ class Condition(ABC):
     """A condition that names the cause more precisely, if it changes answers too."""
 
     @abstractmethod
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Return the finding from the answers, before Holm's adjustment over all conditions."""
 
     def finding(self, state: State, sentence: str, rows: int = 0) -> Finding:
@@ -145,14 +143,9 @@ class Pair(Condition):
         """
         return pairs, ""
 
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Test whether one side is better than the other."""
-        answers = evidence.answers.get(self.b.name, {})
-        answered = [
-            (row, a, answers[row.key])
-            for row, a in evidence.answered(self.a.name)
-            if row.key in answers
-        ]
+        answered = answers.pairs(self.a.name, self.b.name)
         if not answered:
             return self.unchecked(self.if_not_sent)
         failures = [a.failure or b.failure for _, a, b in answered if a.failure or b.failure]
@@ -174,13 +167,13 @@ class Pair(Condition):
             only_a=only_a,
             only_b=only_b,
             exact_p=mcnemar(only_a, only_b),
-            p=pair_p(signs, evidence.complete),
+            p=pair_p(signs, answers.complete),
             fault=self._fault(pairs, only_a, only_b),
             note=note,
         )
-        if not evidence.complete:
+        if not answers.complete:
             return finding
-        loss = smallest_loss(len(pairs), only_a + only_b, evidence.tests)
+        loss = smallest_loss(len(pairs), only_a + only_b, answers.tests)
         loss = min(100.0, loss + 100 * len(failures) / len(answered))
         sentence = (
             f"No change: {only_a} of {number_of(len(pairs), 'row')} have a better answer "

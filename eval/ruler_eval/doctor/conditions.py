@@ -1,7 +1,7 @@
 """The nine conditions that must not change an answer.
 
     CONDITIONS["cache"].sides                   # the two ways to send a request
-    CONDITIONS["cache"].judge(evidence)         # the finding from the answers
+    CONDITIONS["cache"].judge(answers)         # the finding from the answers
 
 Six conditions are pairs of sides. Three more are judged from the same answers: whether identical
 requests get the same score (repeat), whether evidence is lost beyond some distance (depth), and
@@ -17,8 +17,8 @@ from itertools import combinations
 import numpy as np
 
 from ruler_common.text import number_of
-from ruler_eval.doctor.answers import Evidence
-from ruler_eval.doctor.condition import COLD, MIN_ROWS, Condition, Finding, Pair, Pairs, Side
+from ruler_eval.doctor.answers import AllAnswers, Pairs
+from ruler_eval.doctor.condition import COLD, MIN_ROWS, Condition, Finding, Pair, Side
 from ruler_eval.doctor.paired_test import anytime_p
 
 # ---- cache ---------------------------------------------------------------------------------------
@@ -45,13 +45,13 @@ class Cache(Pair):
         ]
         return hits, "the first request of each row hit the cache too: name a new --out"
 
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Test the pairs; if no hits are reported, only changed answers are conclusive."""
-        finding = super().judge(evidence)
-        cached = [answer.cached_tokens for _, answer in evidence.answered(CACHED.name)]
-        if not finding.rows or any(cached) or evidence.cache_hits:
+        finding = super().judge(answers)
+        cached = [answer.cached_tokens for _, answer in answers.answered(CACHED.name)]
+        if not finding.rows or any(cached) or answers.cache_hits:
             return finding
-        if evidence.cache_hits == 0:
+        if answers.cache_hits == 0:
             return self.unchecked("the server's /metrics show no cache hits")
         reason = (
             "the server does not report whether its cache was hit (vLLM: "
@@ -64,7 +64,7 @@ class Cache(Pair):
             smallest_loss=None,
         )
 
-    def blame(self, finding: Finding, repeat: Finding, evidence: Evidence) -> Finding:
+    def blame(self, finding: Finding, repeat: Finding, answers: AllAnswers) -> Finding:
         """Return the finding that the cache is at fault if scores differ only on cache hits.
 
         All repeats hit the cache. If the engine were noisy everywhere, answers without cache hits
@@ -72,13 +72,9 @@ class Cache(Pair):
         """
         from scipy.stats import binom
 
-        loaded_answers = evidence.answers.get(LOADED.name, {})
-        pairs = [
-            (cold, loaded_answers[row.key])
-            for row, cold in evidence.answered(COLD.name)
-            if row.key in loaded_answers and cold.counts and loaded_answers[row.key].counts
-        ]
-        differ = sum(cold.score != loaded.score for cold, loaded in pairs)
+        pairs = answers.pairs(COLD.name, LOADED.name)
+        pairs = [pair for pair in pairs if pair[1].counts and pair[2].counts]
+        differ = sum(cold.score != loaded.score for _, cold, loaded in pairs)
         if not pairs or binom.cdf(differ, len(pairs), repeat.flips) > RARELY:
             return finding
         return replace(
@@ -210,19 +206,19 @@ class Depth(Condition):
     Fisher's exact test, one-sided, Bonferroni over the distances and lengths.
     """
 
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Find a distance beyond which recall falls to less than CLIFF of the nearer recall."""
         from scipy.stats import fisher_exact
 
         by_length: dict[str, list[tuple[float, bool]]] = {}
-        for row, answer in evidence.answered(COLD.name):
+        for row, answer in answers.answered(COLD.name):
             if row.depth is not None and answer.counts:
                 distance = (1 - row.depth) * (answer.tokens or row.row_tokens)
                 by_length.setdefault(row.length, []).append((distance, answer.score >= 0.5))
         if not any(len(places) >= 2 * MIN_ROWS for places in by_length.values()):
             return self.unchecked("too few rows have one piece of evidence")
         rows = sum(len(places) for places in by_length.values())
-        if not evidence.complete:
+        if not answers.complete:
             return self.finding("unchecked", "Not decided when it stopped.", rows)
         sentence = "Evidence is found at every distance from the prompt's end."
         finding = self.finding("same", sentence, rows)
@@ -268,14 +264,14 @@ MAX_FLIPS = 0.05
 class Repeat(Condition):
     """Whether identical requests get different scores more often than MAX_FLIPS allows."""
 
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Test the share of pairs of identical requests whose scores differ."""
-        sides = [evidence.answers.get(side.name, {}) for side in self.sides]
+        sides = [answers.by_side.get(side.name, {}) for side in self.sides]
         shares = []
-        for row in evidence.rows:
-            answers = [side[row.key] for side in sides if row.key in side]
-            if len(answers) == len(sides) and all(answer.counts for answer in answers):
-                scores = [answer.score for answer in answers]
+        for row in answers.rows:
+            of_row = [side[row.key] for side in sides if row.key in side]
+            if len(of_row) == len(sides) and all(answer.counts for answer in of_row):
+                scores = [answer.score for answer in of_row]
                 differ = [first != second for first, second in combinations(scores, 2)]
                 shares.append(sum(differ) / len(differ))
         if not shares:
@@ -304,16 +300,18 @@ REPEAT = Repeat(
 
 # ---- tokens --------------------------------------------------------------------------------------
 
+SECOND_BOS_REMEDY = "Do not send a BOS, or stop the server from adding one (`add_special_tokens`)"
+
 
 class Tokens(Condition):
     """Whether the server read as many tokens as were sent: a fact, which needs no test."""
 
-    def judge(self, evidence: Evidence) -> Finding:
+    def judge(self, answers: AllAnswers) -> Finding:
         """Compare the server's count of the tokens of each prompt with ours."""
         counted = [
             (side, row, answer, answer.prompt_tokens)
-            for side in evidence.answers
-            for row, answer in evidence.answered(side)
+            for side in answers.by_side
+            for row, answer in answers.answered(side)
             if answer.prompt_tokens is not None
         ]
         if not counted:
@@ -322,7 +320,7 @@ class Tokens(Condition):
         shortened = [
             (row, answer, read)
             for side, row, answer, read in counted
-            # in these two forms a different tokenizer or template would explain it too
+            # as text or with the server's template, another tokenizer would explain it too
             if answer.shortened and side not in (TEXT.b.name, TEMPLATE.b.name)
         ]
         if shortened:
@@ -333,7 +331,7 @@ class Tokens(Condition):
                 f"{number_of(len({row.key for row, _, _ in shortened}), 'row')}.",
                 rows,
             )
-        if capped := self._capped(evidence):
+        if capped := self._capped(answers):
             return self._fault(capped, rows)
         extra: dict[str, list[int]] = {}
         for side, _, answer, read in counted:
@@ -341,15 +339,13 @@ class Tokens(Condition):
                 extra.setdefault(side, []).append(read - answer.counted_tokens)
         for side, counts in extra.items():
             one_more = len(counts) >= MIN_ROWS and set(counts) == {1}
-            if one_more and evidence.has_bos and side != TEMPLATE.b.name:
+            if one_more and answers.has_bos and side != TEMPLATE.b.name:
                 finding = self._fault(
                     f"Every prompt has one more token on the server than was sent ({side}): a "
                     "second BOS.",
                     rows,
                 )
-                remedy = "Do not send a BOS, or stop the server from adding one "
-                remedy += "(`add_special_tokens`)"
-                return replace(finding, remedy=remedy)
+                return replace(finding, remedy=SECOND_BOS_REMEDY)
         others = [f"{np.median(n):+.0f} ({side})" for side, n in extra.items() if any(n)]
         if others:
             sentence = (
@@ -367,11 +363,11 @@ class Tokens(Condition):
     def _fault(self, sentence: str, rows: int) -> Finding:
         return replace(self.finding("engine", sentence, rows), p=0.0, holm_p=0.0)
 
-    def _capped(self, evidence: Evidence) -> str:
+    def _capped(self, answers: AllAnswers) -> str:
         """Return a sentence if the server read prompts of different sizes as the same size."""
         cold = [
             (row, answer)
-            for row, answer in evidence.answered(COLD.name)
+            for row, answer in answers.answered(COLD.name)
             if answer.prompt_tokens is not None
         ]
         if not cold or any(answer.counted_tokens is not None for _, answer in cold):

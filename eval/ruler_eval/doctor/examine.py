@@ -21,7 +21,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json, write_whole
-from ruler_eval.doctor.answers import Answer, Evidence, Key, Scorer
+from ruler_eval.doctor.answers import AllAnswers, Answer, Key, Scorer
 from ruler_eval.doctor.asking import Asker, start_asker
 from ruler_eval.doctor.condition import COLD, Side
 from ruler_eval.doctor.options import DoctorOptions
@@ -188,15 +188,15 @@ class Examination:
 
     def look(self, rows: int) -> Verdict:
         """Judge the answers to the first `rows` rows."""
-        evidence = Evidence(
+        answers = AllAnswers(
             rows=list(self.plan.rows.values())[:rows],
-            answers=self.answers,
+            by_side=self.answers,
             complete=rows == len(self.plan.rows),
             tests=len(self.plan.conditions),
             has_bos=self.asker.has_bos,
             cache_hits=self.cache_hits,
         )
-        return judge(evidence, self.plan.conditions, self.plan.reasons, self.options.max_loss)
+        return judge(answers, self.plan.conditions, self.plan.reasons, self.options.max_loss)
 
     def _open_folder(self) -> None:
         """Lock the folders of all sides, and read the answers in them."""

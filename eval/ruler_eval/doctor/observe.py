@@ -96,10 +96,9 @@ class Observation:
 
 
 class SessionJson(TypedDict, total=False):
-    """The fields of a session in run.json that are read here."""
+    """The field of a session in run.json that is read here."""
 
     source: str | None
-    concurrency: int | None
 
 
 class RunJson(TypedDict, total=False):
@@ -176,7 +175,7 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     return Observation(
         rows=len(rows),
         patterns=tuple(find_patterns(rows, settings)),
-        circumstances=tuple(by_circumstance(rows, sessions)),
+        circumstances=tuple(by_circumstance(rows)),
     )
 
 
@@ -230,8 +229,8 @@ def _repeats(prediction: str, prompt: str) -> bool:
 # ---- patterns ------------------------------------------------------------------------------------
 
 
-def find_patterns(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> Iterable[Pattern]:
-    """Yield the patterns in a run."""
+def find_patterns(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> list[Pattern]:
+    """Return the patterns in a run."""
     answered = [row for row in rows if row.answer.counts]
     patterns = (
         _failures(rows),
@@ -241,9 +240,7 @@ def find_patterns(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -> I
         _budget(answered, settings),
         _fall_at_length(answered),
     )
-    for pattern in patterns:
-        if pattern is not None:
-            yield pattern
+    return [pattern for pattern in patterns if pattern is not None]
 
 
 def _share(rows: Sequence[ObservedRow], holds: Callable[[ObservedRow], bool]) -> float:
@@ -378,17 +375,11 @@ LABELS = (
 """The names of groups, in the order in which they are shown."""
 
 
-def by_circumstance(
-    rows: Sequence[ObservedRow], sessions: Sequence[Mapping[str, Any]]
-) -> Iterable[Circumstance]:
+def by_circumstance(rows: Sequence[ObservedRow]) -> Iterable[Circumstance]:
     """Yield the scores by cached share, concurrency, retries, position and length of the answer."""
     answered = [row for row in rows if row.answer.counts]
-    limits = sorted({session["concurrency"] for session in sessions if session.get("concurrency")})
-    in_flight = "the run did not record it"
-    if limits:
-        in_flight += f"; its sessions allowed {', '.join(str(limit) for limit in limits)}"
     yield _grouped("Cached share of the prompt", answered, _cached_share)
-    yield _grouped("Requests in flight", answered, _in_flight, in_flight)
+    yield _grouped("Requests in flight", answered, _in_flight)
     yield _grouped("Tries", answered, _tries)
     yield _grouped("Position in the run", answered, _third, "rows were sent in another order")
     yield _grouped("Tokens of the answer", answered, _answer_tokens)

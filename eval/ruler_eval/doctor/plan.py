@@ -72,20 +72,16 @@ def make_plan(
     """Return the plan and the columns of its rows. Raises RulerError."""
     configs = choose_configs(release, options, asker.backend.limit)
     rows_per_config = -(-options.row_count // len(configs))
+    orders = {config: release.order(config)[:rows_per_config] for config in configs}
     texts, facts = {}, {}
-    for config in configs:
-        indices = release.order(config)[:rows_per_config]
+    for config, indices in orders.items():
         length = release.parse(config).length
         for row in release.some_rows(config, COLUMNS, indices):
             texts[config, row["index"]] = row
             facts[config, row["index"]] = facts_of(config, length, row)
-    orders = [release.order(config)[:rows_per_config] for config in configs]
-    keys = [
-        (config, order[place])
-        for place in range(rows_per_config)
-        for config, order in zip(configs, orders, strict=True)
-        if place < len(order)
-    ]
+    keys = []
+    for place in range(rows_per_config):
+        keys += [(config, order[place]) for config, order in orders.items() if place < len(order)]
     conditions, reasons = conditions_for(asker, options.level, len(keys))
     sides = {side.name: side for name in conditions for side in CONDITIONS[name].sides}
     requests = prompt_tokens = cached_tokens = output_tokens = 0
@@ -154,12 +150,12 @@ def choose_configs(release: Release, options: DoctorOptions, limit: int | None) 
 
 def facts_of(config: str, length: str, row: PartialRow) -> Row:
     """Return the facts about a row that a verdict needs."""
-    gold = [piece for piece in row["evidence"] if piece["answer"]]
+    with_answer = [piece for piece in row["evidence"] if piece["answer"]]
     return Row(
         key=(config, row["index"]),
         length=length,
         row_tokens=row["length"] - row["max_new_tokens"],
-        depth=gold[0]["start"] / len(row["input"]) if len(gold) == 1 else None,
+        depth=with_answer[0]["start"] / len(row["input"]) if len(with_answer) == 1 else None,
     )
 
 

@@ -1,6 +1,6 @@
 """Combine the findings of all conditions into a verdict on the engine.
 
-    verdict = judge(evidence, ("cache", "load", "repeat"), {"text": "not tested"}, max_loss=10)
+    verdict = judge(answers, ("cache", "load", "repeat"), {"text": "not tested"}, max_loss=10)
     verdict.outcome, verdict.exit_code                    # "sound", 0
 
 Holm's method over all tested conditions keeps the probability that a sound engine is called broken
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from ruler_common.text import sentences, table
-from ruler_eval.doctor.answers import Evidence
+from ruler_eval.doctor.answers import AllAnswers
 from ruler_eval.doctor.condition import COLD, Finding, Pair
 from ruler_eval.doctor.conditions import CACHE, CONDITIONS, DEPTH, REPEAT, TOKENS
 from ruler_eval.doctor.paired_test import ALPHA, exact_p
@@ -59,27 +59,27 @@ class Verdict:
 
 
 def judge(
-    evidence: Evidence, planned: Collection[str], reasons: Mapping[str, str], max_loss: float
+    answers: AllAnswers, planned: Collection[str], reasons: Mapping[str, str], max_loss: float
 ) -> Verdict:
     """Judge all answers so far.
 
     Args:
-        evidence: The rows that were sent, and their answers.
+        answers: The rows that were sent, and their answers.
         planned: The conditions that are tested, without `tokens`.
         reasons: Why other conditions are not tested, by their names.
         max_loss: The largest loss, in points, that a sound verdict may miss.
     """
-    findings = [CONDITIONS[name].judge(evidence) for name in planned]
+    findings = [CONDITIONS[name].judge(answers) for name in planned]
     adjusted = holm([finding.p for finding in findings])
     findings = [_decide(finding, p) for finding, p in zip(findings, adjusted, strict=True)]
-    findings = _blame_cache(findings, evidence)
-    findings.append(TOKENS.judge(evidence))
+    findings = _blame_cache(findings, answers)
+    findings.append(TOKENS.judge(answers))
     unchecked = [finding.name for finding in findings if finding.state == "unchecked"]
     for name, reason in reasons.items():
         findings.append(CONDITIONS[name].unchecked(reason))
     causes = list(_causes(findings))
     findings = [*causes, *[finding for finding in findings if finding not in causes]]
-    return _verdict(findings, bool(causes), unchecked, evidence, max_loss)
+    return _verdict(findings, bool(causes), unchecked, answers, max_loss)
 
 
 def _decide(finding: Finding, holm_p: float) -> Finding:
@@ -90,13 +90,13 @@ def _decide(finding: Finding, holm_p: float) -> Finding:
     return replace(finding, holm_p=holm_p, state="engine", sentence=sentence, smallest_loss=None)
 
 
-def _blame_cache(findings: list[Finding], evidence: Evidence) -> list[Finding]:
+def _blame_cache(findings: list[Finding], answers: AllAnswers) -> list[Finding]:
     """Name the cache if identical requests get different scores only on cache hits."""
     named = {finding.name: finding for finding in findings}
     repeat, cache = named.get(REPEAT.name), named.get(CACHE.name)
     if repeat is None or cache is None or repeat.state != "engine" or cache.state == "engine":
         return findings
-    blamed = CACHE.blame(cache, repeat, evidence)
+    blamed = CACHE.blame(cache, repeat, answers)
     return [blamed if finding is cache else finding for finding in findings]
 
 
@@ -119,7 +119,7 @@ def _verdict(
     findings: Sequence[Finding],
     is_engine: bool,
     unchecked: Sequence[str],
-    evidence: Evidence,
+    answers: AllAnswers,
     max_loss: float,
 ) -> Verdict:
     """Summarise the findings in a sentence and an exit code.
@@ -128,10 +128,10 @@ def _verdict(
         findings: All findings; if there is a cause, it is the first.
         is_engine: Whether there is a cause.
         unchecked: The names of conditions that were planned but could not be checked.
-        evidence: The answers.
+        answers: The answers.
         max_loss: The largest loss, in points, that a sound verdict may miss.
     """
-    cold = [answer for _, answer in evidence.answered(COLD.name)]
+    cold = [answer for _, answer in answers.answered(COLD.name)]
     failures = [answer.failure for answer in cold if answer.failure]
     scores = [answer.score for answer in cold if answer.counts]
     score = 100 * sum(scores) / len(scores) if scores else 0.0
@@ -141,7 +141,7 @@ def _verdict(
         outcome = "engine"
         cause = findings[0]
         headline = f"{cause.sentence} {cause.remedy}; see {cause.docs}."
-    elif not evidence.complete:
+    elif not answers.complete:
         headline = "Stopped before the last row: run the same command to continue."
     elif failures and not scores:
         headline = (

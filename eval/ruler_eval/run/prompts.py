@@ -38,7 +38,7 @@ DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
 TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the date of the run into the prompt; this is its default date."""
-OPENING = 200
+PROMPT_END = 200
 """Characters of a prompt's end that are kept: a template may open a block of reasoning there."""
 _SEAM = "@@answer-prefix@@"
 _PROBES = (

@@ -38,13 +38,11 @@ from ruler_eval.run.plan import (
     utc_now,
 )
 from ruler_eval.run.progress import Progress, RunSummary
-from ruler_eval.run.prompts import OPENING, Prompt, Prompter
+from ruler_eval.run.prompts import PROMPT_END, Prompt, Prompter
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import over_limit, record_of
 
 MAX_THREADS = 16
-MAX_TOKENS_AHEAD = 1 << 22
-"""Maximum tokens of the rows that are rendered ahead (a longer row is rendered by itself)."""
 
 
 def estimate_run(options: RunOptions) -> Estimate:
@@ -178,7 +176,7 @@ class OpenRun:
             **backend.settings(),
             **self._prompter.settings(),
             "sampling": backend.sampling.settings(),
-            "max_model_len": backend.own_limit or backend.limit,
+            "max_model_len": backend.model_limit or backend.limit,
         }
         self.records.record_settings(settings, self._session)
         return backend
@@ -233,11 +231,11 @@ class OpenRun:
                 if record is None:
                     yield sample
                     continue
-                if backend.own_limit and over_limit(sample, backend.own_limit) is None:
+                if backend.model_limit and over_limit(sample, backend.model_limit) is None:
                     raise RulerError(
                         f"{prompt.config} row {prompt.index} needs more than the "
                         f"{backend.limit:,} tokens that were estimated for its configuration: "
-                        f"add --max-model-len {backend.own_limit}."
+                        f"add --max-model-len {backend.model_limit}."
                     )
                 self._record(record, sample, progress)
 
@@ -283,20 +281,15 @@ def render_ahead(
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     threads = min(cores, MAX_THREADS)
-    waiting: deque[tuple[Future[Prompt], int]] = deque()
-    tokens = 0
+    waiting: deque[Future[Prompt]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
         for config, row in rows:
-            size = int(row.get("length", 0))
-            waiting.append((pool.submit(_render, prompter, backend, config, row), size))
-            tokens += size
-            while waiting and (len(waiting) > 2 * threads or tokens > MAX_TOKENS_AHEAD):
-                future, size = waiting.popleft()
-                tokens -= size
-                yield future.result()
+            waiting.append(pool.submit(_render, prompter, backend, config, row))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
         while waiting:
-            yield waiting.popleft()[0].result()
+            yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
@@ -308,5 +301,5 @@ def _render(prompter: Prompter, backend: Backend, config: str, row: Mapping[str,
     if prompt.token_ids is None or prompt.text is None:
         return replace(prompt, counted_tokens=count)
     # only the end of the text is read later, and a list would take ten times the memory
-    ids, end = array("I", prompt.token_ids), prompt.text[-OPENING:]
+    ids, end = array("I", prompt.token_ids), prompt.text[-PROMPT_END:]
     return replace(prompt, counted_tokens=count, token_ids=ids, text=end)

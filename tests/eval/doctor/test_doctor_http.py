@@ -13,7 +13,7 @@ import pytest
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import load_tokenizer
 from ruler_eval.run.records import read_lines
-from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
+from tests.eval.doctor.faulty_engine import EXPECTED, FaultyEngine, served, write_release
 from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
 from tests.model_server import Reply
@@ -56,9 +56,9 @@ def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
-def test_the_fault_of_a_server_is_named(fault, root, values, tmp_path):
+def test_the_condition_that_a_fault_violates_is_named(fault, root, values, tmp_path):
     hold = 0.03 if fault in ("load", "neighbours") else 0.0
-    engine = SickEngine(values, fault=fault, loss=0.5, hold=hold)
+    engine = FaultyEngine(values, fault=fault, loss=0.5, hold=hold)
     flags: list[object] = ["--mode", "completion"]
     tokenizer = None
     if fault in ("template", "bos"):
@@ -78,7 +78,7 @@ def test_the_fault_of_a_server_is_named(fault, root, values, tmp_path):
 
 
 def test_a_sound_server_is_sound(root, values, tmp_path):
-    with served(SickEngine(values)) as server:
+    with served(FaultyEngine(values)) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert printed.code == 0, printed
     assert verdict["outcome"] == "sound"
@@ -110,7 +110,7 @@ def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, valu
         asked.append(body["prompt"])
         return None
 
-    with served(SickEngine(values), refuse=refuse) as server:
+    with served(FaultyEngine(values), refuse=refuse) as server:
         printed, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
     assert printed.code == 3, printed  # 20 rows are too few for a verdict
     assert "does not accept cache_salt. Instead each prompt begins with a different line" in flat(
@@ -120,8 +120,8 @@ def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, valu
     assert all(prompt.startswith("[") for prompt in asked)
 
 
-def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, tmp_path):
-    with served(SickEngine(values), usage=False) as server:
+def test_a_server_that_counts_no_tokens_is_examined(root, values, tmp_path):
+    with served(FaultyEngine(values), usage=False) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
     assert printed.code == 3, printed
     sentences = {item["name"]: item["sentence"] for item in verdict["conditions"]}
@@ -131,18 +131,18 @@ def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, t
     assert "No change" in sentences["load"]
 
 
-def test_a_server_that_fails_every_request_is_one_sentence(root, tmp_path):
+def test_a_server_that_fails_every_request_stops_the_examination(root, tmp_path):
     def refuse(body: dict[str, Any]) -> Reply:
         return Reply(400, {"error": {"message": "this model takes no prompts"}})
 
-    with served(SickEngine({}), refuse=refuse) as server:
+    with served(FaultyEngine({}), refuse=refuse) as server:
         printed, verdict = doctor(root, tmp_path, server.url, *QUICK_FLAGS)
     assert (printed.code, verdict) == (2, {})
     assert "The first 8 rows failed: HTTP 400: this model takes no prompts." in flat(printed.stderr)
     assert "--retry-failed" not in printed.stderr
 
 
-def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path):
+def test_a_run_and_a_server_exclude_each_other(tmp_path):
     printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
     assert printed.code == 2
     assert "Name RUN, to examine its answers, or --base-url and --model" in flat(printed.stderr)

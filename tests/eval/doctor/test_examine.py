@@ -1,4 +1,4 @@
-"""An examination: its waves, its folder, going on where it stopped, what it refuses."""
+"""An examination: its waves, its folder, how it resumes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
-from tests.eval.doctor.sick_engine import SickBackend, SickEngine, WordPrompter, write_release
+from tests.eval.doctor.faulty_engine import FaultyBackend, FaultyEngine, WordPrompter, write_release
 from tests.in_process import ruler
 
 ROWS = 60
@@ -39,10 +39,10 @@ def values(root: Path) -> dict[int, str]:
     return {row["index"]: row["outputs"][0] for row in rows}
 
 
-class Counting(SickBackend):
+class Counting(FaultyBackend):
     """Counts its prompts, and breaks off after `most` of them."""
 
-    def __init__(self, engine: SickEngine, most: int | None = None) -> None:
+    def __init__(self, engine: FaultyEngine, most: int | None = None) -> None:
         super().__init__(engine)
         self.asked: list[Prompt] = []
         self.batches: list[int] = []
@@ -60,7 +60,7 @@ class Counting(SickBackend):
 def examination(
     root: Path,
     out: Path,
-    backend: SickBackend,
+    backend: FaultyBackend,
     salt_field: bool = True,
     rows: int = ROWS,
     model: str = "m",
@@ -74,8 +74,8 @@ def examination(
     return Examination(asked, asker)
 
 
-def test_what_is_asked_is_shown_before_it_is(root, values, tmp_path):
-    backend = Counting(SickEngine(values))
+def test_the_plan_is_shown_before_the_first_request(root, values, tmp_path):
+    backend = Counting(FaultyEngine(values))
     examined = examination(root, tmp_path / "out", backend)
     (first, cost) = examined.plan.lines((1.0, 2.0))
     assert backend.asked == []
@@ -86,13 +86,13 @@ def test_what_is_asked_is_shown_before_it_is(root, values, tmp_path):
 
 
 def test_an_interrupted_examination_resumes(root, values, tmp_path):
-    out, engine = tmp_path / "out", SickEngine(values)
+    out, engine = tmp_path / "out", FaultyEngine(values)
     broken = examination(root, out, Counting(engine, most=300))
     with pytest.raises(RulerError, match="gone"):
         broken.run()
     backend = Counting(engine)
     verdict = examination(root, out, backend).run()
-    whole = Counting(SickEngine(values))
+    whole = Counting(FaultyEngine(values))
     whole_verdict = examination(root, tmp_path / "whole", whole).run()
     assert len(whole.asked) <= len(backend.asked) + 300 <= len(whole.asked) + 60
     assert [finding.rows for finding in verdict.findings] == [
@@ -117,9 +117,9 @@ class WithMetrics(Counting):
         return f"vllm:prefix_cache_hits_total {self.hits}\n"
 
 
-def test_its_sides_are_run_folders(root, values, tmp_path):
+def test_each_side_is_a_run_folder(root, values, tmp_path):
     out = tmp_path / "out"
-    examination(root, out, SickBackend(SickEngine(values, fault="cache", loss=0.5))).run()
+    examination(root, out, FaultyBackend(FaultyEngine(values, fault="cache", loss=0.5))).run()
     for side in ("cold", "cached"):
         scored = ruler("score", out / side, "--dataset", root, "--partial")
         assert scored.code == 0, scored
@@ -132,9 +132,9 @@ def test_its_sides_are_run_folders(root, values, tmp_path):
     assert read_verdict(tmp_path) is None
 
 
-def test_quick_asks_fewer_conditions(root, values, tmp_path):
+def test_quick_tests_fewer_conditions(root, values, tmp_path):
     examined = examination(
-        root, tmp_path / "out", SickBackend(SickEngine(values)), level="quick", rows=32
+        root, tmp_path / "out", FaultyBackend(FaultyEngine(values)), level="quick", rows=32
     )
     names = {side.name for side in examined.plan.sides}
     assert names == {"cold", "cached", "repeat_3", "repeat_4", "repeat_5", "loaded"}
@@ -163,7 +163,7 @@ def test_another_examination_in_the_same_folder_is_refused(
     before, after, words, two_lengths, values, tmp_path
 ):
     first = {"rows": 16, "configs": (CONFIG,)}
-    backend = SickBackend(SickEngine(values))
+    backend = FaultyBackend(FaultyEngine(values))
     examination(two_lengths, tmp_path / "out", backend, **(first | before)).run()
     with pytest.raises(RulerError) as error:
         examination(two_lengths, tmp_path / "out", backend, **(first | after))
@@ -177,7 +177,7 @@ def test_another_examination_in_the_same_folder_is_refused(
 def test_a_damaged_doctor_json_is_one_sentence(text, root, values, tmp_path):
     (tmp_path / "doctor.json").write_text(text)
     with pytest.raises(RulerError, match=r"doctor\.json"):
-        examination(root, tmp_path, SickBackend(SickEngine(values)))
+        examination(root, tmp_path, FaultyBackend(FaultyEngine(values)))
     with pytest.raises(RulerError, match=r"doctor\.json"):
         read_verdict(tmp_path)
 
@@ -191,18 +191,18 @@ class Failing(Counting):
             yield Completion(prompt, error="HTTP 500: out of memory")
 
 
-def test_an_engine_that_fails_every_request_is_not_asked_on(root, values, tmp_path):
-    failing = Failing(SickEngine(values))
+def test_an_engine_that_fails_every_request_is_sent_8(root, values, tmp_path):
+    failing = Failing(FaultyEngine(values))
     with pytest.raises(RulerError, match="The first 8 rows failed: HTTP 500: out of memory"):
         examination(root, tmp_path, failing).run()
     assert len(failing.asked) == 8
-    backend = Counting(SickEngine(values))
+    backend = Counting(FaultyEngine(values))
     assert examination(root, tmp_path, backend).run().rows == ROWS  # the failed ones are asked too
 
 
 def test_hits_are_kept_if_the_server_dies_between_two_conditions(root, values, tmp_path):
     """Cold and repeated requests of the only wave are answered, then the session ends."""
-    engine = SickEngine(values)
+    engine = FaultyEngine(values)
     first = WithMetrics(engine, most=16 * 5)
     with pytest.raises(RulerError, match="gone"):
         examination(root, tmp_path, first, rows=16).run()
@@ -211,7 +211,7 @@ def test_hits_are_kept_if_the_server_dies_between_two_conditions(root, values, t
     assert cache.state == "same"
 
 
-class Coarse(SickBackend):
+class Coarse(FaultyBackend):
     """Counts nothing before a prompt is sent; its server takes a word of filler as two tokens."""
 
     def count(self, prompt: Prompt) -> int | None:  # type: ignore[override]
@@ -226,7 +226,7 @@ class Coarse(SickBackend):
 
 def test_padding_is_corrected_by_what_the_server_counts(root, values, tmp_path):
     """Below the border too, where a prompt that comes out too long ends above it."""
-    examined = examination(root, tmp_path, Coarse(SickEngine(values)))
+    examined = examination(root, tmp_path, Coarse(FaultyEngine(values)))
     verdict = examined.run()
     (chunks,) = [finding for finding in verdict.findings if finding.name == "chunks"]
     assert chunks.state == "same"

@@ -1,4 +1,4 @@
-"""The judgement: what is called a fault of the engine, how often by chance, and what is not."""
+"""What the verdict calls a fault of the engine, how often by chance, and what it does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ruler_eval.doctor.answers import Answer, Evidence, Row
+from ruler_eval.doctor.answers import AllAnswers, Answer, Row
 from ruler_eval.doctor.condition import COLD, Finding
 from ruler_eval.doctor.conditions import (
     CACHE,
@@ -24,7 +24,7 @@ from ruler_eval.doctor.paired_test import ALPHA, exact_p, pair_p, smallest_loss
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 
 PLANNED = ("cache", "load", "depth", "repeat")
-AGAIN = ("cached", "repeat_3", "repeat_4", "repeat_5")
+CACHED_SIDES = ("cached", "repeat_3", "repeat_4", "repeat_5")
 Answers = dict[str, dict[tuple[str, int], Answer]]
 
 
@@ -35,7 +35,7 @@ def rows_of(count: int, tokens: int = 1000) -> list[Row]:
     ]
 
 
-def test_the_p_value_holds_at_all_looks_together():
+def test_the_p_value_is_valid_over_all_looks():
     rng = np.random.default_rng(0)
     small = 0
     for _ in range(400):
@@ -44,17 +44,30 @@ def test_the_p_value_holds_at_all_looks_together():
     assert small / 400 <= ALPHA + 3 * (ALPHA * (1 - ALPHA) / 400) ** 0.5
 
 
-def test_both_directions_are_tested_but_b_is_suspected():
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "state"),
+    [(5, 0, "engine"), (4, 0, "same"), (8, 1, "engine"), (7, 1, "same")],  # p: .049 .098 .031 .055
+)
+def test_a_condition_is_at_fault_if_its_p_is_at_most_5_percent(only_a, only_b, state):
+    rows = rows_of(30)
+    cold = [0.0] * only_b + [1.0] * (30 - only_b)
+    loaded = [1.0] * (30 - only_a) + [0.0] * only_a
+    answers = all_answers(rows, answers_of(rows, cold=cold, loaded=loaded))
+    finding = finding_of(judge(answers, ("load",), {}, max_loss=100), "load")
+    assert (finding.only_a, finding.only_b, finding.state) == (only_a, only_b, state)
+
+
+def test_both_directions_are_tested_but_b_has_most_of_the_error():
     rows = rows_of(112)
     worse, better = [0.0] * 12 + [1.0] * 100, [1.0] * 112
-    b_worse = CACHE.judge(evidence(rows, answers_of(rows, cold=better, cached=worse), hits=9))
-    a_worse = CACHE.judge(evidence(rows, answers_of(rows, cold=worse, cached=better), hits=9))
+    b_worse = CACHE.judge(all_answers(rows, answers_of(rows, cold=better, cached=worse), hits=9))
+    a_worse = CACHE.judge(all_answers(rows, answers_of(rows, cold=worse, cached=better), hits=9))
     assert (b_worse.only_a, b_worse.only_b) == (a_worse.only_b, a_worse.only_a) == (12, 0)
     assert b_worse.p < a_worse.p < ALPHA
     assert b_worse.exact_p == a_worse.exact_p == pytest.approx(2 * exact_p(0, 12))
 
 
-def test_the_smallest_loss_is_seen_in_four_of_five_examinations():
+def test_the_smallest_loss_is_detected_in_four_of_five_examinations():
     rows, noise, tests = 200, 0.02, 6
     loss = smallest_loss(rows, round(rows * noise), tests) / 100
     rng = np.random.default_rng(1)
@@ -85,17 +98,17 @@ def changed(answers: Answers, side: str, count: int, **fields: Any) -> None:
         answers[side][key] = replace(answers[side][key], **fields)
 
 
-def evidence(
+def all_answers(
     rows: Sequence[Row], answers: Answers, complete: bool = True, hits: float | None = None
-) -> Evidence:
-    return Evidence(rows=rows, answers=answers, complete=complete, tests=4, cache_hits=hits)
+) -> AllAnswers:
+    return AllAnswers(rows=rows, by_side=answers, complete=complete, tests=4, cache_hits=hits)
 
 
 def all_sides(rows: Sequence[Row], score: float = 1.0) -> Answers:
     """The same score for every answer of `--quick`, with hits of the cache."""
     sides = {side.name: [score] * len(rows) for side in (COLD, CACHED, LOADED, *REPEATS)}
     answers = answers_of(rows, **sides)
-    for side in AGAIN:
+    for side in CACHED_SIDES:
         changed(answers, side, len(rows), cached_tokens=900)
     changed(answers, "cold", len(rows), cached_tokens=0)
     return answers
@@ -104,7 +117,7 @@ def all_sides(rows: Sequence[Row], score: float = 1.0) -> Answers:
 def verdict_of(
     rows: Sequence[Row], answers: Answers, max_loss: float = 40, hits: float | None = None
 ) -> Verdict:
-    return judge(evidence(rows, answers, hits=hits), PLANNED, {"text": "not asked"}, max_loss)
+    return judge(all_answers(rows, answers, hits=hits), PLANNED, {"text": "not asked"}, max_loss)
 
 
 def finding_of(verdict: Verdict, name: str) -> Finding:
@@ -135,7 +148,7 @@ def test_a_cache_whose_hits_are_not_confirmed_is_not_checked(cold, cached, hits,
     rows = rows_of(60)
     answers = all_sides(rows)
     changed(answers, "cold", 60, cached_tokens=cold)
-    for side in AGAIN:
+    for side in CACHED_SIDES:
         changed(answers, side, 60, cached_tokens=cached)
     verdict = verdict_of(rows, answers, hits=hits)
     assert finding_of(verdict, "cache").state == "unchecked"
@@ -149,7 +162,7 @@ def test_hits_are_confirmed_by_the_metrics_or_by_the_answers():
     rows = rows_of(60)
     answers = all_sides(rows)
     assert finding_of(verdict_of(rows, answers, hits=0.0), "cache").state == "same"
-    for side in ("cold", *AGAIN):
+    for side in ("cold", *CACHED_SIDES):
         changed(answers, side, 60, cached_tokens=None)
     assert finding_of(verdict_of(rows, answers, hits=1000.0), "cache").state == "same"
 
@@ -162,7 +175,7 @@ def test_answers_that_change_are_a_fault_even_if_no_hit_is_confirmed():
     assert "Answers get worse on cache hits: 20 of 60 rows" in verdict.headline
 
 
-def test_a_model_that_answers_nothing_tells_nothing():
+def test_a_model_without_right_answers_gives_no_verdict():
     rows = rows_of(60)
     verdict = verdict_of(rows, all_sides(rows, score=0.0))
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
@@ -170,7 +183,7 @@ def test_a_model_that_answers_nothing_tells_nothing():
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_a_loss_that_too_few_rows_could_hide_is_not_called_sound(count):
+def test_too_few_rows_are_not_called_sound(count):
     rows = rows_of(count)
     verdict = verdict_of(rows, all_sides(rows), max_loss=10)
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
@@ -223,12 +236,12 @@ def test_rows_that_do_not_fit_count_nowhere():
 def test_a_cliff_of_depth_is_found_and_a_slope_is_not():
     rows = rows_of(200)
     cliff = [float(row.depth is not None and row.depth > 0.15) for row in rows]
-    finding = DEPTH.judge(evidence(rows, answers_of(rows, cold=cliff)))
+    finding = DEPTH.judge(all_answers(rows, answers_of(rows, cold=cliff)))
     assert finding.p < 1e-10
     assert "is lost: 0 of 30 rows right" in finding.fault
     rng = np.random.default_rng(2)
     middle = [float(rng.random() < 0.4 + 0.6 * abs(2 * (row.depth or 0) - 1)) for row in rows]
-    assert DEPTH.judge(evidence(rows, answers_of(rows, cold=middle))).p == 1.0
+    assert DEPTH.judge(all_answers(rows, answers_of(rows, cold=middle))).p == 1.0
 
 
 @pytest.mark.parametrize(
@@ -253,7 +266,7 @@ def test_tokens_are_compared(side, extra, has_bos, count, state, words):
     rows = rows_of(count)
     answers = answers_of(rows, **{side: [1.0] * count})
     changed(answers, side, count, prompt_tokens=1000 + extra, counted_tokens=1000)
-    finding = TOKENS.judge(replace(evidence(rows, answers), has_bos=has_bos))
+    finding = TOKENS.judge(replace(all_answers(rows, answers), has_bos=has_bos))
     assert finding.state == state
     assert words in finding.sentence
 
@@ -262,7 +275,7 @@ def test_prompts_that_all_end_at_one_size_were_shortened():
     rows = [Row(key=("c", i), length="4k", row_tokens=3000 + i, depth=None) for i in range(40)]
     answers = answers_of(rows, cold=[0.0] * 40)
     changed(answers, "cold", 40, prompt_tokens=2050)
-    finding = TOKENS.judge(evidence(rows, answers))
+    finding = TOKENS.judge(all_answers(rows, answers))
     assert finding.state == "engine"
     assert "all read as 2,050 tokens" in finding.sentence
 
@@ -287,5 +300,5 @@ def test_a_condition_waits_for_the_one_that_explains_it():
 @pytest.mark.parametrize(
     ("tokens", "border"), [(10, 1024), (1008, 1024), (1009, 2048), (3900, 4096), (32500, 32768)]
 )
-def test_the_next_boundary_leaves_room_to_end_below_it(tokens, border):
+def test_the_next_boundary_is_far_enough_to_end_below_it(tokens, border):
     assert next_boundary(tokens) == border

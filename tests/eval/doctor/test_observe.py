@@ -1,4 +1,4 @@
-"""`ruler doctor RUN`: what a finished run shows of its engine."""
+"""`ruler doctor RUN`: what a finished run shows about its engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 import ruler_dataset
 from ruler_eval.doctor.answers import Answer
 from ruler_eval.doctor.observe import ObservedRow, find_patterns
+from ruler_eval.run.records import read_lines
 from tests.eval.run import small_release
+from tests.eval.scoring_helpers import write_lines
 from tests.in_process import ruler
 
 ROWS = 20
@@ -56,7 +58,7 @@ def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     return printed.code, " ".join(printed.stdout.split()), json.loads(out.read_text())
 
 
-def test_a_run_without_a_pattern_says_that_this_proves_nothing(run, tmp_path):
+def test_a_run_without_a_pattern_is_not_called_sound(run, tmp_path):
     code, text, seen = observed(run, tmp_path)
     assert code == 0
     assert seen["patterns"] == []
@@ -74,7 +76,7 @@ def test_answers_that_repeat_the_prompt_have_no_answer_prefix(run, root, tmp_pat
     assert "answer prefix or the chat template is missing" in text
 
 
-def test_reasoning_that_was_not_asked_for_is_named(run, root, tmp_path):
+def test_reasoning_without_thinking_is_a_pattern(run, root, tmp_path):
     def think(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": record["prediction"], "thinking": "Let me see …"}
 
@@ -82,7 +84,7 @@ def test_reasoning_that_was_not_asked_for_is_named(run, root, tmp_path):
     assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
 
 
-def test_answers_without_an_end_lack_tokens(run, root, tmp_path):
+def test_answers_that_all_end_at_the_limit_lack_tokens(run, root, tmp_path):
     def cut(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": "First, I will", "finish_reason": "length"}
 
@@ -104,15 +106,24 @@ def test_prompts_that_the_server_shortened_are_counted(run, root, tmp_path):
     assert "it read 2050 of 3900 tokens" in text
 
 
-@pytest.mark.parametrize(("longer", "named"), [(0.1, ["window"]), (0.6, [])])
-def test_all_tasks_that_fall_at_one_length_point_to_the_window(longer, named):
+@pytest.mark.parametrize(
+    ("longer", "names"),
+    [
+        ({"vt": 0.1, "cwe": 0.1, "fwe": 0.1}, ["window"]),
+        ({"vt": 0.1, "cwe": 0.1, "fwe": 0.6}, []),
+        ({"vt": 0.1, "cwe": 0.1}, []),  # fwe at the shorter length only: two tasks are too few
+        ({"vt": 0.1, "cwe": 0.1, "fwe": 0.1, "qa_1": 0.9}, ["window"]),  # qa_1 at the longer only
+    ],
+)
+def test_all_tasks_that_fall_at_one_length_point_to_the_window(longer, names):
+    shares = {("vt", 4096): 0.9, ("cwe", 4096): 0.9, ("fwe", 4096): 0.9}
+    shares |= {(task, 8192): share for task, share in longer.items()}
     rows = [
-        seen_row(task, length, index, score=index < 20 * share)
-        for task in ("vt", "cwe", "fwe")
-        for length, share in ((4096, 0.9), (8192, longer))
+        observed_row(task, length, index, score=index < 20 * share)
+        for (task, length), share in shares.items()
         for index in range(20)
     ]
-    assert [pattern.name for pattern in find_patterns(rows, {})] == named
+    assert [pattern.name for pattern in find_patterns(rows, {})] == names
 
 
 def test_scores_by_position_follow_the_order_of_the_file(run, root, tmp_path):
@@ -136,7 +147,7 @@ def position_of(seen: dict[str, Any]) -> dict[str, Any]:
     return position
 
 
-def seen_row(task: str, length: int, index: int, score: bool) -> ObservedRow:
+def observed_row(task: str, length: int, index: int, score: bool) -> ObservedRow:
     """A row of a run that was answered within its tokens."""
     record: Any = {"error": None, "prediction": "12345", "finish_reason": "stop"}
     return ObservedRow(
@@ -167,9 +178,34 @@ def test_scores_are_shown_by_cached_share(run, root, tmp_path):
     assert "Cached share of the prompt" in text
 
 
+def test_groups_of_few_rows_are_not_compared(run, root, tmp_path):
+    def retry(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        is_few = record["config"] == "vt_4k" and record["index"] < 9
+        return record | {"tries": 2 if is_few else 1}
+
+    _, text, observation = observed(changed(run, tmp_path / "R", root, retry), tmp_path)
+    (tries,) = [item for item in observation["circumstances"] if item["title"] == "Tries"]
+    assert tries["groups"] == []
+    assert "Tries: too few rows to compare (one: 71, several: 9)." in text
+
+
+def test_a_row_in_two_files_of_a_run_counts_once(run, root, tmp_path):
+    copy = changed(run, tmp_path / "R", root, lambda record, row: record)
+    records = list(read_lines(copy / "vt_4k.jsonl"))
+    write_lines(copy / "vt_4k.1of2.jsonl", *records)
+    write_lines(copy / "vt_4k.jsonl", *[{**record, **FAILED} for record in records])
+    (copy / "cwe_4k.jsonl").unlink()
+    (copy / "qa_1_4k.jsonl").unlink()
+    code, _, observation = observed(copy, tmp_path)
+    assert (code, observation["rows"], observation["patterns"]) == (0, 40, [])
+
+
+FAILED = {"prediction": "", "finish_reason": "error", "error": "HTTP 500: no memory"}
+
+
 def test_requests_that_failed_are_named_and_count_as_no_answers(run, root, tmp_path):
     def fail(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-        return record | {"prediction": "", "finish_reason": "error", "error": "HTTP 500: no memory"}
+        return record | FAILED
 
     code, text, seen = observed(changed(run, tmp_path / "R", root, fail), tmp_path)
     assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["failures"])

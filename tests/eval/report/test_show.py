@@ -63,7 +63,7 @@ def test_answers_are_shown_with_their_score_and_kind_of_error(built, write_run):
     named = [argument for run in runs for argument in ("--run", run)]
     stdout = ruler_output("show", "niah_single_2_4k", 1, "--dataset", built, *named)
     assert "good: 100 %, right; ended" in stdout
-    assert "bad: 0 %, wrong words (numbers, names or words as the task asks for," in stdout
+    assert "bad: 0 %, wrong words (numbers, names or words of the right form," in stdout
     assert "silent: 0 %, missing (there is no prediction)" in stdout
     assert "ill: 0 %, failed (the row ended with an error); failed: HTTP 500: ␛[2J" in stdout
 

@@ -15,7 +15,7 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,36 +59,20 @@ VEGA = _FOLDER / "vega.js.gz"
 # The rows replace these comments once the size of the rest of the page is known. Text from runs is
 # escaped, so it cannot contain an HTML comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
-_HEAT_NOTE = (
-    "A cell opens its rows: click it, or move with the arrow keys and press Enter. Hatched: not "
-    "run. A corner mark: some rows are missing, failed or truncated."
-)
-_COMPLEXITY_NOTE = (
-    "Each chart shows tasks that differ in one parameter only, as in Figures 2 and 3 of RULER’s "
-    "paper. A line is a length, and 0K is the evidence only; a dashed line is a task that was run "
-    "only at 0K, such as question answering without documents."
-)
-_DIFFERENCES_NOTE = (
-    "The same rows answered by two models, with 95 % intervals. A difference is coloured if its "
-    "interval excludes zero and its p (Holm), the exact p value adjusted for all tests of the "
-    "pair, is below 0.05. A difference over fewer than 10 rows is never coloured."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of the page: its figures, and what the template shows in addition."""
+    """A section of the page. One without sentences, figures and content is left out."""
 
-    id: str
-    title: str
+    id: str = field(kw_only=False)
+    title: str = field(kw_only=False)
     link: str = ""  # the name in the navigation; the title if empty
     note: str = ""
     sentences: Sequence[str] = ()
     figures: Sequence[Figure] = ()
-    # A caption, a header, and rows.
-    table: Sequence[Any] = ()
-    # What templates/page.html.j2 shows before the figures of this section.
-    more: Any = None
+    # What templates/page.html.j2 shows of this section alone.
+    content: Any = None
 
 
 def write_report(
@@ -129,87 +113,65 @@ def build_sections(
     """Return the sections that have anything to show, in the order of the page."""
     pairs = pair_runs(page)
     pooled_depths, task_depths = tasks.depth_maps(page)
+    difference_figures, problems = differences(page, pairs)
+    errors = tasks.count_errors(page, rows.by_run)  # none without the rows of any run
+    kinds = tasks.error_kinds(errors)
+    error_note = tasks.error_note(page, errors)
+    correlation_note, correlation_figures = tasks.correlation(page)
     sections = [
-        Section(id="summary", title="In short", sentences=scores.summary(page, pairs)),
+        Section("summary", "In short", sentences=scores.summary(page, pairs)),
         Section(
-            id="scores",
-            title="Scores",
-            figures=[scores.losses(page)],
-            more=scores.score_tables(page),
+            "scores", "Scores", figures=[scores.losses(page)], content=scores.score_tables(page)
         ),
         Section(
-            id="curves",
-            title="By category" if page.has_one_length else "By length",
+            "curves",
+            "By category" if page.has_one_length else "By length",
             figures=scores.curves(page),
         ),
         Section(
-            id="depth",
-            title="By depth of the evidence",
+            "depth",
+            "By depth of the evidence",
             link="Depth",
             figures=pooled_depths,
-            more=task_depths,
+            content=task_depths,
         ),
         Section(
-            id="tasks",
-            title="Tasks" if page.has_one_length else "Tasks by length",
+            "tasks",
+            "Tasks" if page.has_one_length else "Tasks by length",
             link="Tasks",
-            note=_HEAT_NOTE,
             figures=tasks.heat_maps(page),
         ),
+        Section("complexity", "By complexity", link="Complexity", figures=tasks.complexity(page)),
+        Section("differences", "Differences", sentences=problems, figures=difference_figures),
         Section(
-            id="complexity",
-            title="By complexity",
-            link="Complexity",
-            note=_COMPLEXITY_NOTE,
-            figures=tasks.complexity(page),
+            "errors",
+            "Kinds of errors",
+            link="Errors",
+            note=error_note if kinds else "",
+            sentences=[error_note] if errors and not kinds else [],
+            figures=tasks.error_figures(page, errors, kinds),
+            content=kinds,
         ),
     ]
-    figures, sentences = differences(page, pairs)
-    sections.append(
-        Section(
-            id="differences",
-            title="Differences",
-            note=_DIFFERENCES_NOTE if figures else "",
-            sentences=sentences,
-            figures=figures,
-        )
-    )
-    errors = tasks.count_errors(page, rows.by_run)  # none without the rows of any run
-    kinds = tasks.error_kinds(errors)
-    note = tasks.error_note(page, errors)
-    sections.append(
-        Section(
-            id="errors",
-            title="Kinds of errors",
-            link="Errors",
-            note=note if kinds else "",
-            sentences=[note] if errors and not kinds else [],
-            figures=tasks.error_figures(page, errors, kinds),
-            more=kinds,
-        )
-    )
     if page.dataset == "oneruler":
         from ruler_eval.report.page.languages import languages  # loads pandas
 
-        figures, sentences = languages(page)
-        sections.append(
-            Section(id="languages", title="Languages", sentences=sentences, figures=figures)
-        )
-    note, figures = tasks.correlation(page)
+        figures, rankings = languages(page)
+        sections.append(Section("languages", "Languages", sentences=rankings, figures=figures))
     sections.append(
         Section(
-            id="correlation",
-            title="Which tasks rise and fall together",
+            "correlation",
+            "Which tasks rise and fall together",
             link="Correlation",
-            note=note,
-            figures=figures,
+            note=correlation_note,
+            figures=correlation_figures,
         )
     )
     if doctor is not None:
-        headline, table = engine_verdict(doctor)
-        sections.append(Section(id="engine", title="Engine", sentences=[headline], table=table))
-    sections.append(Section(id="runs", title="What was run", more=facts))
-    return [item for item in sections if item.sentences or item.figures or item.more]
+        headline, conditions = engine_verdict(doctor)
+        sections.append(Section("engine", "Engine", sentences=[headline], content=conditions))
+    sections.append(Section("runs", "What was run", content=facts))
+    return [item for item in sections if item.sentences or item.figures or item.content]
 
 
 def render(
@@ -234,7 +196,7 @@ def render(
     published: dict[str, None] = {}  # the names of the models that are not the page's
     for section in sections:
         if section.id == "scores":
-            for table in section.more:
+            for table in section.content:
                 published |= {row.label: None for row in table.rows if row.series is None}
     html = _fill(
         "page.html.j2",
@@ -269,8 +231,8 @@ def _script_data(page: PageInput, sections: Sequence[Section], rows: PageRows) -
     """Return the data of page.js."""
     figures = {}
     for section in sections:
-        more = section.more if section.id == "depth" else ()
-        for figure in (*section.figures, *more):
+        depths_by_task = section.content if section.id == "depth" else []
+        for figure in [*section.figures, *depths_by_task]:
             figures[figure.name] = figure.for_script()
     runs = []
     for run, rows_by_config in zip(page.runs, rows.by_run, strict=True):

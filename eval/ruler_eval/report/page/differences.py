@@ -13,9 +13,13 @@ from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
 from ruler_eval.analysis.compare import Comparison, compare, mean_difference, paired_cells
 from ruler_eval.report.page.figure import (
+    DIFFERENCE,
     GREY,
+    INTERVAL,
+    LENGTH,
     RECORDS,
     ROW_HEIGHT,
+    ROWS,
     Column,
     Figure,
     Record,
@@ -130,14 +134,14 @@ def difference_figure(page: PageInput, pair: Pair, comparison: Comparison) -> Fi
         caption=f"{names[0]} minus {names[1]}",
         columns=[
             Column("task", "name"),
-            Column("length", "length"),
+            LENGTH,
             Column(names[0], "a"),
             Column(names[1], "b"),
-            Column("difference", "score", "+.1f"),
-            Column("95 % interval", "interval"),
+            DIFFERENCE,
+            INTERVAL,
             Column("p", "p", "p"),
             Column("p (Holm)", "p_holm", "p"),
-            Column("rows", "rows"),
+            ROWS,
         ],
         records=records,
         spec=_chart(page, title, records, lengths, languages, scale),

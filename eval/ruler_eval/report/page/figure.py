@@ -1,13 +1,12 @@
 """The figures of the page, and what their charts share: colours, the axis of lengths, intervals.
 
 A figure's records are the only source of its chart, its table, its CSV file and the rows that a
-click opens. A record has:
+click opens. A record has the fields that the chart and the table show, and for a click:
 
     series      the ids of its series (runs.py); a click opens the rows of the first
     configs     the configurations behind it
     label       its name: "vt at 4K"
-    kind        the kind of rows that a click opens, if not all; see the dialog's list of kinds
-    …           the fields that the chart and the table show
+    kind        the kind of rows that a click opens, if not all: "right", "wrong", or one of KINDS
 
 Scores are coloured in cividis, which suits colour-blind readers and grey prints (Nuñez, Anderton
 and Renslow, 2018); the polynomials are from d3-scale-chromatic.
@@ -33,6 +32,7 @@ RECORDS = alt.NamedData("records")
 ROW_HEIGHT = 20  # pixels of a row of a bar or a dot
 GREY = "#8a8f98"
 SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title="Score, %")
+SCORE_TOOLTIP = alt.Tooltip("score:Q", format=".1f")
 INK = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
 """The colour of a number on a coloured background: white or black, as the datum says."""
 # Red, green and blue: coefficients of the powers of the share, from the constant up.
@@ -49,6 +49,16 @@ class Column(NamedTuple):
     header: str
     field: str
     form: str = ".1f"  # of numbers that are not whole; "p" for p values
+
+
+MODEL = Column("model", "model")
+TASK = Column("task", "task")
+LENGTH = Column("length", "length")
+LANGUAGE = Column("language", "language")
+SCORE = Column("score", "score")
+DIFFERENCE = Column("difference", "score", "+.1f")
+INTERVAL = Column("95 % interval", "interval")
+ROWS = Column("rows", "rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +113,12 @@ class Figure:
         return {"spec": self.spec, "records": records}
 
 
+def record_of(series: Series, configs: Sequence[str], label: str, **fields: Any) -> Record:
+    """Return a record of one series: what a click needs, the model's name, and further fields."""
+    click = {"series": [series.id], "configs": configs, "label": label}
+    return {**click, "model": series.label, **fields}
+
+
 def score_fields(score: float, interval: Sequence[float] | None) -> Record:
     """Return the fields of a score, or of a difference, and of its interval."""
     low, high = interval or (score, score)
@@ -126,10 +142,8 @@ def by_model(series: Sequence[Series]) -> tuple[Any, Any]:
         labels.append(item.label)
         colours.append(item.colour)
         shapes.append(item.shape)
-    colour_scale, shape_scale = (
-        alt.Scale(domain=labels, range=colours),
-        alt.Scale(domain=labels, range=shapes),
-    )
+    colour_scale = alt.Scale(domain=labels, range=colours)
+    shape_scale = alt.Scale(domain=labels, range=shapes)
     return (
         alt.Color("model:N", scale=colour_scale, legend=None),
         alt.Shape("model:N", scale=shape_scale, legend=None),
@@ -137,7 +151,7 @@ def by_model(series: Sequence[Series]) -> tuple[Any, Any]:
 
 
 def length_axis(lengths: Mapping[str, int]) -> Any:
-    """Return a logarithmic axis of lengths, labelled by name; it has no place for `0k`."""
+    """Return a logarithmic axis of lengths, labelled by name; `0k` has no place on it."""
     tokens, cases = [], ""
     for name, number in lengths.items():
         if number:
@@ -180,7 +194,7 @@ def dots_spec(
         yOffset=alt.YOffset("model:N", sort=[item.label for item in series]),
         color=color,
     )
-    tooltip = ["model:N", f"{row}:N", alt.Tooltip("score:Q", format=".1f"), "interval:N"]
+    tooltip = ["model:N", f"{row}:N", SCORE_TOOLTIP, "interval:N"]
     layers = with_intervals(base, domain, 52, shape=shape, tooltip=tooltip)
     height = max(2, len(names)) * max(ROW_HEIGHT, 13 * len(series) + 8)
     description = f"{title}, with 95 % intervals"
@@ -208,7 +222,6 @@ def text_on(background: str) -> str:
     luminance = 0.0  # WCAG's relative luminance
     for start, weight in ((1, 0.2126), (3, 0.7152), (5, 0.0722)):
         share = int(background[start : start + 2], 16) / 255
-        luminance += weight * (
-            share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        )
+        linear = share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        luminance += weight * linear
     return "#000000" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "#ffffff"

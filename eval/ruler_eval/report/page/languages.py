@@ -13,14 +13,21 @@ from ruler_common.text import bounds
 from ruler_eval.analysis.languages import NIAH, analyze
 from ruler_eval.prediction import ABLATION
 from ruler_eval.report.page.figure import (
+    DIFFERENCE,
     GREY,
+    INTERVAL,
+    LANGUAGE,
+    LENGTH,
+    MODEL,
     RECORDS,
+    SCORE,
     Column,
     Figure,
     Record,
     by_model,
     difference_domain,
     dots_spec,
+    record_of,
     score_fields,
     spec_of,
 )
@@ -67,13 +74,13 @@ def _configs(
 
     They include pairs of languages and all tokenizers, as the figures of a run do.
     """
-    return [
-        name
-        for name, cell in series.run.results["configurations"].items()
-        if cell["task"] in tasks
-        and (not language or languages_of(cell) == language)
-        and (not length or cell["length"] == length)
-    ]
+    names = []
+    for name, cell in series.run.results["configurations"].items():
+        is_language = not language or languages_of(cell) == language
+        is_length = not length or cell["length"] == length
+        if cell["task"] in tasks and is_language and is_length:
+            names.append(name)
+    return names
 
 
 def _language_map(page: PageInput, series: Series) -> Figure:
@@ -92,29 +99,23 @@ def _ranking(models: Sequence[Model], series: Sequence[Series]) -> Figure:
     records: list[Record] = []
     for item, model in models:
         for score in model["languages"]:
+            language = score["language"]
             records.append(
-                {
-                    "series": [item.id],
-                    "configs": _configs(item, language=score["language"]),
-                    "label": score["language"],
-                    "model": item.label,
-                    "language": score["language"],
-                    "rank": score["rank"],
-                    "articles": score["articles"],
+                record_of(
+                    item,
+                    _configs(item, language=language),
+                    language,
+                    language=language,
+                    rank=score["rank"],
+                    articles=score["articles"],
                     **score_fields(score["score"], score["interval"]),
-                }
+                )
             )
+    articles = Column("Wikipedia articles", "articles")
     return Figure(
         name="ranking",
         title=title,
-        columns=[
-            Column("rank", "rank"),
-            Column("language", "language"),
-            Column("model", "model"),
-            Column("score", "score"),
-            Column("95 % interval", "interval"),
-            Column("Wikipedia articles", "articles"),
-        ],
+        columns=[Column("rank", "rank"), LANGUAGE, MODEL, SCORE, INTERVAL, articles],
         records=records,
         spec=dots_spec(title, records, "language", series, [0, 100]),
     )
@@ -122,39 +123,29 @@ def _ranking(models: Sequence[Model], series: Sequence[Series]) -> Figure:
 
 def _none_ablation(models: Sequence[Model], series: Sequence[Series]) -> Figure:
     title = "What the offer to answer “none” changes, points"
+    tasks = ("niah_single", ABLATION)
     records: list[Record] = []
     for item, model in models:
         for change in model["none_ablation"]:
-            place = f"{change['languages']} {change['length'].upper()}"
-            configs = _configs(
-                item, ("niah_single", ABLATION), change["languages"], change["length"]
-            )
+            language, length = change["languages"], change["length"].upper()
             records.append(
-                {
-                    "series": [item.id],
-                    "configs": configs,
-                    "label": f"{change['languages']} at {change['length'].upper()}",
-                    "model": item.label,
-                    "place": place,
-                    "length": change["length"].upper(),
-                    "language": change["languages"],
-                    "with_none": change["with_none"],
-                    "without": change["without"],
+                record_of(
+                    item,
+                    _configs(item, tasks, language, change["length"]),
+                    f"{language} at {length}",
+                    place=f"{language} {length}",
+                    length=length,
+                    language=language,
+                    with_none=change["with_none"],
+                    without=change["without"],
                     **score_fields(change["difference"], change["interval"]),
-                }
+                )
             )
+    offered = [Column("none offered", "with_none"), Column("not offered", "without")]
     return Figure(
         name="none",
         title=title,
-        columns=[
-            Column("length", "length"),
-            Column("language", "language"),
-            Column("model", "model"),
-            Column("none offered", "with_none"),
-            Column("not offered", "without"),
-            Column("difference", "score", "+.1f"),
-            Column("95 % interval", "interval"),
-        ],
+        columns=[LENGTH, LANGUAGE, MODEL, *offered, DIFFERENCE, INTERVAL],
         records=records,
         spec=dots_spec(title, records, "place", series, difference_domain(records)),
     )
@@ -163,30 +154,31 @@ def _none_ablation(models: Sequence[Model], series: Sequence[Series]) -> Figure:
 def _cross_lingual(series: Series, model: Mapping[str, Any]) -> Figure:
     """Return the heat map of text by instruction in two languages, the mean of the niah tasks."""
     matrix = model["cross_lingual"]
+    instructions = sorted({code for row in matrix.values() for code in row})
     records: list[Record] = []
-    for text in matrix:
-        for instruction in sorted({code for row in matrix.values() for code in row}):
+    for text, scores in matrix.items():
+        for instruction in instructions:
             language = text if text == instruction else f"{text}-{instruction}"
             configs = _configs(series, language=language)
             records.append(
-                {
-                    "series": [series.id],
-                    "configs": configs,
-                    "label": f"text {text}, instruction {instruction}",
-                    "row": text,
-                    "column": instruction,
-                    "score": matrix[text].get(instruction),
-                    "interval": "",
-                    "rows": sum(series.run.results["configurations"][n]["n"] for n in configs),
-                    "troubles": "",
-                    "is_flawed": False,
-                }
+                record_of(
+                    series,
+                    configs,
+                    f"text {text}, instruction {instruction}",
+                    row=text,
+                    column=instruction,
+                    score=scores.get(instruction),
+                    interval="",
+                    rows=sum(series.run.results["configurations"][name]["n"] for name in configs),
+                    troubles="",
+                    is_flawed=False,
+                )
             )
     return Figure(
         name=f"cross-{series.run_number}",
         title=f"{series.run.label}: text (rows) and instruction (columns) in two languages",
         caption=f"Two languages, {series.run.label}",
-        columns=[Column("text", "row"), Column("instruction", "column"), Column("score", "score")],
+        columns=[Column("text", "row"), Column("instruction", "column"), SCORE],
         records=records,
         grid="heat",
         width="half",
@@ -201,29 +193,18 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
     records: list[Record] = []
     for item, model in models:
         for tokens in model["reasoning"]:
+            length = tokens["length"].upper()
+            configs = _configs(item, length=tokens["length"])
             for kind in ("right", "wrong"):
                 if tokens[kind] is not None:
-                    records.append(
-                        {
-                            "series": [item.id],
-                            "configs": _configs(item, length=tokens["length"]),
-                            "label": f"niah at {tokens['length'].upper()}",
-                            "model": item.label,
-                            "length": tokens["length"].upper(),
-                            "kind": kind,
-                            "tokens": tokens[kind],
-                        }
-                    )
+                    fields = {"length": length, "kind": kind, "tokens": tokens[kind]}
+                    records.append(record_of(item, configs, f"niah at {length}", **fields))
+    lengths = [length.upper() for length in page.lengths]
     answers = alt.Tooltip("kind:N", title="answers")
     tooltip = ["model:N", "length:N", answers, alt.Tooltip("tokens:Q", format=",.0f")]
     color, shape = by_model(series)
     base = alt.Chart().encode(
-        x=alt.X(
-            "length:N",
-            sort=[length.upper() for length in page.lengths],
-            title=None,
-            axis=alt.Axis(labelAngle=0),
-        ),
+        x=alt.X("length:N", sort=lengths, title=None, axis=alt.Axis(labelAngle=0)),
         y=alt.Y("tokens:Q", title=None),
         color=color,
         detail="kind:N",
@@ -240,12 +221,7 @@ def _reasoning(page: PageInput, models: Sequence[Model], series: Sequence[Series
     return Figure(
         name="reasoning",
         title=title,
-        columns=[
-            Column("length", "length"),
-            Column("model", "model"),
-            Column("answers", "kind"),
-            Column("tokens", "tokens", ",.0f"),
-        ],
+        columns=[LENGTH, MODEL, Column("answers", "kind"), Column("tokens", "tokens", ",.0f")],
         records=records,
         spec=spec_of(chart, title, height=220),
     )
@@ -256,33 +232,29 @@ def _resources(models: Sequence[Model]) -> Figure:
     records: list[Record] = []
     for item, model in models:
         for row in model["resources"]:
-            if row["high"]["score"] is None and row["low"]["score"] is None:
+            high, low = row["high"], row["low"]
+            if high["score"] is None and low["score"] is None:
                 continue  # only pairs of languages were scored
             records.append(
                 {
                     "model": item.label,
                     "length": row["length"].upper(),
-                    "high": row["high"]["score"],
-                    "high_interval": bounds(row["high"]["interval"]),
-                    "low": row["low"]["score"],
-                    "low_interval": bounds(row["low"]["interval"]),
+                    "high": high["score"],
+                    "high_interval": bounds(high["interval"]),
+                    "low": low["score"],
+                    "low_interval": bounds(low["interval"]),
                     "gap": row["gap"],
                 }
             )
+    high_columns = [Column("high", "high"), Column("95 % interval", "high_interval")]
+    low_columns = [Column("low", "low"), Column("95 % interval", "low_interval")]
+    title = "Languages of high and of low resource"
     return Figure(
         name="resources",
-        title="Languages of high and of low resource",
-        columns=[
-            Column("length", "length"),
-            Column("model", "model"),
-            Column("high", "high"),
-            Column("95 % interval", "high_interval"),
-            Column("low", "low"),
-            Column("95 % interval", "low_interval"),
-            Column("gap", "gap"),
-        ],
+        title=title,
+        columns=[LENGTH, MODEL, *high_columns, *low_columns, Column("gap", "gap")],
         records=records,
-        fold="Languages of high and of low resource",
+        fold=title,
     )
 
 
@@ -291,27 +263,14 @@ def _scripts(models: Sequence[Model]) -> Figure:
     records: list[Record] = []
     for item, model in models:
         for row in model["scripts"]:
-            records.append(
-                {
-                    "model": item.label,
-                    "script": row["script"],
-                    "length": row["length"].upper(),
-                    "languages": row["languages"],
-                    "score": row["score"],
-                    "interval": bounds(row["interval"]),
-                }
-            )
+            length, interval = row["length"].upper(), bounds(row["interval"])
+            records.append({**row, "model": item.label, "length": length, "interval": interval})
+    title = "Languages by the script of their books"
+    languages_column = Column("languages", "languages")
     return Figure(
         name="scripts",
-        title="Languages by the script of their books",
-        columns=[
-            Column("script", "script"),
-            Column("length", "length"),
-            Column("model", "model"),
-            Column("languages", "languages"),
-            Column("score", "score"),
-            Column("95 % interval", "interval"),
-        ],
+        title=title,
+        columns=[Column("script", "script"), LENGTH, MODEL, languages_column, SCORE, INTERVAL],
         records=records,
-        fold="Languages by the script of their books",
+        fold=title,
     )

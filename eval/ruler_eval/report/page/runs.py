@@ -22,7 +22,7 @@ from ruler_common.frozen import are_frozen
 from ruler_common.names import EVIDENCE_ALONE, Names, length_name
 from ruler_common.text import shortened, visible
 from ruler_eval.frozen_release import Release, ReleaseLanguages
-from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES, chosen, rule_options
+from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES, Trouble, chosen, rule_options
 from ruler_eval.score.aggregates import categories, for_all
 from ruler_eval.score.join import JoinedConfig, ScoringRules, join_predictions
 from ruler_eval.score.options import PredictionOptions
@@ -246,7 +246,7 @@ def _with_answers(
     """Return a run with its answers; without them if their files or their release are missing."""
     files = _find_files(results, path if path.is_dir() else path.parent)
     if not files:
-        problem = "the files that were scored are not here any more"
+        problem = "the files that were scored were not found"
         return ReportedRun(label=label, results=results, problem=problem)
     # Files that do not name their configuration are read as they were scored.
     cells = results["configurations"]
@@ -343,7 +343,6 @@ def run_facts(run: ReportedRun) -> RunFacts:
     for cell in cells.values():
         rows += cell["n"]
         tokenizers.add(cell["tokenizer"] or "unknown")
-    counts, troubles = _count_troubles(cells)
     notes = [shortened(note, _MAX_NOTE) for note in results["notes"][:_MAX_NOTES]]
     if len(results["notes"]) > _MAX_NOTES:
         notes.append(f"and {len(results['notes']) - _MAX_NOTES} more notes in results.json")
@@ -371,15 +370,15 @@ def run_facts(run: ReportedRun) -> RunFacts:
     }
     if results["partial"]:
         facts["Rows scored"] += " (partial: rows with a prediction only)"
-    for name, count in counts.items():
-        facts[name.capitalize()] = f"{count:,}"
+    for trouble, count in count_troubles(cells).items():
+        facts[TROUBLE_NAMES[trouble].capitalize()] = f"{count:,}"
     return RunFacts(
         label=run.label,
         rows=rows,
         custom_rows=custom_rows,
         warnings=[_text(text) for text in (custom_rows, *warnings_of(results)) if text],
         facts=facts,
-        troubles=troubles,
+        troubles=_trouble_table(cells),
         notes=notes,
         problem="" if run.problem is None else visible(run.problem),
     )
@@ -402,20 +401,27 @@ def _settings_text(settings: object) -> str:
     return ", ".join(texts) or NOT_RECORDED
 
 
-def _count_troubles(cells: Mapping[str, Cell]) -> tuple[dict[str, int], list[list[str]]]:
-    """Return the troubles that occur with their counts, and a table of them by configuration."""
-    counts: dict[str, int] = {}
-    occurring = []
+def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
+    """Return how many rows are missing, failed, truncated and so on, without zeros."""
+    counts: dict[Trouble, int] = {}
     for trouble in TROUBLES:
-        if count := sum(cell[trouble] for cell in cells.values()):
-            counts[TROUBLE_NAMES[trouble]] = count
-            occurring.append(trouble)
-    table = [["configuration", "rows", *counts]]
+        for cell in cells.values():
+            if cell[trouble]:
+                counts[trouble] = counts.get(trouble, 0) + cell[trouble]
+    return counts
+
+
+def _trouble_table(cells: Mapping[str, Cell]) -> list[list[str]]:
+    """Return a header, and a row for each configuration with troubled rows; empty without any."""
+    occurring = count_troubles(cells)
+    if not occurring:
+        return []
+    table = [["configuration", "rows", *(TROUBLE_NAMES[trouble] for trouble in occurring)]]
     for config, cell in cells.items():
         numbers = [cell[trouble] for trouble in occurring]
         if any(numbers):
             table.append([config, str(cell["n"]), *map(str, numbers)])
-    return counts, table if counts else []
+    return table
 
 
 def _session_facts(results: Results) -> dict[str, str]:
@@ -468,17 +474,14 @@ def _price(settings: Mapping[str, Any]) -> str:
     return f"{cost:,.2f} at the prices of --price" if cost else NOT_RECORDED
 
 
-def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, list[Any]]:
+def engine_verdict(verdict: Mapping[str, Any]) -> tuple[str, list[list[str]]]:
     """Return the conclusion of `ruler doctor` (doctor/examine.py), and a table of its conditions.
 
-    A table is its caption, its header and its rows.
+    The table begins with its header.
     """
     outcomes = {"sound": "Sound.", "engine": "Engine.", "unknown": "Cannot tell."}
     states = {"engine": "changes answers", "same": "no change", "unchecked": "not checked"}
-    table: list[Any] = [
-        "Conditions that must not change an answer, by ruler doctor",
-        ["condition", "result", "in words"],
-    ]
+    table = [["condition", "result", "in words"]]
     for condition in verdict["conditions"]:
         title, sentence = _text(condition["title"]), shortened(condition["sentence"], _MAX_NOTE)
         table.append([title, states[condition["state"]], sentence])

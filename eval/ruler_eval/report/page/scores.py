@@ -16,27 +16,35 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
+from ruler_common.names import parse_length
 from ruler_common.text import bounds, number, number_of, shortened
 from ruler_eval.analysis.compare import Comparison
 from ruler_eval.published.published_tables import PublishedModel, newest_tables
 from ruler_eval.report.page.differences import Pair
 from ruler_eval.report.page.figure import (
     GREY,
+    INTERVAL,
+    LENGTH,
+    MODEL,
     RECORDS,
+    ROWS,
+    SCORE,
     SCORE_AXIS,
+    SCORE_TOOLTIP,
     Column,
     Figure,
     Record,
     by_model,
     dots_spec,
     length_axis,
+    record_of,
     score_fields,
     spec_of,
 )
-from ruler_eval.report.page.runs import PageInput, Series
+from ruler_eval.report.page.runs import PageInput, Series, count_troubles
 from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between, relative_name
 from ruler_eval.score.aggregates import RELATIVE
-from ruler_eval.score.results import Cell, GroupSummary, Interval
+from ruler_eval.score.results import GroupSummary, Interval, Mean
 
 UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "cut")
 _SIGNIFICANT = 0.05
@@ -54,27 +62,19 @@ def summary(page: PageInput, pairs: Sequence[Pair]) -> list[str]:
     Models that are not ranked have their scores instead.
     """
     ranked = sorted(page.series, key=_average, reverse=True)
-    sentences = []
-    if len(ranked) > 1:
-        sentences = _lead_sentences(ranked, pairs)
-    else:
-        for series in ranked:
-            sentences += _score_sentences(series)
+    sentences = _lead_sentences(ranked, pairs) if len(ranked) > 1 else _score_sentences(ranked[0])
     if not page.has_one_length:
         sentences += _length_sentences(page, ranked)
-    texts = []
+    unanswered = []
     for run in page.runs:
-        rows = 0
-        counts = dict.fromkeys(UNANSWERED, 0)
-        for cell in run.results["configurations"].values():
-            rows += cell["rows_asked"]
-            for key in UNANSWERED:
-                counts[key] += cell[key]
-        named = ", ".join(f"{n:,} {TROUBLE_NAMES[key]}" for key, n in counts.items() if n)
+        cells = run.results["configurations"]
+        counts = count_troubles(cells)
+        named = [f"{counts[key]:,} {TROUBLE_NAMES[key]}" for key in UNANSWERED if key in counts]
         if named:
-            texts.append(f"{run.label} {named} of {number_of(rows, 'row')}")
-    if texts:
-        sentences.append(f"Not answered to the end: {'; '.join(texts)}.")
+            rows = sum(cell["rows_asked"] for cell in cells.values())
+            unanswered.append(f"{run.label} {', '.join(named)} of {number_of(rows, 'row')}")
+    if unanswered:
+        sentences.append(f"Not answered to the end: {'; '.join(unanswered)}.")
     return [shortened(sentence, _MAX_SENTENCE) for sentence in sentences]
 
 
@@ -94,30 +94,34 @@ def _score_sentences(series: Series) -> list[str]:
     """
     sentences = []
     group = series.groups["all"]
-    average, tasks = group["average"], number_of(group["tasks"], "task")
-    if average["score"] is not None:
-        score = f"{average['score']:.1f} {bounds(average['interval'])}"
-        sentences.append(f"{series.label} scores {score} on average over {tasks}.")
+    tasks = number_of(group["tasks"], "task")
+    if group["average"]["score"] is not None:
+        sentences.append(
+            f"{series.label} scores {_with_interval(group['average'])} on average over {tasks}."
+        )
     else:
         means = []
         for length, mean in group["lengths"].items():
             if mean["score"] is not None:
-                score = f"{mean['score']:.1f} {bounds(mean['interval'])}"
-                means.append(f"{score} at {length.upper()} ({mean['tasks']} of {tasks})")
+                place = f"at {length.upper()} ({mean['tasks']} of {tasks})"
+                means.append(f"{_with_interval(mean)} {place}")
         if means:
             sentences.append(f"{series.label} scores {', '.join(means)}.")
-    scores: dict[tuple[float, str], Cell] = {}
+    scores = []
     for cell in series.cells.values():
         if cell["score"] is not None:
-            scores.setdefault((cell["score"], cell["task"]), cell)
-    if scores:
-        (lowest, task), cell = min(scores.items())
-        if lowest < max(scores)[0]:  # else each is the lowest
-            length = cell["length"].upper()
-            sentences.append(
-                f"Lowest score of {series.label}: {lowest:.1f}, in {task} at {length}."
-            )
+            scores.append((cell["score"], cell["task"], cell["max_length"], cell["length"]))
+    if scores and min(scores)[0] < max(scores)[0]:
+        score, task, _, length = min(scores)
+        sentences.append(
+            f"Lowest score of {series.label}: {score:.1f}, in {task} at {length.upper()}."
+        )
     return sentences
+
+
+def _with_interval(mean: Mean) -> str:
+    """Return a mean with its interval: `87.1 [85.2, 88.9]`; `-` if there is none."""
+    return f"{number(mean['score'])} {bounds(mean['interval'])}"
 
 
 def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
@@ -127,8 +131,7 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
     if comparison is None:
         means = []
         for series in ranked:
-            average = series.groups["all"]["average"]
-            means.append(f"{series.label} {number(average['score'])} {bounds(average['interval'])}")
+            means.append(f"{series.label} {_with_interval(series.groups['all']['average'])}")
         return [f"By average, not paired: {', '.join(means)}."]
     over_all = comparison["all"]
     first = best
@@ -239,6 +242,7 @@ class ScoreTable:
     name: str  # of the group
     caption: str
     columns: Mapping[str, str]  # what each means, by its header
+    sorted_by: str  # the column whose highest score is in the first row
     rows: Sequence[ScoreRow]  # published models last
     sources: Sequence[str]  # of the published models
 
@@ -261,9 +265,7 @@ def score_tables(page: PageInput) -> list[ScoreTable]:
             for length, score in model.scores.items():
                 cells[length.upper()] = _score_cell(score)
             effective = model.effective or "-"
-            tokens = 1024 * int("0" + effective.strip("<>K-"))
-            tokens += effective.startswith(">") - effective.startswith("<")
-            cells["effective"] = ScoreCell(effective, tokens)
+            cells["effective"] = ScoreCell(effective, _tokens_to_sort_by(effective, page.dataset))
             rows.append(ScoreRow(model.model, None, cells, small=f"claims {model.claimed}"))
         group = groups[0][1]
         title = caption = "all tasks" if name == "all" else name
@@ -277,11 +279,22 @@ def score_tables(page: PageInput) -> list[ScoreTable]:
                 name=title,
                 caption=caption,
                 columns=columns,
+                sorted_by=[*columns][-1] if page.has_one_length else "wAvg (inc)",
                 rows=rows,
                 sources=sources,
             )
         )
     return tables
+
+
+def _tokens_to_sort_by(effective_length: str, dataset: str) -> int:
+    """Return the tokens of a published effective length: 4095 for `<4K`, 0 for `-`."""
+    if effective_length == "-":
+        return 0
+    tokens = parse_length(effective_length.strip("<>"), dataset)
+    if effective_length.startswith("<"):
+        return tokens - 1
+    return tokens + 1 if effective_length.startswith(">") else tokens
 
 
 def _rank(item: tuple[Series, GroupSummary]) -> tuple[float, float]:
@@ -292,14 +305,14 @@ def _rank(item: tuple[Series, GroupSummary]) -> tuple[float, float]:
 
 def _columns(page: PageInput) -> dict[str, str]:
     """Return the columns of the tables; with one length only its scores, which no mean repeats."""
-    has_threshold = False
+    thresholds = set()
     for series in page.series:
         for group in series.groups.values():
-            has_threshold = has_threshold or group["threshold"] is not None
+            thresholds.add(group["threshold"])
     columns = {"model": "Sort by name"}
     if not page.has_one_length:
         columns["wAvg (inc)"] = "Longer lengths weigh more"
-    if has_threshold:
+    if thresholds - {None}:
         columns["effective"] = "The longest length at or above the threshold"
     for length, tokens in page.lengths.items():
         columns[length.upper()] = f"{tokens:,} tokens"
@@ -378,12 +391,12 @@ def losses(page: PageInput) -> Figure:
         name="losses",
         title="Change with length in points, paired by row, with 95 % intervals",
         columns=[
-            Column("model", "model"),
+            MODEL,
             Column("tasks", "tasks"),
             Column("lengths", "lengths"),
             Column("change", "change", "+.1f"),
-            Column("95 %", "interval"),
-            Column("rows", "rows"),
+            INTERVAL,
+            ROWS,
         ],
         records=records,
         fold="Change from the shortest length, row by row",
@@ -398,13 +411,7 @@ def curves(page: PageInput) -> list[Figure]:
 
     With a single length there is one chart, which has a dot for each category.
     """
-    columns = [
-        Column("length", "length"),
-        Column("model", "model"),
-        Column("score", "score"),
-        Column("95 % interval", "interval"),
-        Column("tasks", "tasks"),
-    ]
+    columns = [LENGTH, MODEL, SCORE, INTERVAL, Column("tasks", "tasks")]
     figures = []
     all_records: list[Record] = []
     for number_of_group, name in enumerate(page.groups):
@@ -447,17 +454,16 @@ def _mean_records(page: PageInput, group_name: str) -> list[Record]:
             mean = None if group is None else group["lengths"].get(length)
             if group is None or mean is None or mean["score"] is None or not tokens:
                 continue
-            record: Record = {
-                "series": [series.id],
-                "model": series.label,
-                "group": group_name,
-                "label": f"{group_name} at {length.upper()}",
-                "length": length.upper(),
-                "tokens": tokens,
+            record = record_of(
+                series,
+                series.configs(length, series.members[group_name]),
+                f"{group_name} at {length.upper()}",
+                group=group_name,
+                length=length.upper(),
+                tokens=tokens,
+                tasks=f"{mean['tasks']} of {group['tasks']}",
                 **score_fields(mean["score"], mean["interval"]),
-                "tasks": f"{mean['tasks']} of {group['tasks']}",
-                "configs": series.configs(length, series.members[group_name]),
-            }
+            )
             (complete if mean["tasks"] == group["tasks"] else partial).append(record)
     return complete or partial
 
@@ -469,7 +475,6 @@ def _curve(
     x = length_axis(page.lengths)
     color, shape = by_model(page.series)
     base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=color)
-    score = alt.Tooltip("score:Q", format=".1f")
     layers = []
     datasets: dict[str, list[Record]] = {}
     published: list[Record] = []
@@ -482,7 +487,10 @@ def _curve(
         datasets["published"] = published
         point = alt.OverlayMarkDef(size=12, color=GREY)
         grey = alt.Chart(alt.NamedData("published")).encode(
-            x=x, y=SCORE_AXIS, detail="published:N", tooltip=["published:N", "length:N", score]
+            x=x,
+            y=SCORE_AXIS,
+            detail="published:N",
+            tooltip=["published:N", "length:N", SCORE_TOOLTIP],
         )
         layers.append(grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point))
     thresholds = set()
@@ -502,7 +510,7 @@ def _curve(
     layers += [
         base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
         base.mark_line(strokeWidth=2),
-        points.encode(shape=shape, tooltip=["model:N", "length:N", score, "interval:N"]),
+        points.encode(shape=shape, tooltip=["model:N", "length:N", SCORE_TOOLTIP, "interval:N"]),
     ]
     padding: int | dict[str, int] = 4
     if is_main:

@@ -15,18 +15,25 @@ from ruler_eval.analysis.complexity import Panel, correlate, panels
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page.figure import (
     INK,
+    INTERVAL,
+    LENGTH,
     RECORDS,
     ROW_HEIGHT,
+    ROWS,
+    SCORE,
     SCORE_AXIS,
+    SCORE_TOOLTIP,
+    TASK,
     Column,
     Figure,
     Record,
+    record_of,
     spec_of,
     text_on,
 )
 from ruler_eval.report.page.rows import ConfigRows
-from ruler_eval.report.page.runs import COLOURS, SHAPES, PageInput, Series
-from ruler_eval.report.terminal import MEANS, TROUBLE_NAMES, TROUBLES
+from ruler_eval.report.page.runs import COLOURS, SHAPES, PageInput, Series, count_troubles
+from ruler_eval.report.terminal import MEANS, TROUBLE_NAMES
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.results import Cell
 from ruler_eval.score.scoring import mean_bins
@@ -85,46 +92,36 @@ def heat_map(
     for row, names in configs.items():
         for length in page.lengths:
             cells: dict[str, Cell] = {}
-            rows = 0
-            counts = dict.fromkeys(TROUBLES, 0)
             for config in names:
                 cell = series.run.results["configurations"][config]
                 if cell["length"] == length:
                     cells[config] = cell
-                    rows += cell["n"]
-                    for trouble in TROUBLES:
-                        counts[trouble] += cell[trouble]
+            counts = count_troubles(cells)
+            troubles = [f"{count} {TROUBLE_NAMES[key]}" for key, count in counts.items()]
             score, strict, interval = combine(cells, series.run.rows)
-            troubles = [f"{count} {TROUBLE_NAMES[key]}" for key, count in counts.items() if count]
-            counts["thinking"] = counts["cut_scored"] = 0  # these make no score doubtful
             records.append(
-                {
-                    "series": [series.id],
-                    "configs": list(cells),
-                    "label": f"{row} at {length.upper()}",
-                    "row": row,
-                    "column": length.upper(),
-                    "score": score,
-                    "interval": bounds(interval),
-                    "strict": strict,
-                    "rows": rows,
-                    "troubles": ", ".join(troubles),
-                    "is_flawed": any(counts.values()),
-                }
+                record_of(
+                    series,
+                    list(cells),
+                    f"{row} at {length.upper()}",
+                    row=row,
+                    column=length.upper(),
+                    score=score,
+                    interval=bounds(interval),
+                    strict=strict,
+                    rows=sum(cell["n"] for cell in cells.values()),
+                    troubles=", ".join(troubles),
+                    # Reasoning, and answers scored although truncated, make no score doubtful.
+                    is_flawed=bool(counts.keys() - {"thinking", "cut_scored"}),
+                )
             )
+    strict_column, of_these = Column("strict", "strict"), Column("of these", "troubles")
+    row_column, length_column = Column(rows_are, "row"), Column("length", "column")
     return Figure(
         name=name,
         title=title,
         caption=f"{title}: every cell",
-        columns=[
-            Column(rows_are, "row"),
-            Column("length", "column"),
-            Column("score", "score"),
-            Column("95 % interval", "interval"),
-            Column("strict", "strict"),
-            Column("rows", "rows"),
-            Column("of these", "troubles"),
-        ],
+        columns=[row_column, length_column, SCORE, INTERVAL, strict_column, ROWS, of_these],
         records=records,
         grid="heat",
         width="half",
@@ -166,18 +163,14 @@ def _depth_map(
                 depths.append(depth)
         if configs:
             bins = mean_bins(depths)
-            record: Record = {
-                "series": [series.id],
-                "configs": configs,
-                "label": f"{what} at {length.upper()}",
-                "length": length.upper(),
-                "bins": bins,
-            }
+            texts = {}
             for number, depth_bin in enumerate(bins):
                 score, n = depth_bin["score"], depth_bin["n"]
-                record[f"bin{number}"] = None if score is None else f"{score:.1f} ({n})"
-            records.append(record)
-    columns = [Column("length", "length")]
+                texts[f"bin{number}"] = None if score is None else f"{score:.1f} ({n})"
+            label = f"{what} at {length.upper()}"
+            fields = {"length": length.upper(), "bins": bins, **texts}
+            records.append(record_of(series, configs, label, **fields))
+    columns = [LENGTH]
     for number in range(10):
         columns.append(Column(f"{10 * number} to {10 * number + 10} %", f"bin{number}"))
     return Figure(
@@ -311,19 +304,19 @@ def error_figures(
                 count = task.kinds[kind.name]
                 if task.series == series.id and count:
                     records.append(
-                        {
-                            "series": [series.id],
-                            "configs": task.configs,
-                            "label": task.task,
-                            "task": task.task,
-                            "kind": kind.name,
-                            "number": kind.number,
-                            "ink": kind.ink,
-                            "rows": count,
-                            "share": 100 * task.wrong / task.rows * count / total,
-                            "share_of_sorted": f"{100 * count / total:.0f} %",
-                            "sorted": f"{total:,} of {task.wrong:,}",
-                        }
+                        record_of(
+                            series,
+                            task.configs,
+                            task.task,
+                            task=task.task,
+                            kind=kind.name,
+                            number=kind.number,
+                            ink=kind.ink,
+                            rows=count,
+                            share=100 * task.wrong / task.rows * count / total,
+                            share_of_sorted=f"{100 * count / total:.0f} %",
+                            sorted=f"{total:,} of {task.wrong:,}",
+                        )
                     )
         if records:
             figures.append(
@@ -332,9 +325,9 @@ def error_figures(
                     title=series.label,
                     caption=f"Kinds of errors, {series.label}",
                     columns=[
-                        Column("task", "task"),
+                        TASK,
                         Column("kind", "kind"),
-                        Column("rows", "rows"),
+                        ROWS,
                         Column("share of the sorted", "share_of_sorted"),
                         Column("wrong rows sorted", "sorted"),
                     ],
@@ -410,16 +403,16 @@ def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Fi
         for length in lengths:
             if length in line.scores:
                 records.append(
-                    {
-                        "series": [series.id],
-                        "configs": series.configs(length, [line.task]),
-                        "label": f"{line.task} at {length.upper()}",
-                        "value": line.value,
-                        "task": line.task,
-                        "length": length.upper(),
-                        "score": line.scores[length],
-                        "is_dashed": is_dashed,
-                    }
+                    record_of(
+                        series,
+                        series.configs(length, [line.task]),
+                        f"{line.task} at {length.upper()}",
+                        value=line.value,
+                        task=line.task,
+                        length=length.upper(),
+                        score=line.scores[length],
+                        is_dashed=is_dashed,
+                    )
                 )
     parameter = panel.title.rpartition(": ")[2]
     domain, colours, shapes = [], [], []
@@ -431,7 +424,7 @@ def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Fi
     x = alt.X("value:N", sort=values, title=parameter, axis=alt.Axis(labelAngle=0))
     color = alt.Color("length:N", scale=alt.Scale(domain=domain, range=colours), legend=legend)
     shape = alt.Shape("length:N", scale=alt.Scale(domain=domain, range=shapes), legend=legend)
-    tooltip = ["value:N", "task:N", "length:N", alt.Tooltip("score:Q", format=".1f")]
+    tooltip = ["value:N", "task:N", "length:N", SCORE_TOOLTIP]
     base = alt.Chart().encode(y=SCORE_AXIS, color=color)
     by_value = base.transform_filter("!datum.is_dashed").encode(x=x)
     dashed = base.transform_filter("datum.is_dashed")
@@ -449,12 +442,7 @@ def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Fi
         name=name,
         title=title,
         caption=f"{series.label}, {panel.title}",
-        columns=[
-            Column(parameter, "value"),
-            Column("task", "task"),
-            Column("length", "length"),
-            Column("score", "score"),
-        ],
+        columns=[Column(parameter, "value"), TASK, LENGTH, SCORE],
         records=records,
         spec=spec_of(chart, title, height=200),
         width="half",

@@ -64,8 +64,8 @@ class Backend(ABC):
     """The model's tokenizer; None if the server has it."""
     limit: int | None = None
     """The context length in tokens; None if it is unknown."""
-    own_limit: int | None = None
-    """The model's context length, if `limit` is smaller: what the rows are estimated to need."""
+    model_limit: int | None = None
+    """The model's context length, if `limit` is only what the rows are estimated to need."""
     window: int | None = None
     """The tokens that the rows are estimated to need, if that was computed."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
@@ -138,9 +138,9 @@ def start_backend(
 
             return Transformers(options)
         if name == "batch":
-            from ruler_eval.run.backends.batch import open_batch
+            from ruler_eval.run.backends.batch import BatchAnswers, BatchRequests
 
-            return open_batch(options, release)
+            return BatchAnswers(options, release) if options.answers else BatchRequests(options)
         from ruler_eval.run.backends.oracle import Oracle
 
         return Oracle(options, release)

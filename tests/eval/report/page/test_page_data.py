@@ -261,7 +261,7 @@ def test_without_the_answers_the_page_has_its_numbers_and_says_so(tmp_path, thre
     (tmp_path / "results.json").write_text(text)
     out = tmp_path / "report.html"
     ruler_output("report", tmp_path, "--out", out)
-    assert "not here any more" in out.read_text()
+    assert "the files that were scored were not found" in out.read_text()
     assert read_rows(open_runs([tmp_path])) == ([{}], {})
 
 

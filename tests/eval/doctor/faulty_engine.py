@@ -1,8 +1,8 @@
 """An engine with a chosen skill and one fault, in this process or behind a real HTTP server.
 
-    engine = SickEngine(rows, seed=0, skill=0.9, fault="cache")
+    engine = FaultyEngine(rows, seed=0, skill=0.9, fault="cache")
     with served(engine) as url: …                     # an OpenAI-compatible server
-    backend = SickBackend(engine)                     # the same without HTTP
+    backend = FaultyBackend(engine)                     # the same without HTTP
 
 A fault makes right answers wrong where it strikes, so that LOSS of the rows are lost there.
 """
@@ -32,7 +32,7 @@ LOAD = 16
 """Requests at once above which the fault `load` strikes."""
 BORDER = 1024
 LONG = 500
-"""Tokens of a neighbour that the fault `neighbours` minds."""
+"""Tokens of a neighbour above which the fault `neighbours` strikes."""
 BLOCK = 16
 WRONG = "0000000"
 EXPECTED = {
@@ -47,7 +47,7 @@ EXPECTED = {
     "truncation": "tokens",
     "noise": "repeat",
 }
-"""The faults, and the condition that has to be named."""
+"""Each fault, and the condition that the verdict has to name."""
 NEEDLE = "One of the special magic numbers for key{key} is: {value}."
 QUESTION = "What is the special magic number for key{key} mentioned in the provided text?"
 
@@ -95,7 +95,7 @@ class Seen:
 
 
 @dataclass
-class SickEngine:
+class FaultyEngine:
     """Knows the rows' answers; `near_ties` is the share of rows whose answers are a coin's flip."""
 
     answers: Mapping[int, str]
@@ -190,12 +190,12 @@ class WordPrompter(Prompter):
         )
 
 
-class SickBackend(Backend):
+class FaultyBackend(Backend):
     """Gives a whole batch to the engine at once."""
 
     name = "openai"
 
-    def __init__(self, engine: SickEngine, form: str = "ids") -> None:
+    def __init__(self, engine: FaultyEngine, form: str = "ids") -> None:
         self.engine, self.form = engine, form
         self.tokenizer = type("Words", (), {"bos_token_id": 0})()
 
@@ -229,7 +229,7 @@ class SickBackend(Backend):
 
 @contextmanager
 def served(
-    engine: SickEngine,
+    engine: FaultyEngine,
     tokenizer: Any = None,
     usage: bool = True,
     refuse: Callable[[dict[str, Any]], Reply | None] = lambda body: None,
