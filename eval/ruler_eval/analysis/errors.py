@@ -34,7 +34,8 @@ KINDS: Mapping[str, str] = {
     "missing": "there is no prediction",
     "does not fit": "the prompt did not fit the model's window",
     "failed": "the row ended with an error",
-    "truncated": "the answer ended at the token limit, which counts as wrong, or in the reasoning",
+    "truncated": "the answer ended at the token limit and counts as wrong, or ended within the "
+    "reasoning",
     "empty": "the answer has no letter and no digit",
     "wrong count": "every reference, and more than was asked for",
     "distractor": "the value of another needle, or a variable of another chain of the context",
