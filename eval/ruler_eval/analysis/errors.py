@@ -149,7 +149,7 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
         return Error("another language", right, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
         return Error("from memory", right, of)
-    if _copies(raw, _text_around_needles(row)):
+    if _copies(raw, _context_to_copy(row, answers)):
         return Error("repeats the prompt", right, of)
     if named or (answers == "words" and any(letter.isalpha() for letter in text)):
         return Error("wrong words", right, of)
@@ -310,10 +310,11 @@ def _script(character: str) -> str:
     return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
 
 
-def _text_around_needles(row: PartialRow) -> str:
-    """Return the context without its needles: to repeat their words is a way to answer."""
+def _context_to_copy(row: PartialRow, answers: Answers) -> str:
+    """Return the context, without its needles: to repeat their words is a way to answer."""
+    needles = row["evidence"] if answers in ("values", "variables") else []
     parts, end = [], row["context_start"]
-    for span in row["evidence"]:
+    for span in needles:
         parts.append(row["input"][end : span["start"]])
         end = max(end, span["end"])
     parts.append(row["input"][end : row["context_end"]])

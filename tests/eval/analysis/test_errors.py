@@ -173,6 +173,7 @@ CASES = [
     ("other", QUESTION, "qa_1", "The settlers were not given a common name until 1066."),
     ("other", QUESTION, "qa_1", "The Normans do not provide any explanation."),
     ("refused", QUESTION, "qa_1", "Unanswered"),
+    ("repeats the prompt", QUESTION, "qa_1", f"Document 1: {GOLD[10:]}".replace("Tess", "T")),
     ("refused", QUESTION, "qa_1", "The document did not specify it"),
     ("other", CHAIN, "vt", "The answer is: 5"),
     ("wrong words", COMMON, "cwe", "giraffe, helicopter, banana"),
