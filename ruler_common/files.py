@@ -46,7 +46,7 @@ ONLY_FIELDS: ConfigDict = {"extra": "forbid"}
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hex sha256 of a file, read in chunks."""
+    """Return the sha256 of a file in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
@@ -55,7 +55,7 @@ def sha256_of(path: Path) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file without its byte order mark. Raises RulerError."""
+    """Return the text of a UTF-8 file, without a byte order mark. Raises RulerError."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,7 +63,7 @@ def read_text(path: Path) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Raise RulerError if a file or folder cannot be created at a path; write nothing."""
+    """Raise RulerError if a file or folder cannot be created at a path, without creating it."""
     existing = resolved = path.resolve()
     while not existing.exists():
         existing = existing.parent
@@ -78,8 +78,8 @@ def check_file(path: str | Path | None, name: str, flag: str = "--out") -> None:
     """Raise RulerError if a command cannot write its file, before any work.
 
     Args:
-        path: The file, if the command writes one.
-        name: An example of a name, for a path that is a folder.
+        path: The file, or None if the command writes no file.
+        name: The file name to suggest if the path is a folder.
         flag: The flag that names the file.
     """
     if path is None:
@@ -115,10 +115,9 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    r"""Write a UTF-8 text file so that it is never half-written; raises OSError.
+    r"""Write a UTF-8 text file, of which a reader never sees a part. Raises OSError.
 
-    Line feeds are written as they are. A lone surrogate, which UTF-8 cannot encode, is written as
-    the escape `\udXXX`.
+    A lone surrogate, which UTF-8 cannot encode, is written as the escape `\udXXX`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(path) as temporary:
@@ -129,7 +128,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path | None, value: Mapping[str, Any]) -> None:
-    """Write the result of a command to its file, if it has one; see `write_whole`."""
+    """Write the result of a command as JSON, if the user named a file for it."""
     if path is not None:
         write_whole(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
@@ -146,11 +145,11 @@ def parse_json(
 
     Args:
         text: The JSON text.
-        kind: The TypedDict that describes the object.
-        where: The name of the file in an error.
-        remedy: The last sentence of an error: what the user should do.
-        newest: The newest `format` of the file that this version can read.
-        wrong: The word for a faulty file in an error.
+        kind: The TypedDict with the types of the fields.
+        where: The name of the file, for an error.
+        remedy: The last sentence of an error: what to do about it.
+        newest: The newest `format` that this version can read.
+        wrong: What an error calls a file that is not valid.
 
     Raises:
         RulerError: The text is not such an object, or its `format` is newer than `newest`.
@@ -183,8 +182,8 @@ def check_type(
 def read_as(value: Any, kind: Any) -> Any:
     """Convert a plain value, such as a table of TOML, to a dataclass; lists become its tuples.
 
-    Raises ValueError that names the first field that is unknown, missing or of a wrong type, and
-    TypeError for a value that cannot be written as JSON.
+    Raises ValueError with the first field that is unknown, missing or of a wrong type, and
+    TypeError for a value that JSON does not have.
     """
     from pydantic import ValidationError
 
@@ -196,7 +195,7 @@ def read_as(value: Any, kind: Any) -> Any:
 
 @cache
 def _checker(kind: Any) -> TypeAdapter[Any]:
-    """Return pydantic's validator of a type; cached, since creating one is slow."""
+    """Return pydantic's validator of a type; cached, because creating one is slow."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
@@ -232,7 +231,7 @@ def parse_toml(data: bytes, path: str | Path | Traversable) -> dict[str, Any]:
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse a YAML text, which may hold only plain values. Raises ValueError."""
+    """Parse a YAML text of plain values. Raises ValueError."""
     import yaml  # type: ignore[import-untyped]
 
     try:
@@ -248,7 +247,7 @@ def parse_yaml(text: str) -> Any:
 def open_parquet(path: Path) -> Iterator[Any]:
     """Open a Parquet file as a pyarrow.parquet.ParquetFile.
 
-    Raises RulerError if the file is not Parquet, or if it cannot be read within the block.
+    Raises RulerError if the file is not Parquet, or if reading it fails within the block.
     """
     import pyarrow.parquet as pq
 
@@ -265,13 +264,13 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def leaf_columns(path: Path) -> list[str]:
-    """Return the columns of a Parquet file; a nested one has a path: `doc.choices.list.item`."""
+    """Return the columns of a Parquet file, nested ones as paths: `doc.choices.list.item`."""
     with open_parquet(path) as file:
         return [file.schema.column(index).path for index in range(len(file.schema))]
 
 
 def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a Parquet file with these leaf columns only; no columns, no rows."""
+    """Yield the rows of a Parquet file with these leaf columns; without columns, no rows."""
     if not columns:
         return
     with open_parquet(path) as file:
@@ -280,9 +279,10 @@ def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def release_memory() -> None:
-    """Return the memory of texts and row groups that are no longer used to the system.
+    """Return unused memory to the system.
 
-    pyarrow keeps it in its pool, and glibc in the heap of each thread that ever held a long text.
+    pyarrow keeps that of row groups in its pool, and glibc that of long texts in the heap of each
+    thread.
     """
     import pyarrow as pa
 

@@ -1,13 +1,13 @@
-"""The frozen rows of a data version: a digest of every configuration's rows, and how to compare.
+"""The frozen rows of a data version: their digests, and whether a release's rows are the same.
 
     lock = read_frozen("1.0.0")             # None: nothing is frozen for that version
     frozen_sentence(manifest)               # "These are the frozen rows of data version 1.0.0."
     why = why_custom(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
     rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "custom rows: seed 7…"
 
-A data version is its rows. frozen/<data version>.toml, its lock, lists `rows_sha256` of the
-configurations that are published, built only from the canonical sources; builder/freeze.py
-writes it. Rows whose digest is in it are frozen rows, all others are custom rows.
+frozen/<data version>.toml, the lock of a data version, lists `rows_sha256` of the published
+configurations, which are built only from the canonical sources; builder/freeze.py writes it. Rows
+whose digest is in the lock are frozen rows, all others are custom rows.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ FROZEN = Path(__file__).resolve().parent / "frozen"
 
 @dataclass(frozen=True, kw_only=True)
 class FrozenRows:
-    """The lock of one data version: what its rows were made with, and their digests."""
+    """The lock of a data version: the settings that its rows were built with, and their digests."""
 
     data_version: str
     builder_version: str
-    published: bool  # whether it was pushed to the Hub: from then on its rows never change
+    published: bool  # whether it was pushed to the Hub, after which its rows never change
     seed: int
     reserve: int
-    samples: Mapping[str, int]  # rows of a file, by data set
-    # sha256 of every canonical source that was read
+    samples: Mapping[str, int]  # rows per file, by dataset
+    # sha256 of the canonical sources
     sources: Mapping[str, str] = field(default_factory=dict)
-    # data set -> configuration -> `rows_sha256`
+    # dataset -> configuration -> `rows_sha256`
     rows: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -51,21 +51,21 @@ def frozen_versions() -> list[str]:
 
 @cache
 def read_frozen(data_version: str, folder: Path = FROZEN) -> FrozenRows | None:
-    """Return the frozen rows of a data version; None if there are none.
+    """Return the lock of a data version, or None if it has none.
 
-    Raises RulerError if the file is damaged. It is read once: `read_frozen.cache_clear()` after it
-    was changed.
+    Raises RulerError if the file is damaged. The result is cached: call `read_frozen.cache_clear()`
+    after the file has changed.
     """
     path = folder / f"{data_version}.toml"
     return FrozenRows(**read_toml(path)) if path.is_file() else None
 
 
 def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
-    """Say by their digests whether a release's rows are frozen, or which differ and why.
+    """Return a sentence that says whether a release's rows are frozen, or which differ and why.
 
     Args:
         manifest: The manifest of the release.
-        lock: The frozen rows to compare with; by default those of the release's data version.
+        lock: The lock to compare with; by default that of the release's data version.
     """
     lock = lock or read_frozen(manifest["data_version"])
     version = f"data version {manifest['data_version']}"
@@ -93,21 +93,21 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
 
 
 def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str]:
-    """Return how the settings of a file differ from those of the frozen rows."""
+    """Return the settings of a file that differ from those of the frozen rows."""
     reasons = []
     languages = {entry["language"], entry["instruction_language"]}.difference(LANGUAGES)
     if languages:
-        reasons.append(f"a language that is none of the 26 ({', '.join(sorted(languages))})")
-    embedded, other = [], []
+        reasons.append(f"a language that is not one of the 26 ({', '.join(sorted(languages))})")
+    embedded, different = [], []
     for name, source in sorted(manifest["sources"].items()):
         if source["variant"] == "embedded":
             embedded.append(name)
         elif lock.sources.get(name, source["sha256"]) != source["sha256"]:
-            other.append(name)
+            different.append(name)
     if embedded:
         reasons.append(f"embedded texts ({', '.join(embedded)})")
-    if other:
-        reasons.append(f"other sources ({', '.join(other)})")
+    if different:
+        reasons.append(f"other sources ({', '.join(different)})")
     if manifest["seed"] != lock.seed:
         reasons.append(f"seed {manifest['seed']}, not {lock.seed}")
     if manifest["reserve"] != lock.reserve:
@@ -119,7 +119,7 @@ def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str
 
 
 def is_frozen(manifest: Manifest, lock: FrozenRows, entry: FileEntry, digest: str) -> bool:
-    """Return whether a digest is that of a file's frozen rows, and its settings agree."""
+    """Return whether a file has the digest and the settings of its frozen rows."""
     frozen_digest = lock.rows.get(manifest["dataset"], {}).get(entry["config"])
     if digest != frozen_digest or not is_standard(manifest):
         return False
@@ -127,10 +127,9 @@ def is_frozen(manifest: Manifest, lock: FrozenRows, entry: FileEntry, digest: st
 
 
 def unexplained(manifest: Manifest, lock: FrozenRows) -> list[str]:
-    """Return the files whose rows differ from the frozen ones although their settings do not.
+    """Return the files whose rows differ from the frozen ones although their settings are the same.
 
-    The settings are the sources, the seed, the reserve, the number of rows and the suite. With
-    other settings, other rows are expected.
+    The settings are the sources, the seed, the reserve, the number of rows and the suite.
     """
     digests = lock.rows.get(manifest["dataset"], {})
     if not is_standard(manifest):
@@ -144,14 +143,14 @@ def unexplained(manifest: Manifest, lock: FrozenRows) -> list[str]:
 
 
 def why_custom(manifest: Manifest, configs: Collection[str] | None = None) -> str:
-    """Return why rows are not the frozen ones; "" if all are.
+    """Return why rows are not the frozen ones, or "" if they are.
 
-    Rows are frozen by their digest, unless the manifest says that they were made differently.
+    Frozen rows have both the digests and the settings of the lock.
 
     Args:
         manifest: The manifest of the release.
-        configs: The configurations whose rows are compared. By default those that the lock lists:
-            others, such as an ablation's, count only if there is none of these.
+        configs: The configurations to compare. By default those that the lock lists, or all if it
+            lists none of the release's.
     """
     lock = read_frozen(manifest["data_version"])
     if lock is None:
@@ -192,18 +191,21 @@ def rows_label(
 ) -> str:
     """Return `frozen rows` with their data version, or `custom rows` with the reason.
 
-    `digests` are the rows_sha256 of configurations. `why` is the result of `why_custom` for their
-    release; None without a release.
+    Args:
+        dataset: The dataset of the rows.
+        data_version: The data version of their release.
+        digests: The `rows_sha256` of the configurations.
+        why: The result of `why_custom` for the release, or None without a release.
     """
     if why is None or not digests:
         return "custom rows: scored without a release"
     if not why:
         lock = read_frozen(data_version) if data_version else None
         frozen_digests = lock.rows.get(dataset, {}) if lock else {}
-        other = [name for name, digest in digests.items() if frozen_digests.get(name) != digest]
-        if not other:
+        changed = [name for name, digest in digests.items() if frozen_digests.get(name) != digest]
+        if not changed:
             return f"frozen rows {data_version}"
-        why = _not_in_lock(data_version, other)
+        why = _not_in_lock(data_version, changed)
     return f"custom rows: {why}"
 
 
@@ -213,6 +215,6 @@ def are_frozen(label: str) -> bool:
 
 
 def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
-    """Return the reason if the settings agree and only the digest differs."""
+    """Return the reason for rows with the settings but not the digest of the lock."""
     more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
     return f"{configs[0]}{more} not among the frozen rows of {data_version}"

@@ -1,4 +1,4 @@
-"""Get files and tokenizers from the Hub; turn its errors into sentences with the remedy.
+"""Get files and tokenizers from the Hub; errors are one sentence with a remedy.
 
 path = hub_file("ORG/ruler", "manifest.json", revision=None)
 tokenizer = auto_tokenizer("Qwen/Qwen2.5-0.5B-Instruct")
@@ -17,12 +17,12 @@ from ruler_common.errors import RulerError, Unreachable, missing_packages
 from ruler_common.manifest import MANIFEST
 from ruler_common.text import one_line, without_passwords
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk that takes no more
-_AGAIN = "What is done is kept: the same command goes on."
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_RESUME = "Finished work is kept: run the same command again to continue."
 
 
 def is_repository(name: str) -> bool:
-    """Return whether a name has the form of a Hub repository's, ORG/NAME, by the Hub's rule."""
+    """Return whether a name is a valid ORG/NAME by the Hub's rules."""
     part = r"(?![.-])[A-Za-z0-9_.-]{1,96}(?<![.-])"
     return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
 
@@ -30,14 +30,14 @@ def is_repository(name: str) -> bool:
 def hub_file(
     repo: str, path: str, revision: str | None, kind: str = "dataset", **options: Any
 ) -> Path:
-    """Return the local path of a file of the Hub, downloaded or from the cache.
+    """Return the local path of a file of the Hub; it is downloaded if it is not in the cache.
 
     Args:
         repo: ORG/NAME.
         path: The file's path in the repository.
-        revision: A branch, tag or commit; None: the main branch.
+        revision: A branch, tag or commit; by default the main branch.
         kind: `dataset`, `model` or `space`.
-        options: Those of huggingface_hub's `hf_hub_download`.
+        options: Further options of huggingface_hub's `hf_hub_download`.
 
     Raises:
         RulerError: The Hub does not have the file or refuses it.
@@ -51,9 +51,9 @@ def hub_file(
 
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
-    """Turn what huggingface_hub raises into one sentence with its remedy; disk errors pass.
+    """Turn an error of huggingface_hub into a RulerError, or Unreachable without a connection.
 
-    Raises RulerError, and Unreachable if the Hub was not asked.
+    Errors of the disk are not changed.
     """
     from huggingface_hub import errors
 
@@ -68,22 +68,19 @@ def hub_errors(repo: str) -> Iterator[None]:
         ValueError,
         OSError,
     ) as error:
-        if isinstance(error, OSError) and (error.filename or error.errno in _FULL):
+        if isinstance(error, OSError) and (error.filename or error.errno in _DISK_FULL):
             raise
         raise _hub_error(error, repo) from error
 
 
 def _hub_error(error: Exception, repo: str) -> RulerError:
-    """Return the sentence for an error of the client.
-
-    An upload error has the informative one as its cause.
-    """
+    """Return the RulerError for an error of the client, or for its cause, as uploads have."""
     from huggingface_hub import errors
 
     text = without_passwords(" ".join(str(error).split()))
     if isinstance(error, UnicodeError):
         return RulerError(
-            "The Hub's token holds a character that no token has, such as é: correct HF_TOKEN, or "
+            "The Hub's token has a character that is not allowed, such as é: correct HF_TOKEN, or "
             "log in again (hf auth login)."
         )
     if isinstance(error, errors.LocalTokenNotFoundError):
@@ -95,8 +92,8 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
         match cause:
             case errors.OfflineModeIsEnabled():
                 return Unreachable(
-                    f"HF_HUB_OFFLINE is set, and '{repo}' is not in the cache: unset it, or ask "
-                    "for what is in the cache."
+                    f"HF_HUB_OFFLINE is set, and '{repo}' is not in the cache: unset it, or name "
+                    "a repository that is in the cache."
                 )
             case errors.RevisionNotFoundError():
                 return RulerError(f"'{repo}' has no such revision: {_revisions(repo)}")
@@ -114,43 +111,43 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
             case errors.HTTPError():
                 return Unreachable(
                     f"Cannot reach the Hub at {hub_address()} ({type(cause).__name__}): check "
-                    f"the network. {_AGAIN}"
+                    f"the network. {_RESUME}"
                 )
         cause = cause.__cause__
-    return RulerError(f"The Hub's client failed with '{text}'. {_AGAIN}")
+    return RulerError(f"The Hub's client failed with '{text}'. {_RESUME}")
 
 
 def _refusal(response: Any, message: str | None, repo: str) -> str:
-    """Return the sentence for the status with which the Hub refused a request."""
+    """Return the message for a request that the Hub refused, by its status."""
     status: int = response.status_code
     why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
     wait = response.headers.get("Retry-After")
     sentences = {
-        401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
+        401: "The Hub does not accept your token (401): log in again (hf auth login) or correct "
         f"HF_TOKEN; tokens are made at {hub_address()}/settings/tokens.",
         403: f"Your token has no rights for this in '{repo}' (403: {why}): {write_token()}",
-        409: f"The Hub has that already (409: {why}): another made it meanwhile, or hid it.",
-        412: f"'{repo}' changed while this was sent (412), so nothing was committed. "
+        409: f"The Hub already has it (409: {why}): it may be private, or have just been created.",
+        412: f"'{repo}' changed during the upload (412), so nothing was committed. "
         "Run the same command again: it sends only what is missing.",
-        413: f"The Hub finds a part of '{repo}' too large (413), most likely the card, which lists "
-        "every configuration: publish one tokenizer, or fewer languages, a repository.",
-        429: "The Hub's rate limit is reached (429): go on "
-        f"{f'in {wait} seconds' if wait else 'in some minutes'}. {_AGAIN}",
+        413: f"A file of '{repo}' is too large for the Hub (413), probably the card, which lists "
+        "every configuration: publish one tokenizer, or fewer languages, per repository.",
+        429: "The Hub's rate limit is reached (429): try again "
+        f"{f'in {wait} seconds' if wait else 'in some minutes'}. {_RESUME}",
     }
     if status >= 500:
-        return f"The Hub itself fails ({status}): go on later. {_AGAIN}"
-    return sentences.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
+        return f"The Hub has an internal error ({status}): try again later. {_RESUME}"
+    return sentences.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_RESUME}")
 
 
 def hub_address() -> str:
-    """Return the address of the Hub, without the password that HF_ENDPOINT may hold."""
+    """Return the address of the Hub, without a password in HF_ENDPOINT."""
     from huggingface_hub import constants
 
     return without_passwords(constants.ENDPOINT)
 
 
 def write_token() -> str:
-    """Return how to get a Hub token that may write."""
+    """Return how to get a token of the Hub with write rights."""
     return f"make one with write rights at {hub_address()}/settings/tokens (hf auth login)."
 
 
@@ -176,13 +173,13 @@ TOKENIZER_FILES = (
     "merges.txt",
     "vocab.txt",
 )
-"""The files that make a tokenizer, in its folder."""
+"""The files of a tokenizer in a model's folder."""
 
 
 def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
-    """Return what transformers' AutoTokenizer loads from a folder or the Hub.
+    """Load a tokenizer from a folder or the Hub with transformers' AutoTokenizer.
 
-    Raises ValueError, whose text says why it cannot be loaded; RulerError without transformers.
+    Raises ValueError with the reason if it cannot be loaded, and RulerError without transformers.
     """
     try:
         from transformers import AutoTokenizer

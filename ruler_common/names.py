@@ -60,8 +60,6 @@ EVIDENCE_ALONE = "0k"
 
 Its `max_length` is 0: there is no window to fill."""
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
-
-
 _MAX_LISTED = 40  # names that an error lists: all languages, not all sources
 
 
@@ -86,10 +84,10 @@ def check_name(kind: str, name: str, names: Collection[str], see: str = "") -> s
 
 
 def parse_length(name: str, dataset: str = "ruler") -> int:
-    """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler.
+    """Return the tokens of a length: `128k` is 131072 in ruler (binary) and 128000 in oneruler.
 
-    In ruler a number of tokens is a length too, `128000`, and `0k` is the control without a window.
-    `4K` is read as `4k`.
+    In ruler a length may also be a number of tokens, `128000`, and `0k` is the control without a
+    haystack. `4K` is read as `4k`. Raises RulerError.
     """
     check_name("dataset", dataset, TASKS)
     if dataset == "ruler" and name.lower() == EVIDENCE_ALONE:
@@ -105,13 +103,10 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
 
 
 def length_name(tokens: int, dataset: str = "ruler") -> str:
-    """Return the name of a length in tokens.
+    """Return the name of a length in tokens, the inverse of parse_length. Raises RulerError.
 
-    131072 is `128k` in ruler; the inverse of parse_length.
-
-    Decimal thousands of ruler, and lengths that are not a whole number of binary ones, are named by
-    their number: 128000 is `128000`, though it is 125 times 1024, so that it is not mistaken for
-    `128k`.
+    In ruler 131072 is `128k`. A multiple of 1000 keeps its number, so that 128000 is not taken for
+    `128k`, and so does a number that is not a multiple of 1024.
     """
     if dataset == "ruler":
         if tokens == 0:
@@ -119,16 +114,14 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
         if 1000 <= tokens <= 1 << 22 and (tokens % 1000 == 0 or tokens % 1024):
             return str(tokens)
     thousand = _THOUSAND[dataset]
-    for letter, unit in (("m", thousand**2), ("k", thousand)):
-        if tokens % unit == 0:
-            return f"{tokens // unit}{letter}"
-    raise RulerError(
-        f"{tokens} tokens are not a multiple of {thousand}, as lengths of {dataset} are."
-    )
+    for letter, size in (("m", thousand**2), ("k", thousand)):
+        if tokens % size == 0:
+            return f"{tokens // size}{letter}"
+    raise RulerError(f"A length of {dataset} is a multiple of {thousand} tokens, not {tokens}.")
 
 
 def languages_of(entry: Mapping[str, Any]) -> str:
-    """Return the languages of a file's entry or a score's cell: `pl`, or `en-ko` if they differ."""
+    """Return the languages of a file or score: `pl`, or `en-ko` if text and instruction differ."""
     return "-".join(dict.fromkeys((entry["language"], entry["instruction_language"])))
 
 
@@ -162,7 +155,7 @@ class Config:
 
     @property
     def name(self) -> str:
-        """The name that `load_dataset` takes."""
+        """The name for `load_dataset`: `vt_4k`, `cwe_easy_8k_pl`, `niah_mk_128k_qwen2.5`."""
         parts = [self.task, self.length]
         if self.dataset == "oneruler":
             parts.append(self.languages)
@@ -202,7 +195,7 @@ class Names:
 
     @classmethod
     def from_manifest(cls, manifest: Manifest) -> Names:
-        """Return the names a release was built with."""
+        """Return the names in a release's manifest."""
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
         return cls(manifest["dataset"], tuple(manifest["tasks"]), manifest["groups"], languages)
 
@@ -213,15 +206,18 @@ class Names:
         return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
 
     def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
-        """Return the groups whose tasks are all among `configs`, each with its configurations.
+        """Return each complete group as a configuration, with the configurations of its tasks.
 
-        The groups of each length, tokenizer and language come together, in the order of `configs`.
+        A group is complete if all of its tasks are among `configs` at one length, tokenizer and
+        language. The groups are in the order of `configs`.
         """
-        places: dict[Config, dict[str, Config]] = {}  # by task
+        # the configurations by task, for each length, tokenizer and language
+        tasks_of_place: dict[Config, dict[str, Config]] = {}
         for config in configs:
-            places.setdefault(replace(config, task=""), {})[config.task] = config
+            place = replace(config, task="")
+            tasks_of_place.setdefault(place, {})[config.task] = config
         groups = []
-        for place, by_task in places.items():
+        for place, by_task in tasks_of_place.items():
             for group, tasks in self.groups.items():
                 if by_task.keys() >= set(tasks):
                     members = [by_task[task] for task in tasks]
@@ -229,20 +225,18 @@ class Names:
         return groups
 
     def available(self, manifest: Manifest) -> list[str]:
-        """Return the names that a release can be asked for.
-
-        Groups that are whole, then single tasks.
-        """
-        single = [self.parse(file["config"]) for file in manifest["files"].values()]
-        return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
+        """Return a release's configurations: its complete groups, then its single tasks."""
+        tasks = [self.parse(file["config"]) for file in manifest["files"].values()]
+        groups = [group for group, _ in self.whole_groups(tasks)]
+        return [config.name for config in (*groups, *tasks)]
 
     def whole_languages(
         self, groups: Iterable[tuple[Config, list[Config]]]
     ) -> list[tuple[str, list[Config]]]:
-        """Return ONERULER's `all_8k` with its configurations, if all 26 languages are complete.
+        """Return ONERULER's means over languages, such as `all_8k`, with their configurations.
 
-        A mean over fewer languages would be a different score, so it has no name. `groups` is the
-        result of `whole_groups`.
+        A mean exists only if all 26 languages are complete, because one over fewer languages would
+        be a different score. `groups` is the result of `whole_groups`.
         """
         if self.dataset != "oneruler":
             return []
@@ -257,58 +251,65 @@ class Names:
     def configs(self, name: str, tokenizers: Collection[str] = ()) -> list[Config]:
         """Return the single-task configurations of a name: of a task, or of a group's tasks.
 
-        In oneruler a name without a language (`all_8k`, `niah_none_8k`) means those of all 26
-        languages, without pairs. A suffix is a tokenizer there if it is one of `tokenizers`.
+        In oneruler a name without a language (`all_8k`, `niah_none_8k_qwen2.5`) stands for all 26
+        languages, without pairs; `tokenizers` are the release's, because `_qwen2.5` could also be
+        a language. Raises RulerError.
         """
-        every = re.fullmatch(r"(.+?_\d+[kmKM])(?:_(.+))?", name)
-        if self.dataset == "oneruler" and every and every[2] in (None, *tokenizers):
-            suffix = f"_{every[2]}" if every[2] else ""
-            named = [f"{every[1]}_{code}{suffix}" for code in LANGUAGES]
-        else:
-            named = [name]
-        return [
-            replace(config, task=task)
-            for config in map(self.parse, named)
-            for task in self.expand(config.task)
-        ]
-
-    def _near(self, name: str) -> str:
-        """Return a hint for a name that is not valid: a similar name, or an example."""
-        many = self.dataset == "oneruler"
-        if name.lower() in LENGTHS[self.dataset]:
-            return f". Did you mean 'all_{name.lower()}'?"
-        endings = [f"{n}_{code}" for n in LENGTHS["oneruler"] for code in self.languages]
-        names = [
-            f"{task}_{ending}"
-            for task in (*self.groups, *self.tasks)
-            for ending in (endings if many else LENGTHS["ruler"])
-        ]
-        if near := difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8):
-            return f". Did you mean '{near[0]}'?"
-        return f"; an example is '{'niah_none_128k_pl' if many else 'niah_mk_128k'}'."
+        names = [name]
+        without_language = re.fullmatch(r"(.+?_\d+[kmKM])(?:_(.+))?", name)
+        if self.dataset == "oneruler" and without_language:
+            task_and_length, tokenizer = without_language.groups()
+            if tokenizer is None:
+                names = [f"{task_and_length}_{code}" for code in LANGUAGES]
+            elif tokenizer in tokenizers:
+                names = [f"{task_and_length}_{code}_{tokenizer}" for code in LANGUAGES]
+        configs = []
+        for config in [self.parse(name) for name in names]:
+            for task in self.expand(config.task):
+                configs.append(replace(config, task=task))
+        return configs
 
     def parse(self, name: str) -> Config:
-        """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
-        many = self.dataset == "oneruler"
-        languages = rf"_(?P<language>{CODE})(?:-(?P<instruction>{CODE}))?" if many else ""
-        lengths = r"\d+[kmKM]" if many else r"\d+[kmKM]|\d{4,7}"
-        pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
-        match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
+        """Read a configuration name, `niah_mk_128k_qwen2.5` or `cwe_easy_8k_pl`.
+
+        The task may be a group. Raises RulerError.
+        """
+        if self.dataset == "oneruler":
+            length = r"\d+[kmKM]"
+            languages = rf"_(?P<language>{CODE})(?:-(?P<instruction>{CODE}))?"
+        else:
+            length = r"\d+[kmKM]|\d{4,7}"
+            languages = ""
+        pattern = rf"(?P<task>.+?)_(?P<length>{length}){languages}(?:_(?P<tokenizer>.+))?"
+        match = re.fullmatch(pattern, name)
         if match is None:
-            raise RulerError(f"'{name}' is not a {self.dataset} configuration{self._near(name)}")
+            raise RulerError(f"'{name}' is not a {self.dataset} configuration{self._hint(name)}")
         parts = match.groupdict()
-        self.expand(task := parts["task"])
-        length = length_name(parse_length(parts["length"], self.dataset), self.dataset)
+        self.expand(parts["task"])  # refuses an unknown task
         language = parts.get("language") or "en"
-        instruction = parts.get("instruction") or language
-        for code in (language, instruction):
+        instruction_language = parts.get("instruction") or language
+        for code in (language, instruction_language):
             check_name("language", code, self.languages)
-        tokenizer = parts["tokenizer"] or DEFAULT_TOKENIZER
         return Config(
             self.dataset,
-            task,
-            length,
-            tokenizer=tokenizer,
+            parts["task"],
+            length_name(parse_length(parts["length"], self.dataset), self.dataset),
+            tokenizer=parts["tokenizer"] or DEFAULT_TOKENIZER,
             language=language,
-            instruction_language=instruction,
+            instruction_language=instruction_language,
         )
+
+    def _hint(self, name: str) -> str:
+        """Return the end of an error about a name: a similar configuration, or an example."""
+        lengths = LENGTHS[self.dataset]
+        if name.lower() in lengths:
+            return f". Did you mean 'all_{name.lower()}'?"
+        if self.dataset == "oneruler":
+            endings = [f"{length}_{code}" for length in lengths for code in self.languages]
+            example = "niah_none_128k_pl"
+        else:
+            endings = [*lengths]
+            example = "niah_mk_128k"
+        names = [f"{task}_{end}" for task in (*self.groups, *self.tasks) for end in endings]
+        similar = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8)
+        return f". Did you mean '{similar[0]}'?" if similar else f"; an example is '{example}'."

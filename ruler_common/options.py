@@ -1,4 +1,4 @@
-"""Options that a Python call and a command share: type, default, help and bounds, once.
+"""Options of a command and its Python function: type, default, help and bounds in one place.
 
     @dataclass(frozen=True, kw_only=True)
     class RunOptions:
@@ -8,7 +8,7 @@
         def __post_init__(self) -> None:
             check_options(self)
 
-A field with an `Option` is a flag; a field without one is only for Python.
+A field with an `Option` is also a flag; a field without one exists only in Python.
 """
 
 from __future__ import annotations
@@ -27,33 +27,27 @@ from ruler_common.names import check_name
 Place = str | Path
 """A file or a folder."""
 Names = str | Iterable[str]
-"""A name, or several."""
+"""A name, or several names."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """The help and the limits of a flag, besides the type and the default of its field.
-
-    `panel` groups flags in the help; `flag` is the flag's name if it is not the field's. A number
-    is from `min` to `max`; with `above` it is greater than `min`. `parse` reads the text of a flag
-    that is not a plain value (for a repeatable flag: the list of texts); `metavar` is what the help
-    shows for such a text. An `argument` is written without a flag. `envvar` gives the value if the
-    flag does not.
-    """
+    """What a flag has besides the type and the default of its field."""
 
     help: str
-    panel: str | None = None
-    short: str | None = None
-    flag: str | None = None
+    panel: str | None = None  # the heading above the flag in the help
+    short: str | None = None  # such as "-o"
+    flag: str | None = None  # the name of the flag, if it is not that of the field
     min: float | None = None
     max: float | None = None
-    above: bool = False
+    above: bool = False  # whether a number must be greater than `min`, not only equal to it
     choices: tuple[str, ...] | None = None
+    # Turns the text of the flag into the value; for a repeatable flag, the list of texts
     parse: Callable[[Any], Any] | None = None
-    metavar: str | None = None
+    metavar: str | None = None  # the placeholder of the value in the help
     repeatable: bool = False
-    argument: bool = False
-    envvar: str | None = None
+    argument: bool = False  # whether the value is written without a flag
+    envvar: str | None = None  # the environment variable that is read without the flag
 
 
 @lru_cache
@@ -79,28 +73,28 @@ def flag_of(name: str, option: Option) -> str:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Read names that are separated by commas."""
+    """Split names that are separated by commas or spaces."""
     return tuple(re.findall(r"[^\s,]+", text))
 
 
 def several(names: Names | None) -> tuple[str, ...]:
-    """Return the names as a tuple: one may be given without a list, and None is none."""
+    """Return a tuple of names from a single name, several names, or None."""
     if isinstance(names, str):
         return (names,)
     return tuple(names or ())
 
 
 def paths(places: Place | Iterable[Place]) -> list[Path]:
-    """Return the places as paths: one may be given without a list."""
+    """Return a list of paths from a single path or several."""
     if isinstance(places, str | Path):
         return [Path(places)]
-    return list(map(Path, places))
+    return [Path(place) for place in places]
 
 
 def check_options(options: object) -> None:
-    """Raise RulerError for a value that is out of its bounds, or not one of its choices.
+    """Raise RulerError for a value that is out of bounds or not one of the choices.
 
-    A text that UTF-8 cannot hold is refused, too: it could not be written into a file.
+    Text that is not UTF-8 is refused too, because it could not be written to a file.
     """
     kind: Any = type(options)
     for name, option in options_of(kind).items():
@@ -108,7 +102,9 @@ def check_options(options: object) -> None:
         flag = flag_of(name, option)
         if isinstance(value, str):
             if value.encode("utf-8", "replace").decode() != value:
-                raise RulerError(f"{flag} has half a character: write it in UTF-8.")
+                raise RulerError(
+                    f"{flag} is not valid UTF-8: correct the encoding of your terminal."
+                )
             if option.choices is not None:
                 check_name(flag, value, option.choices)
             continue

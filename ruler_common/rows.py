@@ -1,4 +1,4 @@
-"""The rows of a release: their columns, as Python, Arrow and `datasets` have them; the canary."""
+"""The rows of a release: their columns in Python, Arrow and `datasets`, canary and frozen order."""
 
 from __future__ import annotations
 
@@ -29,26 +29,22 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 }
 # fmt: on
 
-
 FULL_ROWS = {"ruler": 500, "oneruler": 50}
 """Rows per file of a full release, as in the papers."""
-CANARIES = {  # data version -> data set -> a GUID by which rows are found in training data
+CANARIES = {  # data version -> dataset -> a GUID by which rows are found in training data
     "1.0.0": {
         "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
         "oneruler": "42dedfe8-a025-410b-ae7d-7e4434d10390",
     },
 }
-"""A GUID is in every row, the card and the manifest of its release; it never changes."""
+"""The GUID is in every row, in the card and in the manifest. It never changes."""
 
 
 def canary_of(dataset: str, data_version: str) -> str:
-    """Return the GUID of a data set and data version.
-
-    Raises RulerError for a version that has none.
-    """
+    """Return the GUID of a dataset and data version. Raises RulerError if it has none."""
     if data_version not in CANARIES:
         raise RulerError(
-            f"Data version {data_version} has no canary: enter a new GUID for each data set in "
+            f"Data version {data_version} has no canary: enter a new GUID for each dataset in "
             "ruler_common/rows.py."
         )
     return CANARIES[data_version][dataset]
@@ -57,8 +53,8 @@ def canary_of(dataset: str, data_version: str) -> str:
 class Evidence(TypedDict):
     """A needle, assignment or gold passage of a row: character offsets in `input`.
 
-    `depth` is (start - context_start) / (context_end - context_start); `answer` says whether it
-    carries a reference (a distractor does not).
+    `depth` is (start - context_start) / (context_end - context_start). `answer` is true if it
+    contains a reference, and false for a distractor.
     """
 
     start: int
@@ -94,7 +90,7 @@ _SPAN = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
 def arrow_schema() -> Any:
     """Return the pyarrow.Schema of the Parquet files, with the features for `datasets`.
 
-    It is written out here because importing `datasets` takes a second.
+    The features are written out here, because importing `datasets` takes a second.
     """
     import pyarrow as pa
 
@@ -120,14 +116,14 @@ def arrow_schema() -> Any:
 
 
 def features() -> datasets.Features:
-    """Return the row schema as `datasets` has it."""
+    """Return the columns as `datasets.Features`."""
     from datasets import Features
 
     return Features.from_arrow_schema(arrow_schema())
 
 
 def check_columns(path: Path) -> None:
-    """Raise RulerError for a file that is not a Parquet file, or has other columns."""
+    """Raise RulerError if a file is not a Parquet file with the columns of a release."""
     expected = arrow_schema()
     with open_parquet(path) as file:
         schema = file.schema_arrow
@@ -144,22 +140,22 @@ def refuse_nulls(table: Any, where: object) -> None:
 
     for name in table.schema.names:
         column = table.column(name)
-        waiting = [*column.chunks] if isinstance(column, pa.ChunkedArray) else [column]
-        while waiting:
-            array = waiting.pop()
+        arrays = [*column.chunks] if isinstance(column, pa.ChunkedArray) else [column]
+        while arrays:
+            array = arrays.pop()
             if array.null_count:
                 raise RulerError(f"'{where}' has a row without {name}: download or build it again.")
             if pa.types.is_nested(array.type):
-                waiting += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]
+                arrays += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]
 
 
 def row_order(data_version: str, dataset: str, task: str, length: str, rows: int) -> list[int]:
     """Return the indices 0 … rows − 1 in the frozen random order of a task at a length.
 
-    A task's rows are sorted by a hash of data version, task and index, as a circle. Each length of
-    a full release starts at a different place in it, any other length at a place given by a hash.
-    So the first rows are a random sample, the same for every model and language. Lengths start with
-    different indices, because row i asks the same question at every length.
+    The first rows in this order are a random sample, the same for every model and language. Rows
+    are sorted by a hash of data version, task and index, and the order is read as a circle: each
+    length of a full release starts at a different place, any other length at a place chosen by a
+    hash. Lengths start with different rows because row i asks the same question at every length.
     """
     if not rows:
         return []
@@ -181,5 +177,10 @@ def _hash(*parts: object) -> bytes:
 
 def indices_of(manifest: Manifest, entry: FileEntry) -> list[int]:
     """Return the indices of a file's rows, in the frozen order."""
-    place = manifest["dataset"], entry["task"], entry["length"]
-    return row_order(manifest["data_version"], *place, entry["rows"])
+    return row_order(
+        data_version=manifest["data_version"],
+        dataset=manifest["dataset"],
+        task=entry["task"],
+        length=entry["length"],
+        rows=entry["rows"],
+    )

@@ -1,17 +1,17 @@
-r"""Text as people read it: safe to show, in sentences and tables, with progress bars.
+r"""Format text for people: sentences, tables and numbers, safe to show, and progress bars.
 
     plain("\x1b[31mred")                   # "\\x1b[31mred", for a terminal
     visible("\x1b[31mred")                 # "␛[31mred", for a page
     shortened("word " * 1000, 20)          # "word word word … (5,000 characters)"
     number_of(1, "row")                    # "1 row"
-    show("[red]text[/red]")                # as it is: control characters are written out
+    show("\x1b[31mred")                    # prints it, escaped
     for config in steps(configs, "Exporting"):
         ...
     print(table(["task", "4K"], [["vt", number(98.04)]], markdown=True))     # 98.0
 
-Nothing in the text that comes back can do anything but be read, whatever a model or a file held.
-Bars are tqdm's, on stderr if that is a terminal. tqdm and rich are imported when first used.
-Scores are rounded here and nowhere else.
+The returned texts have no control characters, whatever a model wrote or a file contains. Bars are
+tqdm's, on stderr if that is a terminal. tqdm and rich are imported when first used. Scores are
+rounded here and nowhere else.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 COLUMNS = 80  # width of a terminal; whatever is printed for people fits into it
 MANY = 100  # files; more are summed up instead of listed
-_NAME = 24  # the width that the first column of a table gets at least, if it needs it
+_MIN_NAME_WIDTH = 24  # of the first column of a table, if its texts are that long
 Step = TypeVar("Step")
 
 _CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
-_TURNING = r"\u202a-\u202e\u2066-\u2069"
-_OBEYED = re.compile(rf"[{_CONTROL}{_TURNING}\u061c\u200e\u200f]")
-_UNSEEN = re.compile(rf"[{_CONTROL}{_TURNING}]")
+_BIDIRECTIONAL = r"\u202a-\u202e\u2066-\u2069"
+_ACTED_ON_BY_TERMINALS = re.compile(rf"[{_CONTROL}{_BIDIRECTIONAL}\u061c\u200e\u200f]")
+_INVISIBLE = re.compile(rf"[{_CONTROL}{_BIDIRECTIONAL}]")
 _MARKUP = re.compile(
     r"[\\`*~|<&]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?:#|>|[-+](?= ))"
 )
@@ -40,15 +40,16 @@ _PASSWORD = re.compile(r"(?<=://)[^/\s@]*@")
 
 
 def plain(text: object) -> str:
-    """Return a text as a terminal is to show it, line by line.
+    """Return a text that is safe to print on a terminal, with its lines as they are.
 
-    Signs that it would obey are written out (colours, the direction of writing, halves of signs).
+    Escaped are the characters that a terminal would act on, such as those of colours and of the
+    writing direction, and lone surrogates.
     """
-    return _OBEYED.sub(lambda match: _escaped(match[0]), str(text))
+    return _ACTED_ON_BY_TERMINALS.sub(lambda match: _escaped(match[0]), str(text))
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, with unprintable characters written out."""
+    """Return a text on one line, with unprintable characters escaped."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
@@ -58,14 +59,14 @@ def number_of(count: int, noun: str) -> str:
 
 
 def one_line(error: object, max_chars: int = 300) -> str:
-    """Return the text of an error, in one short line without its full stop."""
+    """Return the text of an error on one line, shortened, without its full stop."""
     return " ".join(str(error).split())[:max_chars].rstrip(".")
 
 
 def markdown_text(text: object) -> str:
-    """Return a text for a line or table cell of Markdown, its own markup escaped.
+    """Return a text for a line or table cell of Markdown, with its markup escaped.
 
-    White space is folded.
+    Each run of white space becomes one space.
     """
     return _MARKUP.sub(r"\\\g<0>", plain(" ".join(str(text).split())))
 
@@ -76,16 +77,16 @@ def without_passwords(text: object) -> str:
 
 
 def visible(text: str) -> str:
-    """Return the text with every character shown; tabs and line ends stay.
+    """Return a text in which every character is visible; tabs and line ends stay.
 
-    Control characters become the pictures of Unicode's own block, characters that turn the
-    direction of the text after them their code, and half characters the replacement character.
+    Control characters become Unicode's pictures of them (␛), characters that change the writing
+    direction become their code (⟨U+202E⟩), and lone surrogates the replacement character.
     """
-    return _UNSEEN.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _INVISIBLE.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return a visible text of at most about `max_chars` characters; the rest is counted."""
+    """Return a visible text, or its first `max_chars` characters and its length if it is longer."""
     if len(text) <= max_chars:
         return visible(text)
     return f"{visible(text[:max_chars])} … ({len(text):,} characters)"
@@ -99,7 +100,7 @@ def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
-    if re.match(f"[{_TURNING}]", match[0]):
+    if re.match(f"[{_BIDIRECTIONAL}]", match[0]):
         return f"⟨U+{code:04X}⟩"
     return "\u2421" if code == 0x7F else "\ufffd"
 
@@ -108,17 +109,17 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def show(text: object = "") -> None:
-    """Print a text to stdout; control characters in it are written out."""
+    """Print a text to stdout, with control characters escaped."""
     print(plain(text))
 
 
 def note(text: object) -> None:
-    """Print a text to stderr: anything that is not the result of a command."""
+    """Print a text to stderr, for anything that is not the result of a command."""
     print(plain(text), file=sys.stderr)
 
 
 def announce(text: str) -> None:
-    """Print what a command is doing, before work that takes seconds and has no bar."""
+    """Print what a command does, before work that takes seconds and has no progress bar."""
     if sys.stderr.isatty():
         note(f"{text} …")
 
@@ -131,9 +132,9 @@ def command_line(*words: object) -> str:
 
 
 def sentences(text: str, markdown: bool = False) -> str:
-    """Return a text in lines of COLUMNS columns, its words whole, since paths are copied.
+    """Return a text wrapped to COLUMNS columns; words, such as paths, are not split.
 
-    In Markdown it is one line. Neither control characters nor markup in it have an effect.
+    In Markdown it is one line. Control characters and markup are escaped.
     """
     from textwrap import fill
 
@@ -142,7 +143,7 @@ def sentences(text: str, markdown: bool = False) -> str:
 
 
 def line_of(text: str, markdown: bool = False) -> str:
-    """Return a text as one line without markup, for the cell of a table or next to one."""
+    """Return a text on one line, with control characters and markup escaped."""
     line = "\\n".join(text.splitlines())
     return markdown_text(line) if markdown else plain(line)
 
@@ -162,17 +163,16 @@ def width(text: str) -> int:
 def progress_bar(
     description: str, total: int | None, quiet: bool = False, text: str = "", **options: Any
 ) -> tqdm:
-    """Return a bar that vanishes when it is closed: the bar, the time left, the description.
+    """Return a progress bar: the bar, the time left, the description. It vanishes when closed.
 
-    It is quiet if stderr is not a terminal. A narrow terminal cuts the end of the line, not the
-    time.
+    Without a terminal it shows nothing. On a narrow terminal the end of the line is cut off.
 
     Args:
         description: What is being done.
-        total: How many steps there are, if that is known.
+        total: The number of steps, if it is known.
         quiet: Show nothing.
-        text: What follows the description, with tqdm's names: `: {n:,}`.
-        options: More options of tqdm.
+        text: The text after the description, in tqdm's format: `: {n:,}`.
+        options: Further options of tqdm.
     """
     from tqdm import tqdm
 
@@ -192,17 +192,17 @@ def progress_bar(
 def steps(
     things: Iterable[Step], label: str, total: int | None = None, quiet: bool = False
 ) -> Iterator[Step]:
-    """Yield the things one by one, and show how many are done, unless `quiet`.
+    """Yield the things one by one, with a progress bar unless `quiet`.
 
-    `total` is how many there are, for things that have no length.
+    `total` is their number, for an iterable without a length.
     """
     yield from progress_bar(label, total, quiet, ": {n:,}/{total_fmt}", iterable=things)
 
 
 def tokens_bar(description: str, total: int | None, quiet: bool) -> tqdm:
-    """Return a bar over files whose unit is their tokens, with tokens per second.
+    """Return a progress bar that counts tokens, not files, with tokens per second.
 
-    Files differ in length by a factor of 256, so that their number says little about the time left.
+    Files differ in length by up to a factor of 256, so their number says little about the time.
     """
     rate = ", {rate_fmt}"
     return progress_bar(description, total, quiet, rate, unit=" tokens", unit_scale=True)
@@ -220,18 +220,18 @@ def table(
 ) -> str:
     """Return a table as text for a terminal of COLUMNS columns, or as Markdown.
 
-    No text is cut. A first cell that is too long is put on its own line above its row. Columns that
-    do not fit follow in further tables, which repeat the first columns (all of the first ones that
-    are aligned to the left). Markdown is one table, whatever its width.
+    No text is cut. A first cell that is too long gets its own line above its row. Columns that do
+    not fit follow in further tables, which repeat the leading left-aligned columns. Markdown is one
+    table, whatever its width.
 
-    rich's tables take twenty times as long (6 seconds for the 2,654 configurations of a full
-    release), squeeze wide columns, and do not align Markdown.
+    rich's tables are not used: they take twenty times as long (6 seconds for the 2,654
+    configurations of a full release), squeeze wide columns, and do not align Markdown.
 
     Args:
         header: The names of the columns.
         rows: The cells of each row. A cell is shown as one line of text without markup.
         markdown: Return Markdown.
-        left: The columns that are aligned to the left; the others are aligned to the right.
+        left: The left-aligned columns; the others are right-aligned.
         below: A line to show below each row; not in Markdown.
     """
     lines: list[list[str]] = []
@@ -248,7 +248,7 @@ def table(
     keys = 1  # the columns that every part repeats
     while keys in left and keys < len(widths) - 1:
         keys += 1
-    budget = COLUMNS - min(widths[0], _NAME)
+    budget = COLUMNS - min(widths[0], _MIN_NAME_WIDTH)
     for columns in widths[1:keys]:
         budget -= 2 + columns
     parts = [list(range(min(keys, len(widths))))]
@@ -273,7 +273,7 @@ def titled(
     markdown: bool = False,
     left: Collection[int] = (0,),
 ) -> str:
-    """Return a table under its title; an empty text without rows."""
+    """Return a table under its title, or "" if it has no rows."""
     if not rows:
         return ""
     return f"{sentences(title, markdown)}\n\n{table(header, rows, markdown, left)}"
@@ -285,7 +285,10 @@ def picked(
     *kept: str,
     empty: Collection[str] = ("", "-", "0", "0.0"),
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the columns that are not empty in every row, the first one, and those `kept`."""
+    """Return the header and the cells of the columns to show.
+
+    These are the first column, those in `kept`, and those that are not empty in every row.
+    """
     header: list[str] = []
     cells: list[list[str]] = [[] for _ in rows]
     for column in columns:
@@ -317,7 +320,7 @@ def _draw_columns(
     left: Collection[int],
     below: Sequence[str],
 ) -> list[str]:
-    """Return the lines of columns that fit next to each other; long names go above their rows."""
+    """Return the lines of a table of these columns; long names go above their rows."""
     budget = COLUMNS
     for place in columns[1:]:
         budget -= 2 + widths[place]
@@ -343,10 +346,10 @@ def _draw_columns(
     return drawn
 
 
-def _aligned(text: str, columns: int, to_the_left: bool) -> str:
-    """Return a cell with the spaces that make it as wide as its column."""
+def _aligned(text: str, columns: int, left: bool) -> str:
+    """Return a cell padded to the width of its column."""
     space = " " * (columns - width(text))
-    return text + space if to_the_left else space + text
+    return text + space if left else space + text
 
 
 # ---- Numbers -------------------------------------------------------------------------------------
@@ -363,7 +366,7 @@ def bounds(interval: Sequence[float] | None) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Return a p with three decimals, and never 0.000."""
+    """Return a p-value with three decimals, but `< 0.001` instead of 0.000."""
     if value is None:
         return "-"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""Fixtures of every test: the mirror, the stores, the counters. Nothing here reaches a network."""
+"""Shared fixtures: sources, tokenizers and small releases. No test needs a network."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
-from tests.in_process import ruler
+from tests.embedded_release import build_embedded
+from tests.in_process import ruler_output
 
-MOST_WORKERS = 8
-"""Each loads the tokenizers it needs: some hundred MB."""
+MAX_WORKERS = 8  # each worker loads tokenizers that take a few hundred MB
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
 
-# a busy machine fails no test by its speed; `--hypothesis-profile nightly` tries more examples
-settings.register_profile("ci", max_examples=20, deadline=None, derandomize=True)
-settings.register_profile("nightly", max_examples=150, deadline=None)
+# No deadline: a slow machine must not fail a test. No test changes a fixture that it shares with
+# a property. `--hypothesis-profile nightly` tries more examples.
+_SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+settings.register_profile("ci", max_examples=20, derandomize=True, **_SHARED)
+settings.register_profile("nightly", max_examples=150, **_SHARED)
 settings.load_profile("ci")
 
 
 def pytest_configure() -> None:
-    """Give this run caches of its own, before huggingface_hub is imported and reads these.
+    """Give this run its own caches, before huggingface_hub is imported and reads these variables.
 
-    What is imported is compiled once, not by each worker and by each program that a test starts.
+    Also let Python write bytecode, so that workers and subprocesses do not compile again.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    os.environ.setdefault("RULER_TESTS_HOME", _home.name)  # this process's or its controller's
+    os.environ.setdefault("RULER_TESTS_HOME", _home.name)  # workers inherit the controller's
     os.environ["RULER_CACHE"] = f"{_home.name}/cache"
     os.environ["HF_HOME"] = f"{_home.name}/hf"
     os.environ["HF_HUB_OFFLINE"] = "1"
@@ -48,37 +48,37 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker more than cores for a folder or everything: tests wait for servers and browsers.
+    """Use one worker more than there are cores, because tests wait for servers and browsers.
 
-    Each reads all tests and loads its own tokenizers. A file or a test alone runs in this process.
+    Single files and tests run in this process: a worker would first collect all tests.
     """
     if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
-    return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)) + 1, MAX_WORKERS)
 
 
 def pytest_collection_finish() -> None:
-    """Leave what all tests share out of every later collection of garbage, which takes time."""
+    """Exclude what all tests share from later garbage collections, which saves time."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: Any) -> Generator[None, Any, Any]:
-    """Let one worker compile a module of tests; the others wait, and read what it compiled."""
+    """Let one worker compile a test module while the others wait and then read its bytecode."""
     if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    done = Path(os.environ["RULER_TESTS_HOME"], collector.nodeid.replace("/", "."))
-    if done.exists():
+    compiled = Path(os.environ["RULER_TESTS_HOME"], collector.nodeid.replace("/", "."))
+    if compiled.exists():
         return (yield)
-    with FileLock(f"{done}.lock"):
+    with FileLock(f"{compiled}.lock"):
         report = yield
-        done.touch()
+        compiled.touch()
     return report
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
-    """Mark what needs the public sources: `pytest -m mirror` runs it."""
+    """Mark the tests that need the public sources, for `pytest -m mirror`."""
     for item in items:
         if "mirror" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.mirror)
@@ -89,9 +89,10 @@ Once = Callable[[str, Callable[[Path], object]], Path]
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """Make something once for all processes of this run: `once("small/ruler", make)`.
+    """Return a function that makes a file or folder once for all workers of this run.
 
-    `make` is given the path to make, in a folder that is there. Nothing made so may be changed.
+    `once("small/ruler", make)` calls `make` with the path, whose parent folder exists, and returns
+    the path. Tests must not change what it made.
     """
     top = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -100,11 +101,11 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     def path_of(name: str, make: Callable[[Path], object]) -> Path:
         path = top / "once" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        done = path.with_name(f".{path.name}.done")
+        marker = path.with_name(f".{path.name}.done")
         with FileLock(path.with_name(f".{path.name}.lock")):
-            if not done.exists():
+            if not marker.exists():
                 make(path)
-                done.touch()
+                marker.touch()
         return path
 
     return path_of
@@ -112,45 +113,45 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:
-    """The folder of public sources."""
+    """Return the folder of public sources."""
     if not os.environ.get("RULER_MIRROR"):
-        pytest.skip("RULER_MIRROR is not set: the public sources are not here")
+        pytest.skip("RULER_MIRROR is not set: this test needs the public sources")
     return Path(os.environ["RULER_MIRROR"])
 
 
 @pytest.fixture(scope="session")
 def store() -> Store:
-    """The mirror if there is one, then an empty cache."""
+    """Return a store that reads the mirror, if there is one, and an empty cache."""
     return Store(None)
 
 
 @pytest.fixture(scope="session")
 def tekken(store: Store) -> TokenCounter:
-    """The default tokenizer's counter; its file comes with mistral-common."""
+    """Return the default tokenizer's counter; its file comes with mistral-common."""
     return load_counter("tekken", store)
 
 
 @pytest.fixture(scope="session")
 def embedded(store: Store, tekken: TokenCounter) -> CountedSources:
-    """The project's own texts, counted by tekken."""
+    """Return the project's own texts, counted by tekken."""
     return CountedSources(Sources(store, parse_choice(["embedded"])), tekken)
 
 
 @pytest.fixture(scope="session")
-def counter_of(mirror: Path) -> Callable[[str], TokenCounter]:
-    """Load a named tokenizer from the mirror, once a session."""
+def named_counter(mirror: Path) -> Callable[[str], TokenCounter]:
+    """Return a function that loads a named tokenizer from the mirror, once a session."""
     return cache(lambda name: load_counter(name, Store(mirror)))
 
 
 @pytest.fixture(scope="session")
 def embedded_text(embedded: CountedSources) -> str:
-    """The essays as the project ships them."""
+    """Return the essays that come with the project."""
     return embedded.sources.read("essays").decode("utf-8")
 
 
 @pytest.fixture(scope="session")
-def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
-    """The folder of a tokenizer of a kind of trained_tokenizers.py."""
+def trained_tokenizer(once: Once, embedded_text: str) -> Callable[[str], Path]:
+    """Return a function that trains a tokenizer of a kind in trained_tokenizers.py."""
 
     def train(kind: str) -> Path:
         from tests.trained_tokenizers import train_tokenizer
@@ -161,162 +162,72 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def trained_counter(
+    trained_tokenizer: Callable[[str], Path], store: Store
+) -> Callable[[str], TokenCounter]:
+    """Return a function that gives the counter of such a tokenizer."""
+    return cache(lambda kind: load_counter(f"mine={trained_tokenizer(kind)}", store))
+
+
+@pytest.fixture(scope="session")
 def release(once: Once) -> Path:
-    """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
-
-    def make(root: Path) -> None:
-        build(BuildOptions(root, lengths=("4k",), samples=20, sources=("embedded",)))
-
-    return once("release/ruler", make)
+    """Build 13 tasks at 4k, 20 rows, from the embedded sources. Tests must not change it."""
+    return once("release/ruler", lambda root: build_embedded(root, lengths=("4k",), samples=20))
 
 
+# The lengths at which tests build the project's other suites
 SUITE_LENGTHS = {
     "ruler_2024": ("0k", "4k"),
     "ruler_complexity": ("0k", "4k"),
     "ruler_correlation": ("4k",),
     "ruler_decimal": ("4000",),
 }
-"""At which lengths the project's other suites are built here."""
-OPTIONAL = """
-[tasks.needles]
-family = "niah"
-keys = 3
-values = 2
-queries = 2
-
-[tasks.noisy]
-family = "niah"
-haystack = "noise"
-key_type = "uuids"
-value_type = "uuids"
-keys = 5
-
-[tasks.lines]
-family = "niah"
-haystack = "needles"
-key_type = "numbers"
-value_type = "words"
-keys = 2
-values = 3
-
-[tasks.vt_in_essays]
-family = "variable_tracking"
-haystack = "essay"
-chains = 2
-
-[tasks.vt_long_names]
-family = "variable_tracking"
-name_letters = 8
-examples = 0
-max_new_tokens = 60
-
-[tasks.vt_three_examples]
-family = "variable_tracking"
-examples = 3
-
-[tasks.vt_chains_old]
-family = "variable_tracking"
-layout = "2024"
-chains = 3
-hops = 2
-
-[tasks.cwe_many]
-family = "common_words"
-num_cw = 25
-freq_cw = 6
-freq_ucw = 2
-max_new_tokens = 300
-
-[tasks.cwe_two_examples]
-family = "common_words"
-num_cw = 3
-examples = 2
-
-[tasks.fwe_long_words]
-family = "frequent_words"
-vocabulary = 30
-word_letters = 8
-words = 5
-
-[tasks.fwe_steep]
-family = "frequent_words"
-alpha = 3
-words = 1
-
-[tasks.qa_few]
-family = "question_answering"
-dataset = "hotpotqa"
-documents = 12
-max_new_tokens = 8
-"""
-"""A custom suite that sets every optional parameter, and unusual values of others."""
 
 
 @pytest.fixture(scope="session")
 def suite_release(once: Once) -> Callable[[str], Path]:
-    """A release of another suite of the project's, by name: 2 rows per file, from embedded texts.
+    """Return a function that builds 2 rows per file of a suite. Tests must not change them.
 
-    `optional` is that of OPTIONAL. Not to be changed.
+    `optional` is the suite of optional_parameters.toml.
     """
 
     def make(root: Path) -> None:
-        name = root.parent.name
-        suite: str | Path = name
-        lengths = SUITE_LENGTHS.get(name, ("0k", "4k"))
-        if name == "optional":
-            suite = root.with_name("optional.toml")
-            suite.write_text(OPTIONAL, encoding="utf-8")
-        sources = ("embedded",)
-        order = BuildOptions(root, lengths=lengths, samples=2, sources=sources, suite=suite)
-        build(order)
+        suite: str | Path = root.parent.name
+        lengths = SUITE_LENGTHS.get(root.parent.name, ("0k", "4k"))
+        if suite == "optional":
+            suite = Path(__file__).with_name("optional_parameters.toml")
+        build_embedded(root, lengths=lengths, samples=2, suite=suite)
 
     return lambda name: once(f"{name}/ruler", make)
 
 
 @pytest.fixture(scope="session")
 def oneruler(once: Once) -> Path:
-    """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows per file.
-
-    Not to be changed.
-    """
+    """Build 6 rows of ONERULER at 8k in English, Chinese and across. Tests must not change it."""
 
     def make(root: Path) -> None:
-        order = BuildOptions(
-            root,
-            suite="oneruler",
-            lengths=("8k",),
-            languages=("en", "zh", "en-zh", "zh-en"),
-            samples=6,
-            sources=("embedded",),
-        )
-        build(order)
+        languages = ("en", "zh", "en-zh", "zh-en")
+        build_embedded(root, suite="oneruler", lengths=("8k",), languages=languages, samples=6)
 
     return once("oneruler/oneruler", make)
 
 
 @pytest.fixture(scope="session")
-def answered(once: Once, release: Path, oneruler: Path) -> Path:
-    """A folder with both releases, and a scored run of the oracle on two files of each.
+def oracle_runs(once: Once, release: Path, oneruler: Path) -> Path:
+    """Make a folder with both releases, and a scored run of the oracle on two files of each.
 
-    Not to be changed.
+    Tests must not change it.
     """
-    configs = {
-        "ruler": "vt_4k,qa_1_4k",
-        "oneruler": "niah_none_8k_en,niah_single_8k_en-zh",
-    }
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        for name, root in {"ruler": release, "oneruler": oneruler}.items():
+        for name, root, configs in (
+            ("ruler", release, "vt_4k,qa_1_4k"),
+            ("oneruler", oneruler, "niah_none_8k_en,niah_single_8k_en-zh"),
+        ):
             (folder / name).symlink_to(root)
-            asked = ("--dataset", name, "--configs", configs[name], "--backend", "oracle")
-            for command in (("run", *asked, "--out", f"run-{name}"), ("score", f"run-{name}")):
-                assert ruler(*command, cwd=folder).code == 0
+            flags = ("--dataset", name, "--configs", configs, "--backend", "oracle")
+            ruler_output("run", *flags, "--out", f"run-{name}", cwd=folder)
+            ruler_output("score", f"run-{name}", cwd=folder)
 
-    return once("answered", make)
-
-
-@pytest.fixture(scope="session")
-def counter_made(made: Callable[[str], Path], store: Store) -> Callable[[str], TokenCounter]:
-    """The counter of a tokenizer trained here."""
-    return cache(lambda kind: load_counter(f"mine={made(kind)}", store))
+    return once("oracle_runs", make)

@@ -1,6 +1,6 @@
-"""A disk with little room: a real one where this machine lets us mount one, else a limit on files.
+"""Make a full disk: a small tmpfs if this machine allows mounts, else a limit on file sizes.
 
-with small_disk(tmp_path / "disk", 40_000) as disk:     # a folder with 40,000 bytes of room
+with small_disk(tmp_path / "disk", 40_000) as disk:     # a folder that holds 40,000 bytes
     …                                                   # OSError: No space left on device
 """
 
@@ -16,8 +16,8 @@ _PAGE = 4096  # bytes; a file takes whole pages, a folder none
 
 
 @contextlib.contextmanager
-def files_of_at_most(size: int, process: int = 0) -> Iterator[None]:
-    """A disk that takes no file of more than size bytes, for this process or another alone."""
+def limit_file_size(size: int, process: int = 0) -> Iterator[None]:
+    """Let a process (0 is this one) write no file of more than `size` bytes."""
     soft, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
     resource.prlimit(process, resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -27,21 +27,22 @@ def files_of_at_most(size: int, process: int = 0) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def small_disk(folder: Path, room: int, process: int = 0) -> Iterator[Path]:
-    """A new folder with so many bytes of room; what is in it can be listed until the block ends.
+def small_disk(folder: Path, size: int, process: int = 0) -> Iterator[Path]:
+    """Make a folder that holds at most `size` bytes; its files are gone after the block.
 
-    Where nothing can be mounted, `process` (0: this one) may write no file longer than `room`.
+    If nothing can be mounted, `process` (0 is this one) can write no file of more than `size`
+    bytes, and the files remain.
     """
     folder.mkdir()
-    pages = max(1, room // _PAGE)  # 0 would be no limit
+    pages = max(1, size // _PAGE)  # 0 would mean no limit
     mount = ["mount", "-t", "tmpfs", "-o", f"size={pages * _PAGE}", "tmpfs", str(folder)]
     try:
-        mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
+        is_mounted = subprocess.run(mount, capture_output=True, check=False).returncode == 0
     except OSError:
-        mounted = False
+        is_mounted = False
     try:
-        with contextlib.nullcontext() if mounted else files_of_at_most(room, process):
+        with contextlib.nullcontext() if is_mounted else limit_file_size(size, process):
             yield folder
     finally:
-        if mounted:
+        if is_mounted:
             subprocess.run(["umount", "--lazy", str(folder)], check=True)

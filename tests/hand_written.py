@@ -1,4 +1,4 @@
-"""Write a release by hand, without the builder: its files and a whole manifest.
+"""Write a release without the builder: Parquet files of given rows and their manifest.
 
 write_release(root, {Config("ruler", "vt", "4k"): rows}, groups={"all": ["vt"]})
 """
@@ -36,14 +36,14 @@ def write_release(
     entry: Mapping[str, Any] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Write a release.
+    """Write a release, and return its folder.
 
     Args:
-        root: Its folder.
+        root: The folder to write.
         tables: The rows of each configuration.
-        entry: Fields of every file's entry in the manifest.
-        manifest: Fields of the manifest. Of `tasks` the names are enough; by default they are
-            those of the tables.
+        entry: Fields to set in the manifest's entry of every file.
+        manifest: Fields of the manifest. `tasks` may be a list of names; the default is the
+            tasks of the tables.
     """
     files = {config.path: _write_file(root, config, rows) for config, rows in tables.items()}
     dataset = next(iter(tables)).dataset
@@ -70,14 +70,14 @@ def write_release(
         "tokenizers": {config.tokenizer: _TOKENIZER for config in tables},
         **manifest,
         "tasks": tasks,
-        "files": {path: {**result, **(entry or {})} for path, result in files.items()},
+        "files": {path: {**fields, **(entry or {})} for path, fields in files.items()},
     }
     (root / MANIFEST).write_text(json.dumps(fields), encoding="utf-8")
     return root
 
 
 def _write_file(root: Path, config: Config, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Write a configuration's Parquet file into a release; its entry of the manifest."""
+    """Write a configuration's Parquet file, and return its entry in the manifest."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,10 +1,9 @@
-"""Run `ruler`, in this process or as a process.
+"""Run `ruler`, in this process or as a separate process.
 
-    done = ruler("list", root)                     # what a process would print and return
-    subprocess.run(ruler_command("list", root))    # a process, where a signal or a start matters
+    done = ruler("list", root)                     # stdout, stderr and exit code
+    subprocess.run(ruler_command("list", root))    # if a test needs signals or the start-up
 
-That both do the same is shown where commands are run as users write them: the README's, the
-wheel's, the card's.
+The tests of the README, the wheel and the card run the real program, as users do.
 """
 
 from __future__ import annotations
@@ -21,8 +20,15 @@ from typing import Any, NamedTuple
 import ruler_release.app
 
 
+class Terminal(io.StringIO):
+    """A stream that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Printed(NamedTuple):
-    """How a command ended, and what it printed."""
+    """The output of a command and its exit code."""
 
     stdout: str
     stderr: str
@@ -31,21 +37,21 @@ class Printed(NamedTuple):
 
 @contextlib.contextmanager
 def as_program(arguments: Sequence[object], folder: Path | None) -> Iterator[None]:
-    """A command line in place of this program's, in a folder."""
-    there, argv = Path.cwd(), sys.argv
-    interrupted = signal.getsignal(signal.SIGINT)
-    os.chdir(folder or there)
+    """Replace this program's arguments and current folder for the block."""
+    old_folder, old_arguments = Path.cwd(), sys.argv
+    old_handler = signal.getsignal(signal.SIGINT)
+    os.chdir(folder or old_folder)
     sys.argv = ["ruler", *map(str, arguments)]
     try:
         yield
     finally:
-        os.chdir(there)
-        sys.argv = argv
-        signal.signal(signal.SIGINT, interrupted)
+        os.chdir(old_folder)
+        sys.argv = old_arguments
+        signal.signal(signal.SIGINT, old_handler)
 
 
 def ruler(*arguments: object, cwd: Path | None = None) -> Printed:
-    """Run `ruler ARGUMENTS` by the program's own entry point."""
+    """Run `ruler ARGUMENTS` through the program's entry point."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
     with (

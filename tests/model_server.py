@@ -1,11 +1,11 @@
-"""The fake model server of all tests: real HTTP on loopback, replies as a function of the request.
+"""Serve a fake model over HTTP on this machine; a function of the request gives the reply.
 
     with model_server(lambda request: Reply(503) if request.tries < 3 else answer("42")) as server:
         …                                            # server.url, server.requests
 
-It is a plain threaded server and not pytest-httpserver, which cannot break off in the middle of an
-answer, write a stream piece by piece, or hold a thousand requests at a time. It imports nothing
-but the standard library, so the environment of vLLM and bench/ use it too.
+It is not pytest-httpserver, because that cannot close a connection in the middle of an answer, send
+a stream piece by piece, or hold a thousand requests at once. It imports only the standard library,
+so that the vLLM environment and bench/ can use it too.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Request:
     path: str
     body: dict[str, Any]
     row: int
-    """Number of its prompt, in the order in which prompts first came."""
+    """The number of its prompt, in the order in which prompts first arrived."""
     tries: int
-    """How often this prompt was sent so far, from 1."""
+    """How often this prompt was sent so far; 1 is the first time."""
     headers: Mapping[str, str]
     at: float
-    """Seconds of time.monotonic()."""
+    """When it arrived, in seconds of time.monotonic()."""
 
     @property
     def prompt(self) -> str:
-        """The text of a prompt, or of all messages."""
+        """The text of the prompt, or of all messages."""
         if "messages" in self.body:
             return "".join(message["content"] for message in self.body["messages"])
         return str(self.body["prompt"])
@@ -45,7 +45,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent: JSON, bytes, or an iterator of bytes; `drop` closes in the middle of it."""
+    """A reply: JSON, bytes, or an iterator of bytes; `drop` breaks the connection off."""
 
     status: int = 200
     body: Any = field(default_factory=lambda: {"error": {"message": "told to fail"}})
@@ -54,7 +54,7 @@ class Reply:
 
 
 def answer(text: str = "an answer", **choice: Any) -> Reply:
-    """A whole completion, of either endpoint."""
+    """Return a completion that both endpoints accept."""
     message = {"role": "assistant", "content": text}
     choices = [{"index": 0, "finish_reason": "stop", "text": text, "message": message, **choice}]
     return Reply(200, {"id": "x", "created": 0, "model": "m", "choices": choices, "usage": None})
@@ -68,13 +68,13 @@ def answer_from_prompt(request: Request) -> Reply:
 
 
 def events(*chunks: Any, last: bytes = b"data: [DONE]\n\n") -> bytes:
-    """Chunks as server-sent events, with comments between."""
+    """Return chunks as server-sent events, with comments between them."""
     lines = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
     return b": here\n\n".join(lines) + last
 
 
 class ModelServer:
-    """What a test knows of a server: its address, and the requests for completions so far."""
+    """A running server: its address, and the requests for completions so far."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -83,7 +83,7 @@ class ModelServer:
 
     @property
     def tries(self) -> list[int]:
-        """The number of requests for each row, in the order in which they first came."""
+        """The number of requests for each prompt, in the order in which prompts first arrived."""
         rows = [request.row for request in self.requests]
         return [rows.count(row) for row in sorted(set(rows))]
 
@@ -99,9 +99,9 @@ def model_server(
     paths: Mapping[str, Any] | None = None,
     port: int = 0,
 ) -> Iterator[ModelServer]:
-    """Serve completions as `reply` says, /v1/models, and the JSON or text of further `paths`."""
+    """Serve completions from `reply`, /v1/models, and the JSON or text of other `paths`."""
     lock = Lock()
-    tries_of: dict[str, int] = {}  # in the order in which prompts first came
+    tries_of: dict[str, int] = {}
     row_of: dict[str, int] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -135,22 +135,22 @@ def model_server(
                 with lock:
                     server.in_flight -= 1
 
-        do_PUT = do_POST  # NVIDIA's scripts ask vLLM's /generate so
+        do_PUT = do_POST  # as NVIDIA's scripts call vLLM's /generate
 
-        def send(self, sent: Reply) -> None:
-            body = sent.body
+        def send(self, response: Reply) -> None:
+            body = response.body
             if not isinstance(body, bytes | Iterator):
                 body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
             try:
-                self.send_response(sent.status)
-                for name, value in sent.headers.items():
+                self.send_response(response.status)
+                for name, value in response.headers.items():
                     self.send_header(name, value)
-                if isinstance(body, bytes) and not sent.drop:
+                if isinstance(body, bytes) and not response.drop:
                     self.send_header("Content-Length", str(len(body)))
                 else:
                     self.send_header("Connection", "close")
                     self.close_connection = True
-                if sent.drop:
+                if response.drop:
                     self.send_header("Content-Length", "100000")
                 self.end_headers()
                 for part in [body] if isinstance(body, bytes) else body:

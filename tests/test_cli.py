@@ -1,4 +1,4 @@
-"""The commands as a user runs them: right output; one sentence and exit code 2 for mistakes."""
+"""Commands print what they should; a mistake is one sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_proc
 
 
 def refusal(*arguments: object, cwd: Path) -> str:
-    """The one line that a wrong command prints; nothing in it is obeyed by a terminal."""
-    there = sorted(cwd.rglob("*"))
+    """Return the one line that a wrong command prints, and check that it changes no file."""
+    files = sorted(cwd.rglob("*"))
     done = ruler(*arguments, cwd=cwd, code=2)
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
     assert plain(done.stderr) == done.stderr
-    assert sorted(cwd.rglob("*")) == there
+    assert sorted(cwd.rglob("*")) == files
     return done.stderr
 
 
 @pytest.fixture(scope="module")
-def mistakes(answered, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a release `ruler`, a scored `run` of it, and files that are written wrongly."""
+def mistakes(oracle_runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a release `ruler`, a scored `run` of it, and malformed files."""
     folder = tmp_path_factory.mktemp("mistakes")
-    (folder / "ruler").symlink_to(answered / "ruler")
-    (folder / "run").symlink_to(answered / "run-ruler")
+    (folder / "ruler").symlink_to(oracle_runs / "ruler")
+    (folder / "run").symlink_to(oracle_runs / "run-ruler")
     (folder / "no_index.jsonl").write_text('{"prediction": "1"}\n')
     (folder / "no_index.csv").write_text("prediction\n1\n")
     (folder / "utf16.jsonl").write_text('{"index": 0, "prediction": "1"}\n', encoding="utf-16")
@@ -102,7 +102,10 @@ SERVER = f"{RUN} openai -m m --base-url"
         (f"{SERVER} http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://[::1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
-        ("score no_index.jsonl -d ruler --config vt_4k", "does not say which row an answer is of"),
+        (
+            "score no_index.jsonl -d ruler --config vt_4k",
+            "does not say which row an answer belongs",
+        ),
         ("score no_index.csv -d ruler --config vt_4k", "name yours with --columns"),
         ("score utf16.jsonl -d ruler --config vt_4k", "is UTF-16: save it as UTF-8."),
         ("score commas.csv -d ruler --config vt_4k", "between quotation marks"),
@@ -139,7 +142,7 @@ def test_a_mistake_is_one_sentence_with_the_cause_and_the_remedy(
 ):
     monkeypatch.delenv("RULER_MIRROR", raising=False)
     for proxy in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
+        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # there is no network
     assert message in refusal(*arguments.split(" "), cwd=mistakes)
 
 
@@ -150,28 +153,28 @@ def test_a_mistake_is_one_sentence_with_the_cause_and_the_remedy(
         *[("prediction", value) for value in ("3", "NaN", '["a"]', '{"a": 1}')],
     ],
 )
-def test_a_prediction_that_is_not_one_is_named(answered, tmp_path, field, value):
+def test_an_invalid_prediction_is_refused_with_its_file(oracle_runs, tmp_path, field, value):
     line = {"config": '"vt_4k"', "index": "0", "prediction": '"a"', field: value}
     text = ", ".join(f'"{name}": {value}' for name, value in line.items())
     (tmp_path / "vt_4k.jsonl").write_text(f"{{{text}}}\n")
-    assert "vt_4k.jsonl" in refusal("score", ".", "-d", answered / "ruler", cwd=tmp_path)
+    assert "vt_4k.jsonl" in refusal("score", ".", "-d", oracle_runs / "ruler", cwd=tmp_path)
 
 
 HOSTILE = "\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
-SHOWN = r"\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
+ESCAPED = r"\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
 
 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ([HOSTILE], f"Error: No such command '{SHOWN}'. See: ruler --help"),
-        (["list", f"--{HOSTILE}"], f"Error: No such option '--{SHOWN}'. See: ruler list --help"),
-        (["list", "x", HOSTILE], f"extra argument ({SHOWN}). See: ruler list --help"),
+        ([HOSTILE], f"Error: No such command '{ESCAPED}'. See: ruler --help"),
+        (["list", f"--{HOSTILE}"], f"Error: No such option '--{ESCAPED}'. See: ruler list --help"),
+        (["list", "x", HOSTILE], f"extra argument ({ESCAPED}). See: ruler list --help"),
         (["a\nb"], r"No such command 'a\nb'. See: ruler --help"),
-        (["list", HOSTILE], f"'{SHOWN}' is neither a folder nor a Hub repository"),
+        (["list", HOSTILE], f"'{ESCAPED}' is neither a folder nor a Hub repository"),
     ],
 )
-def test_a_wrong_word_is_shown_and_not_obeyed(tmp_path, command, sentence):
+def test_control_characters_in_a_wrong_argument_are_escaped(tmp_path, command, sentence):
     assert sentence in refusal(*command, cwd=tmp_path)
 
 
@@ -183,25 +186,26 @@ def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["sources", "list é"])
-def test_an_ascii_terminal_is_no_reason_to_fail(command, tmp_path):
-    more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+def test_commands_work_in_an_ascii_terminal(command, tmp_path):
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = os.environ | ascii_only
     done = subprocess.run(
-        ruler_command(*command.split()), env=os.environ | more, cwd=tmp_path, capture_output=True
+        ruler_command(*command.split()), env=environment, cwd=tmp_path, capture_output=True
     )
     assert done.returncode == (2 if "é" in command else 0), done.stderr
     assert (done.stdout + done.stderr).isascii()
     assert b"Traceback" not in done.stderr
 
 
-def test_a_page_of_a_run_refuses_another_release(answered, tmp_path):
+def test_a_page_of_a_run_refuses_another_release(oracle_runs, tmp_path):
     flags = ("--tasks", "niah_single_1", "--lengths", "4k", "--samples", "1")
     ruler("build", "other", *flags, "--sources", "embedded", cwd=tmp_path)
-    text = refusal("report", answered / "run-ruler", "-d", "other", cwd=tmp_path)
+    text = refusal("report", oracle_runs / "run-ruler", "-d", "other", cwd=tmp_path)
     assert "Error: 'other' has no " in text
     assert text.endswith(": name another release.\n")
 
 
-def test_files_as_excel_writes_them_are_read(release, tmp_path):
+def test_csv_files_from_excel_are_read(release, tmp_path):
     lines = ["index;prediction", *(f"{index};1" for index in range(20))]
     (tmp_path / "excel.csv").write_text("\n".join(lines), encoding="utf-16")
     scored = ruler("score", "excel.csv", "-d", release, "--config", "vt_4K", cwd=tmp_path)
@@ -224,7 +228,7 @@ def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path):
     assert done.stderr.splitlines()[-1].startswith("Error: No release in")
 
 
-def test_verify_exits_with_1_and_names_the_configuration_and_the_row(release, tmp_path):
+def test_verify_exits_with_1_and_names_the_faulty_configuration(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "bad"))
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
     done = ruler("verify", root, code=1)
@@ -232,7 +236,7 @@ def test_verify_exits_with_1_and_names_the_configuration_and_the_row(release, tm
     assert "vt_4k file: sha256 is" in done.stdout
 
 
-def test_verify_prints_a_line_a_file_and_a_verdict(release):
+def test_verify_prints_a_line_for_each_file_and_a_verdict(release):
     lines = ruler("verify", release).stdout.splitlines()
     assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
@@ -241,14 +245,14 @@ def test_verify_prints_a_line_a_file_and_a_verdict(release):
     assert "data version 1.0.0" in verdict
 
 
-def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path):
-    first = ruler("quickstart", cwd=tmp_path)
-    assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in first.stdout
-    assert "mean length" in first.stdout
-    steps = [line.strip() for line in first.stdout.split("Next,")[1].splitlines()[1:]]
+def test_quickstart_builds_verifies_loads_and_names_the_next_commands(tmp_path):
+    done = ruler("quickstart", cwd=tmp_path)
+    assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in done.stdout
+    assert "mean length" in done.stdout
+    steps = [line.strip() for line in done.stdout.split("Next,")[1].splitlines()[1:]]
     assert steps[:2] == ["ruler sources fetch ruler", "ruler build ruler --lengths 4k"]
     page = tmp_path / "runs" / "quickstart.html"
-    assert f"The page of these scores: {page}" in first.stdout
+    assert f"The page of these scores: {page}" in done.stdout
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
     assert "gives 15 rows" in ruler("quickstart", cwd=tmp_path).stdout
 

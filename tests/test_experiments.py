@@ -1,4 +1,4 @@
-"""docs/experiments.md: its commands run in their order, on small releases by the oracle."""
+"""The commands of docs/experiments.md run in order, on small releases and with the oracle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests import in_process
 from tests.project import ROOT
 
 TEXT = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+# The rows per file of the releases that take the place of the page's
 SMALL = {"ruler": 20, "complexity": 2, "correlation": 2, "oneruler": 6}
-"""Rows of the releases that stand for those of the page."""
 
 
 def commands() -> list[str]:
-    """The blocks' commands, then those of the tables, each once; not those with an ellipsis."""
+    """Return the commands of the blocks and then of the tables, each once, without an ellipsis."""
     blocks = re.findall(r"^```bash\n(.*?)^```", TEXT, re.M | re.S)
     result = [line for block in blocks for line in block.splitlines()]
     rest = re.sub(r"^```.*?^```", "", TEXT, flags=re.M | re.S)
@@ -25,7 +25,7 @@ def commands() -> list[str]:
 
 
 def small(line: str) -> str:
-    """A command on the small releases: by the oracle, where there is a model."""
+    """Return a command for the small releases, with the oracle instead of a model."""
     line = line.replace("--backend vllm --model MODEL", "--backend oracle --model oracle")
     if build := re.match(r"ruler build (\w+)", line):
         length = "8k" if build[1] == "oneruler" else "0k,4k" if build[1] == "complexity" else "4k"
@@ -36,9 +36,9 @@ def small(line: str) -> str:
 
 @pytest.mark.nightly
 def test_every_command_runs(release, oneruler, suite_release, tmp_path):
-    made = {"ruler": release, "oneruler": oneruler}
-    made |= {name: suite_release(f"ruler_{name}") for name in ("complexity", "correlation")}
-    for name, folder in made.items():
+    releases = {"ruler": release, "oneruler": oneruler}
+    releases |= {name: suite_release(f"ruler_{name}") for name in ("complexity", "correlation")}
+    for name, folder in releases.items():
         shutil.copytree(folder, tmp_path / name)
     listed = commands()
     assert len(listed) > 20

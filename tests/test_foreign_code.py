@@ -1,4 +1,4 @@
-"""The code in a tokenizer's or model's folder never runs, not even if every question is a yes."""
+"""Code in a tokenizer's or model's folder never runs, even if the user answers yes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.nightly import mostly_nightly
 
 CODE = """from pathlib import Path
 Path(__file__).with_name("ran").touch()
-from transformers import PreTrainedTokenizerFast as Own, PretrainedConfig as OwnConfig
+from transformers import PreTrainedTokenizerFast as Custom, PretrainedConfig as CustomConfig
 Path({marker!r}).touch()
 """
-TOKENIZER = {"AutoTokenizer": ["own.Own", "own.Own"]}
-MODEL = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.Own"}
+TOKENIZER = {"AutoTokenizer": ["custom.Custom", "custom.Custom"]}
+MODEL = {"AutoConfig": "custom.CustomConfig", "AutoModelForCausalLM": "custom.Custom"}
 SMALL = ("--sources", "embedded", "--lengths", "1k", "--samples", "2", "--workers", "1")
 RELEASE = ("--dataset", "ruler", "--configs", "vt_4k", "--out", "out")
 SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
@@ -35,35 +35,36 @@ COMMANDS = {
 
 
 @pytest.fixture
-def folder(made: Callable[[str], Path], release: Path, tmp_path: Path) -> Path:
-    """A sound tokenizer's folder `mine` whose configuration names code of its own."""
+def folder(trained_tokenizer: Callable[[str], Path], release: Path, tmp_path: Path) -> Path:
+    """Make the folder `mine` of a valid tokenizer whose configuration names custom code."""
     (tmp_path / "ruler").symlink_to(release)
-    path = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
+    path = Path(shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "mine"))
     for name, auto_map in (
         ("tokenizer_config.json", TOKENIZER),
         ("config.json", MODEL | TOKENIZER),
     ):
         file = path / name
-        there = json.loads(file.read_bytes()) if file.exists() else {"model_type": "own"}
-        there |= {"auto_map": auto_map, "tokenizer_class": "Own"}
-        file.write_text(json.dumps(there))
-    (path / "own.py").write_text(CODE.format(marker=str(tmp_path / "ran")))
+        config = json.loads(file.read_bytes()) if file.exists() else {"model_type": "custom"}
+        config |= {"auto_map": auto_map, "tokenizer_class": "Custom"}
+        file.write_text(json.dumps(config))
+    (path / "custom.py").write_text(CODE.format(marker=str(tmp_path / "ran")))
     return path
 
 
-def ran(folder: Path) -> list[Path]:
+def traces_of_code(folder: Path) -> list[Path]:
+    """Return the files that the custom code wrote."""
     modules = Path(os.environ["HF_HOME"]) / "modules"
     return [*folder.parent.rglob("ran"), *modules.rglob("ran")]
 
 
 @pytest.mark.nightly
-def test_the_folders_code_would_run_if_it_were_asked_for(folder):
-    """Otherwise the test below could not fail."""
-    asked = f"from transformers import AutoTokenizer as a; a.from_pretrained({str(folder)!r}"
-    program = [sys.executable, "-c", f"{asked}, trust_remote_code=True)"]
+def test_the_folders_code_runs_if_it_is_trusted(folder):
+    """Without this the test below could not fail."""
+    code = f"from transformers import AutoTokenizer as a; a.from_pretrained({str(folder)!r}"
+    program = [sys.executable, "-c", f"{code}, trust_remote_code=True)"]
     subprocess.run(program, capture_output=True)
-    assert ran(folder)
-    for path in ran(folder):
+    assert traces_of_code(folder)
+    for path in traces_of_code(folder):
         path.unlink()
 
 
@@ -79,7 +80,7 @@ def test_a_folders_code_never_runs(folder, name):
         capture_output=True,
         text=True,
     )
-    assert ran(folder) == []
+    assert traces_of_code(folder) == []
     assert done.returncode in (0, 1, 2), done.stderr
     assert "Traceback" not in done.stderr
     assert "custom code" not in done.stdout  # transformers' question

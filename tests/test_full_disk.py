@@ -25,9 +25,9 @@ FULL = re.compile(r"^Error: .*(No space left on device|File too large)")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_temporary_file_stays_on_a_full_disk(name, answered, tmp_path, monkeypatch):
+def test_no_temporary_file_stays_on_a_full_disk(name, oracle_runs, tmp_path, monkeypatch):
     for part in ("ruler", "run-ruler"):
-        (tmp_path / part).symlink_to(answered / part)
+        (tmp_path / part).symlink_to(oracle_runs / part)
     disk = tmp_path / "disk"
     left, whole = set[str](), set[str]()
     for room in ROOMS:

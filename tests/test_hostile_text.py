@@ -1,4 +1,4 @@
-"""Names and answers are text wherever Markdown is written: no link, tag or table of their own."""
+"""Names and answers are escaped in all Markdown output: they make no links, tags or tables."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ruler_builder.release.card import code, render
 from ruler_builder.release.metadata import collect_facts
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text, plain
-from tests.in_process import ruler
+from tests.in_process import ruler_output
 
 HOSTILE = "a|b `c` [d](http://x) ![e](u) <script>f</script> *g* _h_ ~~i~~ j\\|k"
 HOSTILE += "\n# l &lt; \x1b[31m\u202e"
+# The first line of HOSTILE, escaped
 TEXT = r"a\|b \`c\` [d\](http://x) ![e\](u) \<script>f\</script> \*g\* \_h\_ \~\~i\~\~ j\\\|k"
-"""What comes of the first line of it."""
 MARKUP = re.compile("<(?:a|img|code|script|em|strong|s|del|h1)[ >]")
 
 
 def html_of(markdown: str) -> str:
-    """What a reader of GitHub's Markdown makes of it."""
+    """Render Markdown as GitHub does."""
     from markdown_it import MarkdownIt
 
     return str(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown))
 
 
-def test_a_hostile_name_is_shown_as_it_is():
+def test_a_hostile_name_is_shown_as_text():
     assert markdown_text(HOSTILE).startswith(TEXT)
-    usual = "niah_multikey_1_4k [90.0, 95.0] -0.5"
-    assert markdown_text(usual) == usual
+    harmless = "niah_multikey_1_4k [90.0, 95.0] -0.5"
+    assert markdown_text(harmless) == harmless
     result = html_of(f"| x | y |\n|---|---|\n| {markdown_text(HOSTILE)} | z |")
     assert not MARKUP.search(result)
     assert result.count("<td>") == 2
@@ -53,26 +53,25 @@ def test_a_hostile_name_is_shown_as_it_is():
         ("errors", "run-ruler", "--dataset", "ruler", "--markdown"),
     ],
 )
-def test_a_hostile_model_and_its_answers_are_text_in_the_tables_of(command, answered, tmp_path):
-    (tmp_path / "ruler").symlink_to(answered / "ruler")
-    (tmp_path / "other").symlink_to(answered / "run-ruler")
+def test_a_hostile_model_name_and_answer_are_text_in_tables(command, oracle_runs, tmp_path):
+    (tmp_path / "ruler").symlink_to(oracle_runs / "ruler")
+    (tmp_path / "other").symlink_to(oracle_runs / "run-ruler")
     for name in ("run-ruler", "run-oneruler"):
-        folder = shutil.copytree(answered / name, tmp_path / name)
+        folder = shutil.copytree(oracle_runs / name, tmp_path / name)
         for file in (folder / "run.json", folder / "results.json"):
             file.write_text(json.dumps({**json.loads(file.read_bytes()), "model": HOSTILE}))
         for path in folder.glob("*.jsonl"):
             lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
             path.write_text("".join(json.dumps(a | {"prediction": HOSTILE}) + "\n" for a in lines))
-    done = ruler(*command, cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    assert "script" in done.stdout
-    assert plain(done.stdout) == done.stdout
-    assert not MARKUP.search(html_of(done.stdout))
+    output = ruler_output(*command, cwd=tmp_path)
+    assert "script" in output
+    assert plain(output) == output
+    assert not MARKUP.search(html_of(output))
 
 
-def test_hostile_sources_and_wordings_are_text_in_the_card(release):
+def test_hostile_sources_and_templates_are_text_in_the_card(release):
     manifest: Any = copy.deepcopy(read_manifest(release))
-    sound = html_of(render(collect_facts(manifest, release)))
+    harmless = html_of(render(collect_facts(manifest, release)))
     for source in manifest["sources"].values():
         source |= dict.fromkeys(("title", "licence", "citation"), HOSTILE)
         source["variant"] = "canonical"
@@ -85,6 +84,6 @@ def test_hostile_sources_and_wordings_are_text_in_the_card(release):
     assert "http://x" in result
     for bad in ('href="http://x"', "<script", "<img", "<em>g", "<s>i", "\x1b", "\u202e"):
         assert bad not in result
-    assert result.count("<h1>") == sound.count("<h1>")
+    assert result.count("<h1>") == harmless.count("<h1>")
     rows = [row for row in result.split("<tr>") if "script" in row]
     assert {len(re.findall("<t[dh]", row)) for row in rows} >= {4, 5}

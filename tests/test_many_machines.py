@@ -1,10 +1,8 @@
-"""The job files of docs/many_machines.md, with stand-ins for Slurm, Ray, vLLM and the GPUs."""
+"""The job files of docs/many_machines.md run with fake Slurm, Ray and vLLM programs."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 import yaml
 
 from ruler_eval.run.records import read_lines
-from tests.documents import blocks
+from tests.documents import blocks, run_bash
 from tests.eval.run import small_release
 from tests.model_server import answer_from_prompt, model_server
 
@@ -22,29 +20,19 @@ PAGE = "docs/many_machines.md"
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Callable[..., str]:
-    """Run a script in a folder with a release `ruler`, with stand-ins for programs by name."""
+    """Return a function that runs a script next to a release `ruler`, with fake programs."""
     small_release.write(tmp_path / "ruler", rows=3)
     programs = tmp_path / "programs"
     programs.mkdir()
 
-    def run(script: str, stand_ins: dict[str, str] | None = None, **variables: object) -> str:
-        for name, text in (stand_ins or {}).items():
+    def run(script: str, fakes: dict[str, str] | None = None, **variables: object) -> str:
+        for name, text in (fakes or {}).items():
             (programs / name).write_text(f"#!/bin/bash\n{text}\n")
             (programs / name).chmod(0o755)
-        path = (
-            f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        )
-        known = {name: str(value) for name, value in variables.items()}
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path, **known},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        environment = dict(os.environ)
+        for name, value in variables.items():
+            environment[name] = str(value)
+        return run_bash(f"PATH='{programs}':$PATH\n{script}", tmp_path, environment)
 
     return run
 
@@ -73,10 +61,10 @@ def test_the_shards_of_a_slurm_array_answer_the_whole_run_in_one_folder(shell, t
 def test_an_indexed_job_runs_the_commands_of_the_slurm_array(shell):
     (script,) = blocks(PAGE, "Shards", "bash")
     (job,) = blocks(PAGE, "Shards", "yaml")
-    result = yaml.safe_load(job)
-    (line,) = pod_of(result)["args"]
-    assert pod_of(result)["command"] == ["bash", "-c"]
-    assert result["spec"]["completions"] == 8
+    spec = yaml.safe_load(job)
+    (line,) = pod_of(spec)["args"]
+    assert pod_of(spec)["command"] == ["bash", "-c"]
+    assert spec["spec"]["completions"] == 8
     for index in (0, 7):
         variables = {"MODEL": "m", "JOB_COMPLETION_INDEX": index, "SLURM_ARRAY_TASK_ID": index + 1}
         commands = [shell(text, {"ruler": 'echo "$@"'}, **variables) for text in (script, line)]
@@ -102,8 +90,8 @@ def test_the_first_node_of_a_slurm_job_is_the_head_of_ray(shell, tmp_path):
     script = blocks(PAGE, "Behind one address", "bash")[1]
     (tmp_path / "serve_and_run").write_text("wait; echo served")
     each = 'for SLURM_PROCID in 0 1; do export SLURM_PROCID; "$@"; done'
-    stand_ins = {"srun": each, "ray": 'echo "$@" >> nodes', "sleep": "", "hostname": "echo first"}
-    assert shell(script.replace("bash serve", "wait; bash serve"), stand_ins) == "served\n"
+    fakes = {"srun": each, "ray": 'echo "$@" >> nodes', "sleep": "", "hostname": "echo first"}
+    assert shell(script.replace("bash serve", "wait; bash serve"), fakes) == "served\n"
     assert (tmp_path / "nodes").read_text().splitlines() == [
         "start --head --port 6379 --block",
         "start --address first:6379 --block",

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's recipe for a task family, followed: built, verified, run, scored, sorted."""
+"""A task family added by CONTRIBUTING.md's recipe can be built, verified, run and scored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from tests.project import PACKAGES, ROOT
 
 NAME = "labelled_sentence"
 TOY = ROOT / "tests" / NAME
-MADE = {"tasks/NAME.py": "task.py", "suites/NAME.toml": "suite.toml"}
-"""How a path of the recipe ends, and the toy's file for it."""
+# How a new path of the recipe ends, and the file to copy there
+NEW_FILES = {"tasks/NAME.py": "task.py", "suites/NAME.toml": "suite.toml"}
+# By file: the imports of the new entry, the line after which it goes, and the entry
 EDITED = {
     "builder/ruler_builder/tasks/registry.py": (
         f"from ruler_builder.tasks import {NAME}\n",
@@ -48,7 +49,6 @@ EDITED = {
         f'{{% if family == "{NAME}" %}}\n### Labelled sentences\n\n{{% endif %}}\n',
     ),
 }
-"""File -> the imports of the entry, the line below which it goes, and the entry."""
 PROGRAM = """
 import sys
 from ruler_release.app import main
@@ -62,7 +62,7 @@ for line in sys.stdin.read().splitlines():
 
 
 def recipe() -> tuple[set[str], set[str]]:
-    """The files that the guide has a reader make, and those it has one edit."""
+    """Return the files that the guide tells a reader to create, and those to edit."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.split("## A new task\n")[1].split("\n## ")[0]
     rows = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
@@ -70,15 +70,15 @@ def recipe() -> tuple[set[str], set[str]]:
 
 
 def follow(root: Path) -> None:
-    """Do the recipe's steps in a copy of the project."""
-    made, edited = recipe()
+    """Follow the recipe in a copy of the project."""
+    created, edited = recipe()
     assert edited == set(EDITED)
-    for path in made:
-        (own,) = (file for end, file in MADE.items() if path.endswith(end))
+    for path in created:
+        (source,) = (file for end, file in NEW_FILES.items() if path.endswith(end))
         target = root / path.replace("NAME", NAME)
         target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(TOY / own, target)
-    assert len(made) == len(MADE)
+        shutil.copyfile(TOY / source, target)
+    assert len(created) == len(NEW_FILES)
     for path in edited:
         imports, line, entry = EDITED[path]
         text = (root / path).read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def follow(root: Path) -> None:
 
 @pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project that has the family."""
+    """Make a copy of the project that has the family."""
     root = tmp_path_factory.mktemp("project")
     for name in ("builder", "eval", "dataset_cards", "ruler_common", "ruler_release", "tests"):
         shutil.copytree(ROOT / name, root / name)
@@ -101,7 +101,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(root: Path, *lines: str) -> str:
-    """What these command lines print, by the copy of the project, in its folder `work`."""
+    """Run commands of the copy in its folder `work`, and return their output."""
     places = {str((root / path).parent) for path in PACKAGES.values()}
     (root / "work").mkdir(exist_ok=True)
     done = subprocess.run(
@@ -118,15 +118,15 @@ def run(root: Path, *lines: str) -> str:
 
 
 @pytest.mark.nightly
-def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(extended):
-    shown = run(
+def test_a_family_added_by_the_recipe_can_be_built_verified_run_and_scored(extended):
+    output = run(
         extended,
         f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
         "verify --audit toy",
         "run --dataset toy --configs label_3_4k,label_6_4k,label_3_0k --backend oracle --out RUN",
         "score RUN",
     )
-    assert "Nothing is wrong: 4 files, 12 rows." in shown
+    assert "Nothing is wrong: 4 files, 12 rows." in output
     work = extended / "work"
     assert "### Labelled sentences" in (work / "toy/README.md").read_text(encoding="utf-8")
     cells = json.loads((work / "RUN/results.json").read_text())["configurations"]
@@ -160,7 +160,7 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(ex
 
 
 @pytest.mark.nightly
-def test_rows_that_are_not_what_the_manifest_says_are_named(extended):
+def test_rows_that_differ_from_the_manifest_are_named(extended):
     run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
     path = extended / "work/other/manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))

@@ -1,12 +1,10 @@
-"""Every command of README.md, docs/ and examples/ works as written, and has a test."""
+"""The commands of README.md, docs/ and the notebook work as written."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +12,29 @@ import pytest
 
 from tests import documents
 from tests.conftest import Once
-from tests.documents import ROOT, blocks, sections
+from tests.documents import blocks, run_bash, sections
 from tests.model_server import answer_from_prompt, model_server
+from tests.project import ROOT
 
 FIRST_LOOK = "examples/first_look.ipynb"
 
 
 @pytest.fixture(scope="session")
 def started(once: Once) -> Path:
-    """The folder in which the quick start was run, once. Nothing in it is to be changed."""
+    """Run the quick start in a folder, once. Tests must not change it."""
 
     def make(folder: Path) -> None:
         (quickstart,) = blocks("README.md", "Quick start", "bash")
         assert quickstart.count("\n") == 1
         folder.mkdir()
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        started = quickstart.split("&&")[1]  # what comes before installs the project
-        environment = {**os.environ, "PATH": path}
-        subprocess.run(["bash", "-euc", started], cwd=folder, env=environment, check=True)
+        run_bash(quickstart.split("&&")[1], folder)  # the first half installs the project
 
     return once("readme", make)
 
 
 @pytest.fixture
-def beside(started: Path, tmp_path: Path) -> Path:
-    """A folder that has the quick start's release as `ruler`."""
+def folder(started: Path, tmp_path: Path) -> Path:
+    """Make a folder with the quick start's release as `ruler`."""
     (tmp_path / "ruler").symlink_to(started / "ruler-quickstart")
     return tmp_path
 
@@ -52,45 +48,45 @@ def test_the_readme_is_short_and_shows_one_picture():
 @pytest.mark.parametrize(
     ("page", "heading"), [("README.md", "Load the data"), ("docs/python.md", "Load")]
 )
-def test_what_the_quick_start_made_loads_as_written(page, heading, beside, monkeypatch):
+def test_the_quick_starts_release_loads_as_written(page, heading, folder, monkeypatch):
     (load,) = blocks(page, heading, "python")
-    monkeypatch.chdir(beside)
-    result: dict[str, Any] = {}
-    exec(load, result)
-    assert len(result["rows"]) == 15
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(load, names)
+    assert len(names["rows"]) == 15
 
 
 def test_the_calls_from_python_work_as_written(tmp_path, monkeypatch, capfd):
     (calls,) = blocks("docs/python.md", "The commands as calls", "python")
     assert len(calls.strip().splitlines()) <= 7
     monkeypatch.chdir(tmp_path)
-    result: dict[str, Any] = {}
-    exec(calls, result)
+    names: dict[str, Any] = {}
+    exec(calls, names)
     assert capfd.readouterr().out == ""
-    assert len(result["rows"]) == 15
-    assert result["results"]["configurations"]["niah_multikey_1_4k"]["n"] == 5
+    assert len(names["rows"]) == 15
+    assert names["results"]["configurations"]["niah_multikey_1_4k"]["n"] == 5
     assert (tmp_path / "mine.html").is_file()
 
 
 def test_the_notebook_runs_from_its_first_cell_to_the_page(tmp_path, monkeypatch):
-    """Its cells, one after another in this process: they use nothing of a kernel's own."""
+    """The cells run in this process: they use nothing that only a notebook kernel has."""
     notebook = json.loads((ROOT / FIRST_LOOK).read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["outputs"] for cell in cells] == [[]] * len(cells)
     monkeypatch.chdir(tmp_path)
-    result: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     for cell in cells:
-        exec("".join(cell["source"]), result)
-    assert result["row"]["outputs"][0] in result["row"]["input"]
-    assert {score["score"] for score in result["results"]["configurations"].values()} == {100.0}
+        exec("".join(cell["source"]), names)
+    assert names["row"]["outputs"][0] in names["row"]["input"]
+    assert {score["score"] for score in names["results"]["configurations"].values()} == {100.0}
     assert (tmp_path / "first_look.html").is_file()
 
 
 def test_the_commands_that_build_work_as_written(tmp_path):
     (build,) = blocks("docs/build.md", "Commands", "bash")
-    shown = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
-    assert "Nothing is wrong: 26 files, 52 rows." in shown
+    output = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
+    assert "Nothing is wrong: 26 files, 52 rows." in output
     assert (tmp_path / "multi/manifest.json").is_file()
 
 
@@ -107,9 +103,9 @@ SMALLER = (
 def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
     tmp_path, mirror, monkeypatch
 ):
-    """As a newcomer walks them, with fewer rows and the oracle in the models' place."""
+    """With fewer rows, and with the oracle instead of models."""
     monkeypatch.chdir(tmp_path)
-    shown = {}
+    output = {}
     for heading, text in sections("README.md").items():
         for language, block in re.findall(r"```(bash|python)\n(.*?)```", text, re.DOTALL):
             if language == "python":
@@ -118,8 +114,8 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
                 block = block.replace("pip install -e . && ", "").replace("\\\n", " ")
                 for old, new in SMALLER:
                     block = re.sub(r"\s+".join(map(re.escape, old.split())), new, block)
-                shown[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
-    table = shown["A RULER table for my model on a GPU"]
+                output[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
+    table = output["A RULER table for my model on a GPU"]
     assert "100.0" in table
     assert "Not comparable with published models" in table or "Beside published models" in table
     assert {path.name for path in (tmp_path / "runs/mine").iterdir()} >= {
@@ -127,54 +123,44 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
         "results.json",
         "run.json",
     }
-    gate = " ".join(shown["A gate in CI for a quantised model"].split())
+    gate = " ".join(output["A gate in CI for a quantised model"].split())
     assert "below 2 points" in gate
-    assert shown["Is it the model or the engine?"]
+    assert output["Is it the model or the engine?"]
     assert (tmp_path / "runs/polish/results.json").is_file()
     assert (tmp_path / "runs/quickstart.html").is_file()
 
 
-def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside):
-    documents.run(*blocks("docs/run.md", "Without a model", "bash"), beside)
-    documents.run(*blocks("docs/other_tools.md", "Exports", "bash"), beside)
-    made = {path.name for path in beside.iterdir()}
-    assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= made
+def test_the_oracle_and_the_exports_work_as_written(folder):
+    documents.run(*blocks("docs/run.md", "Without a model", "bash"), folder)
+    documents.run(*blocks("docs/other_tools.md", "Exports", "bash"), folder)
+    paths = {path.name for path in folder.iterdir()}
+    assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= paths
 
 
 @pytest.mark.nightly
-def test_inspect_evaluates_as_written(beside):
+def test_inspect_evaluates_as_written(folder):
     from inspect_ai.log import read_eval_log
 
     (inspect,) = blocks("docs/other_tools.md", "Inspect", "bash")
     inspect = inspect.replace("all_4k", "vt_4k")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    with model_server(
-        answer_from_prompt
-    ) as server:  # a server in vLLM's place: tests/vllm has a real one
-        shown = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", inspect],
-            cwd=beside,
-            env={**os.environ, "PATH": path, "MODEL": "m", "VLLM_BASE_URL": server.url},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-    assert "vllm/m · ruler · custom rows: embedded texts" in shown
-    (log_file,) = (beside / "logs").glob("*.eval")
+    with model_server(answer_from_prompt) as server:  # tests/vllm uses the real vLLM
+        environment = os.environ | {"MODEL": "m", "VLLM_BASE_URL": server.url}
+        output = run_bash(inspect, folder, environment)
+    assert "vllm/m · ruler · custom rows: embedded texts" in output
+    (log_file,) = (folder / "logs").glob("*.eval")
     log = read_eval_log(log_file, header_only=True)
     assert log.status == "success"
     assert log.eval.task == "ruler_release/ruler"
 
 
-def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path):
+def test_the_commands_for_fresh_rows_compare_two_seeds(tmp_path):
     (tmp_path / "ruler").mkdir()
-    few = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
+    small = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
     text = (ROOT / "docs/fresh_rows.md").read_text(encoding="utf-8")
-    result = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
-    block = result.replace("--lengths 4k,32k", few).replace(
-        " …\n", " --backend oracle --skip-missing\n"
-    )
-    message = documents.run(f"ruler build ruler {few}\n{block}", tmp_path, SEED=7)
+    block = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
+    block = block.replace("--lengths 4k,32k", small)
+    block = block.replace(" …\n", " --backend oracle --skip-missing\n")
+    message = documents.run(f"ruler build ruler {small}\n{block}", tmp_path, SEED=7)
     assert "Seed 0 minus seed 7: 0.0 [" in message  # the oracle has not seen any rows
     assert "], 2 configurations." in " ".join(message.split())
 
@@ -184,15 +170,15 @@ def test_the_test_command_is_one_line_that_runs_pytest():
     assert tests == "pip install -e '.[test]' && pytest\n"
 
 
-def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path):
-    """If it fails, run: python docs/draw_example.py."""
+def test_the_example_page_is_the_one_that_a_report_makes_now(tmp_path):
+    """If it fails, run `python docs/draw_example.py`."""
     from docs.draw_example import PAGE, write_page
 
     write_page(tmp_path / "example.html")
-    assert shown(PAGE) == shown(tmp_path / "example.html")
+    assert page_data(PAGE) == page_data(tmp_path / "example.html")
 
 
-def shown(page: Path) -> Any:
-    """The numbers that a page shows, cell by cell."""
+def page_data(page: Path) -> Any:
+    """Return the data that a page is drawn from."""
     (data,) = re.findall(r'id="page-data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
     return json.loads(data)

@@ -1,4 +1,4 @@
-"""Loading a release: files are checked, rows loaded, offline too; public names are handed on."""
+"""ruler_dataset loads checked rows of a release, also offline, and exports its public names."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_load_takes_a_tokenizer_for_the_suffix(release):
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
+    ("name", "suggestion"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
 )
-def test_a_configuration_that_is_not_there_is_answered_by_one_that_is(release, asked, meant):
-    with pytest.raises(RulerError, match=f"no '{asked}'. Did you mean '{meant}'. What it holds"):
-        load(release, asked)
+def test_an_unknown_configuration_is_refused_with_a_suggestion(release, name, suggestion):
+    with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. What"):
+        load(release, name)
 
 
-def test_load_checks_digests_unless_told_not_to(release, tmp_path):
+def test_load_checks_digests_unless_verify_is_false(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     path = root / "data/tekken/4k/vt.parquet"
     pq.write_table(pq.read_table(path), path)
@@ -56,21 +56,13 @@ def test_load_checks_digests_unless_told_not_to(release, tmp_path):
     assert len(load(root, "vt_4k", verify=False)) == 20
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("no/such/folder", "neither a folder"),
-        ("nothing", "neither a folder"),
-        ("./nosuch", "neither a folder"),
-        ("out/ruler-4k.", "neither a folder"),
-    ],
-)
-def test_a_release_that_is_nowhere_is_one_sentence(where, message):
-    with pytest.raises(RulerError, match=message):
-        load(where, "vt_4k")
+@pytest.mark.parametrize("place", ["no/such/folder", "nothing", "./nosuch", "out/ruler-4k."])
+def test_a_release_that_does_not_exist_is_refused(place):
+    with pytest.raises(RulerError, match="neither a folder"):
+        load(place, "vt_4k")
 
 
-def test_a_missing_file_is_one_sentence(release, tmp_path):
+def test_a_missing_file_is_refused(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     (root / "data/tekken/4k/vt.parquet").unlink()
     with pytest.raises(RulerError, match="in the manifest but missing"):
@@ -79,7 +71,7 @@ def test_a_missing_file_is_one_sentence(release, tmp_path):
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A user's process without a network, whose cache is `offline.home`."""
+    """Start a user's process without a network, whose cache is `offline.home`."""
     user = Client("http://127.0.0.1:9", tmp_path_factory.mktemp("hf"), HF_HUB_OFFLINE="1")
     yield user
     user.close()
@@ -96,7 +88,7 @@ def test_load_dataset_reads_a_bare_relative_folder_offline(release, offline, con
 
 
 def test_a_release_in_the_hubs_cache_loads_offline(release, offline):
-    """The cache as huggingface_hub lays it out: refs/main names the snapshot."""
+    """In huggingface_hub's cache, refs/main names the snapshot."""
     commit = "0123456789abcdef0123456789abcdef01234567"
     repo = offline.home / "hub/datasets--org--ruler"
     shutil.copytree(release, repo / "snapshots" / commit)
@@ -116,7 +108,7 @@ def test_a_release_in_the_hubs_cache_loads_offline(release, offline):
 
 
 @pytest.mark.parametrize("name", ["a[1]", "b*", "c?"])
-def test_a_path_with_signs_of_patterns_loads_its_own_files(release, tmp_path, name):
+def test_a_path_with_wildcard_characters_loads_only_its_files(release, tmp_path, name):
     for folder in (name, "a1", "bb", "cc"):
         (tmp_path / folder / VT).parent.mkdir(parents=True)
         shutil.copy(release / VT, tmp_path / folder / VT)
@@ -124,7 +116,7 @@ def test_a_path_with_signs_of_patterns_loads_its_own_files(release, tmp_path, na
     assert len(load(tmp_path / name, "vt_4k")) == 20
 
 
-def test_public_names_are_handed_on_and_nothing_heavy_is_imported():
+def test_public_names_exist_and_importing_them_imports_nothing_heavy():
     code = (
         "import sys, ruler_dataset\n"
         "assert all(hasattr(ruler_dataset, name) for name in ruler_dataset.__all__)\n"

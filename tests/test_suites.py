@@ -1,4 +1,4 @@
-"""The paper's other experiments: each suite of the project's built small, proved, and answered."""
+"""The suites of the paper's other experiments are built small, proved, and answered."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.tasks.registry import FAMILIES, read_suite, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
@@ -19,18 +17,18 @@ from ruler_common.manifest import (
     suite_digest,
 )
 from ruler_eval.frozen_release import Release
-from ruler_release.api import verify
 from tests.conftest import SUITE_LENGTHS
-from tests.in_process import ruler
+from tests.embedded_release import audit_problems, build_embedded
+from tests.in_process import ruler_output
 from tests.nightly import mostly_nightly
 
+# `suite_digest` of each of the project's suites
 DIGESTS = {
     **SUITE_DIGESTS,
     "ruler_decimal": "dbed4f4c281db6bb",
     "ruler_complexity": "b063d0ad3c09a56f",
     "ruler_correlation": "9b30c3d429ba42da",
 }
-"""`suite_digest` of the project's suites, those too that only the proof asks for."""
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -44,22 +42,17 @@ def test_a_suite_is_known_by_its_digest(name):
 @pytest.mark.parametrize("name", mostly_nightly(2, SUITE_LENGTHS))
 def test_a_suites_release_is_proved(name, suite_release):
     root = suite_release(name)
-    report = verify(root, audit=True)
-    assert {path: file.problems for path, file in report.files.items() if file.count} == {}
-    assert (report.proved, [*report.not_rebuilt]) == (True, [])
+    assert audit_problems(root) == {}
     assert read_manifest(root)["suite"] == name
-    assert report.notes == []  # its wording is checked, as the project's own
 
 
 def test_every_optional_parameter_is_proved(suite_release):
     root = suite_release("optional")
-    report = verify(root, audit=True)
-    assert {path: file.problems for path, file in report.files.items() if file.count} == {}
-    assert (report.proved, [*report.not_rebuilt]) == (True, [])
-    told = read_manifest(root)["tasks"]
-    named = {(table["family"], name) for table in told.values() for name in table}
-    everything = {(family, name) for family in FAMILIES for name in usual_of(family)}
-    assert everything - named == {
+    assert audit_problems(root) == {}
+    tasks = read_manifest(root)["tasks"].values()
+    tested = {(table["family"], name) for table in tasks for name in table}
+    parameters = {(family, name) for family in FAMILIES for name in usual_of(family)}
+    assert parameters - tested == {
         ("common_words", "layout"),  # in ruler_2024
         ("question_answering", "no_documents"),  # in ruler_complexity
     }
@@ -68,15 +61,14 @@ def test_every_optional_parameter_is_proved(suite_release):
 @pytest.mark.parametrize("name", ["optional", *mostly_nightly(5, SUITE_LENGTHS)])
 def test_the_oracle_scores_100_on_every_suite(name, suite_release, tmp_path):
     out = tmp_path / "run"
-    asked = ("--dataset", suite_release(name), "--configs", "all", "--backend", "oracle")
-    for line in (("run", *asked, "--out", out), ("score", out)):
-        _, error, code = ruler(*line)
-        assert code == 0, error
+    flags = ("--dataset", suite_release(name), "--configs", "all", "--backend", "oracle")
+    ruler_output("run", *flags, "--out", out)
+    ruler_output("score", out)
     cells = json.loads((out / "results.json").read_text(encoding="utf-8"))["configurations"]
     assert {cell["score"] for cell in cells.values()} == {100}
 
 
-def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(suite_release, release):
+def test_the_layout_of_2024_changes_only_the_rows_of_vt_and_cwe(suite_release, release):
     old, new = (Release.open(str(root)) for root in (suite_release("ruler_2024"), release))
     columns = ("index", "input", "outputs")
     same = {
@@ -86,7 +78,7 @@ def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(suite_rele
     assert {config for config, equal in same.items() if not equal} == {"vt_4k", "cwe_4k"}
 
 
-def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(suite_release):
+def test_vt_of_2024_has_the_layout_of_the_papers_code(suite_release):
     noise = (
         "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
     )
@@ -112,55 +104,48 @@ def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(suite_release):
     assert "\n\n\n\nMemorize and track" in heads[0]
 
 
-def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path):
-    order = BuildOptions(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
+def test_decimal_and_binary_lengths_cannot_be_in_one_release(tmp_path):
     with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
-        build(order)
+        build_embedded(tmp_path / "ruler", lengths=("4k", "4000"))
 
 
 def test_thresholds_are_for_the_papers_tasks_at_its_lengths(suite_release, release):
     roots = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
     manifests = {name: read_manifest(root) for name, root in roots.items()}
-    assert [name for name, result in manifests.items() if benchmark_suite(result) is not None] == [
-        "ruler_2024",  # the layout in which the thresholds were measured
-        "ruler",
-    ]
-    assert [name for name, result in manifests.items() if is_standard(result)] == ["ruler"]
+    with_threshold = [name for name, m in manifests.items() if benchmark_suite(m) is not None]
+    assert with_threshold == ["ruler_2024", "ruler"]  # they were measured in the 2024 layout
+    assert [name for name, manifest in manifests.items() if is_standard(manifest)] == ["ruler"]
 
 
-def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(suite_release):
+def test_a_row_at_0k_asks_the_same_as_at_4k_with_only_its_evidence(suite_release):
     release = Release.open(str(suite_release("ruler_2024")))
     for task in ("niah_single_2", "niah_multikey_3", "vt", "qa_2", "cwe", "fwe"):
-        alone, full = (
+        short, full = (
             next(release.rows(f"{task}_{length}", ("question", "outputs", "length", "evidence")))
             for length in ("0k", "4k")
         )
-        assert (alone["question"], alone["outputs"]) == (full["question"], full["outputs"])
-        assert len(alone["evidence"]) == len(full["evidence"])
-        assert alone["length"] < 1000
+        assert (short["question"], short["outputs"]) == (full["question"], full["outputs"])
+        assert len(short["evidence"]) == len(full["evidence"])
+        assert short["length"] < 1000
     assert all(
         entry.get("evidence_alone", False) is (entry["length"] == "0k")
         for entry in release.manifest["files"].values()
     )
 
 
-def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_parameter(
+def test_a_run_of_the_complexity_suite_is_compared_with_0k_and_drawn_by_parameter(
     suite_release, tmp_path
 ):
     root, run = suite_release("ruler_complexity"), tmp_path / "oracle"
-    chosen = "keys_4k,hops_4k,alpha_4k,hops_0k,qa_1_0k,qa_1_4k,qa_1_no_documents_0k"
-    command = f"run --dataset {root} --configs {chosen} --backend oracle --out {run}"
-    assert ruler(*command.split())[2] == 0
-    scored, _, code = ruler("score", run)
-    assert code == 0
-    assert "Scores in percent of those at 0k" in scored
+    configs = "keys_4k,hops_4k,alpha_4k,hops_0k,qa_1_0k,qa_1_4k,qa_1_no_documents_0k"
+    ruler_output("run", "-d", root, "-c", configs, "-b", "oracle", "--out", run)
+    assert "Scores in percent of those at 0k" in ruler_output("score", run)
     cells = json.loads((run / "results.json").read_text(encoding="utf-8"))
     assert cells["configurations"]["vt_hops_8_4k"]["relative_to_0k"] == 100
     assert "relative_to_0k" not in cells["configurations"]["vt_hops_8_0k"]
     assert cells["summary"]["tekken"]["en"]["hops"]["average"]["score"] == 100
     assert cells["summary"]["tekken"]["en"]["all"]["threshold"] is None
-    drawn, _, code = ruler("analyze", run, "--out", tmp_path / "figures.json")
-    assert code == 0
+    output = ruler_output("analyze", run, "--out", tmp_path / "figures.json")
     result = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
     ((_, figures),) = result["complexity"].items()
     lines = {panel["title"]: [line["value"] for line in panel["lines"]] for panel in figures}
@@ -170,4 +155,4 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
         "frequent words: alpha": ["1.5", "2.0", "2.5", "3.0", "3.5"],
         "question answering (squad): documents": ["as many as fit", "none"],
     }
-    assert all(title in drawn for title in lines)
+    assert all(title in output for title in lines)

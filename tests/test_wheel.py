@@ -1,4 +1,4 @@
-"""The wheel holds all that the commands need, and works far from the checkout."""
+"""The wheel holds all that the commands need, and works without the checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARE = "share/ruler-release"
 
 
 def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """The output of a command that must succeed."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True
     )
@@ -31,7 +31,7 @@ def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> s
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of the checkout: an old `build/` would add files that are gone."""
+    """Build the wheel from a copy of the checkout, which may have an old `build/` folder."""
     source = tmp_path_factory.mktemp("source")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -39,22 +39,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copyfile(ROOT / name, source / name)
     out = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=source)
-    (made,) = out.iterdir()
-    return made
+    (path,) = out.iterdir()
+    return path
 
 
 def test_the_wheel_holds_every_file_of_the_checkout(wheel):
-    held = set(zipfile.ZipFile(wheel).namelist())
-    there = {
+    names = set(zipfile.ZipFile(wheel).namelist())
+    expected = {
         re.sub("^(builder|eval)/", "", path.relative_to(ROOT).as_posix())
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     } | {"ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
-    there -= {"README.md", "freeze.py"}  # the guides of builder/ and eval/, a maintainer's script
-    packages = {name for name in held if not name.startswith("ruler_release-")}
-    shared = {name.split(f"{SHARE}/")[1] for name in held if f"{SHARE}/" in name}
-    assert packages | shared == there
+    expected -= {
+        "README.md",
+        "freeze.py",
+    }  # guides, and a maintainer's script
+    packages = {name for name in names if not name.startswith("ruler_release-")}
+    shared = {name.split(f"{SHARE}/")[1] for name in names if f"{SHARE}/" in name}
+    assert packages | shared == expected
     assert {
         f"{name}/py.typed" for name in ("ruler_common", "ruler_builder", "ruler_eval")
     } <= packages

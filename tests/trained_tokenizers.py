@@ -1,8 +1,8 @@
-"""Tokenizers of every kind, trained on a text in a second, as folders that users have.
+"""Train small tokenizers of every kind in a second, and write them as users' folders.
 
     train_tokenizer("unigram", text, folder)
 
-The counters and split points of builder/ruler_builder/tokens are tested on them.
+They test the counters and split points of builder/ruler_builder/tokens.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tokenizers import pre_tokenizers as pre
 from transformers import PreTrainedTokenizerFast
 
 ALPHABET = pre.ByteLevel.alphabet()
+# The merge that makes a token cross a space, by kind
 OVER_A_SPACE = {
     "whole": ("e", "\u2581the"),
     "fusing": ("e", "\u2581the"),
     "dotted": (".", "\u2581a"),
 }
-"""The merge by which a token of a kind crosses a space."""
 
 
 def bpe_trainer(vocab_size: int, **options: Any) -> trainers.BpeTrainer:
@@ -29,7 +29,7 @@ def bpe_trainer(vocab_size: int, **options: Any) -> trainers.BpeTrainer:
 
 
 def byte_level() -> Tokenizer:
-    """GPT-2's form, untrained."""
+    """Return an untrained tokenizer in GPT-2's form."""
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=True)
     core.decoder = decoders.ByteLevel()
@@ -37,7 +37,7 @@ def byte_level() -> Tokenizer:
 
 
 def untrained(kind: str) -> tuple[Tokenizer, Any]:
-    """A tokenizer of a kind, and what trains it."""
+    """Return an untrained tokenizer of a kind, and its trainer."""
     if kind == "unigram":
         core = Tokenizer(models.Unigram())
         core.pre_tokenizer = pre.Metaspace(prepend_scheme="always")
@@ -57,19 +57,19 @@ def untrained(kind: str) -> tuple[Tokenizer, Any]:
             [pre.Split(Regex(r"[^.\n]+|[.\n]+"), "isolated"), pre.ByteLevel(False, use_regex=False)]
         )
         return core, bpe_trainer(2500, initial_alphabet=ALPHABET)
-    if kind in OVER_A_SPACE:  # Gemma's form: BPE over the whole text; split only while trained
+    if kind in OVER_A_SPACE:  # Gemma's form: BPE over the whole text, split only for training
         fusing = kind == "fusing"  # a newline is unknown, and unknown characters fuse over it
         core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=fusing))
         core.pre_tokenizer = pre.Metaspace(prepend_scheme="never")
-        known = [] if fusing else ["\n"]
-        return core, bpe_trainer(800, special_tokens=["<unk>"], initial_alphabet=known)
-    if kind == "sentencepiece":  # Llama-2's form: a space is put before the text, bytes last
+        alphabet = [] if fusing else ["\n"]
+        return core, bpe_trainer(800, special_tokens=["<unk>"], initial_alphabet=alphabet)
+    if kind == "sentencepiece":  # Llama-2's form: a space before the text, and byte fallback
         core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
         core.pre_tokenizer = pre.Metaspace(prepend_scheme="first")
         every_byte = [f"<0x{byte:02X}>" for byte in range(256)]
         return core, bpe_trainer(1200, special_tokens=["<unk>", *every_byte])
     core = byte_level()
-    if kind == "digits":  # SmolLM2's form: every digit alone; no split point is proved
+    if kind == "digits":  # SmolLM2's form: every digit by itself; no split point is proved
         core.pre_tokenizer = pre.Sequence(
             [pre.Digits(individual_digits=True), pre.ByteLevel(add_prefix_space=False)]
         )
@@ -78,7 +78,7 @@ def untrained(kind: str) -> tuple[Tokenizer, Any]:
 
 
 def train_tokenizer(kind: str, text: str, folder: Path) -> None:
-    """Train a tokenizer of a kind on a text, and write its folder."""
+    """Train a tokenizer of a kind on a text, and write it to a folder."""
     core, trainer = untrained(kind)
     core.train_from_iterator(text[:40_000].splitlines(), trainer)
     if kind in OVER_A_SPACE:

@@ -14,6 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_common.options import Names, Option, Place, check_options, names_in
 
 ENGINES = ("processes", "ray")
+# The panels in which `ruler build --help` shows the options.
 WHAT, LANGUAGES, HOW = "What", "Languages (oneruler)", "How"
 SUITES = Path(__file__).parent / "suites"
 
@@ -136,8 +137,8 @@ class BuildOptions:
         ),
     ] = None
 
+    # Whether to show a progress bar; the commands always do.
     progress: bool = False
-    """Show a bar; the command always does."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -182,8 +183,8 @@ class VerifyOptions:
         ),
     ] = ()
 
+    # Whether to show a progress bar; the commands always do.
     progress: bool = False
-    """Show a bar; the command always does."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -1,4 +1,4 @@
-"""Fixtures of the builder's tests: empty places, and the releases whose cards are read."""
+"""Shared fixtures: an empty cache and mirror, releases, and their manifests and cards."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once
+from tests.embedded_release import build_embedded
 
 EVERY_LANGUAGES_TASKS = ("niah_none", "niah_single", "cwe_easy")
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and no mirror."""
+    """Use an empty cache and no mirror."""
     monkeypatch.delenv("RULER_MIRROR", raising=False)
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -25,22 +24,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, cache: Path) -> Path:
-    """An empty mirror."""
-    made = tmp_path / "mirror"
-    made.mkdir()
-    return made
+    """Make an empty mirror."""
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    return mirror
 
 
 @pytest.fixture(scope="session")
 def every_language(mirror: Path, once: Once) -> Path:
-    """ONERULER from the published files: 26 languages and four pairs, 2 rows per file at 8k.
+    """Build ONERULER at 8k from the published files: 26 languages and four pairs, 2 rows.
 
-    Of the tasks by turns one of each kind. Not to be changed.
+    It has one task of each kind. Tests must not change it.
     """
 
     def make(root: Path) -> None:
-        order = BuildOptions(
+        build_embedded(
             root,
+            sources=(),
             suite="oneruler",
             tokenizers=("cl100k_base",),
             lengths=("8k",),
@@ -49,24 +49,23 @@ def every_language(mirror: Path, once: Once) -> Path:
             samples=2,
             mirror=mirror,
         )
-        build(order)
 
     return once("every_language/oneruler", make)
 
 
 @pytest.fixture(params=["release", "oneruler"])
 def root(request: pytest.FixtureRequest) -> Path:
-    """Either release, from embedded texts."""
+    """Return each of the two releases from embedded texts."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
 def manifest(root: Path) -> dict[str, Any]:
-    """What the card is rendered from."""
+    """Return the release's manifest."""
     return read_manifest(root)
 
 
 @pytest.fixture
 def text(root: Path) -> str:
-    """The card."""
+    """Return the release's card."""
     return (root / "README.md").read_text(encoding="utf-8")

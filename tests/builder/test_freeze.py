@@ -1,4 +1,4 @@
-"""Freezing rows, and what build, verify and the card say of the frozen rows."""
+"""Rows are frozen under rules, and releases are compared with the frozen rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from ruler_common.files import read_toml
 from ruler_common.frozen import frozen_sentence, read_frozen, unexplained
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 Edit = Callable[[Manifest], object]
 
 
 @pytest.fixture
-def whole(release: Path, tmp_path: Path) -> Callable[..., Path]:
-    """A manifest as of a release that may be frozen: canonical sources and 500 rows per file."""
+def published(release: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes the manifest of a release that may be frozen."""
 
     def make(name: str = "ruler", edit: Edit = lambda manifest: None) -> Path:
+        """Pretend canonical sources and 500 rows per file, and apply `edit`."""
         manifest = read_manifest(release)
         for source in manifest["sources"].values():
             source["variant"] = "canonical"
@@ -43,8 +44,8 @@ def whole(release: Path, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def only(task: str) -> Edit:
-    """Keep the files of one task."""
+def keep_only(task: str) -> Edit:
+    """Return an edit that keeps the files of one task."""
 
     def edit(manifest: Manifest) -> None:
         manifest["files"] = {p: f for p, f in manifest["files"].items() if f["task"] == task}
@@ -52,23 +53,25 @@ def only(task: str) -> Edit:
     return edit
 
 
-def other_rows(manifest: Manifest) -> None:
+def change_rows(manifest: Manifest) -> None:
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"] = "0" * 64
 
 
-def test_releases_are_frozen_one_after_another(whole, tmp_path):
-    freeze([whole("one", only("vt"))], folder=tmp_path)
-    freeze([whole("two", only("cwe")), whole("three", only("qa_1"))], folder=tmp_path)
-    result = read_frozen("1.0.0", tmp_path)
-    manifest = read_manifest(whole())
-    assert result
-    assert {*result.rows["ruler"]} == {"vt_4k", "cwe_4k", "qa_1_4k"}
-    assert (result.published, result.seed, result.reserve) == (False, 0, 128)
-    assert {*result.sources.items()} == {
+def test_releases_can_be_frozen_one_after_another(published, tmp_path):
+    freeze([published("one", keep_only("vt"))], folder=tmp_path)
+    freeze(
+        [published("two", keep_only("cwe")), published("three", keep_only("qa_1"))], folder=tmp_path
+    )
+    frozen = read_frozen("1.0.0", tmp_path)
+    manifest = read_manifest(published())
+    assert frozen
+    assert {*frozen.rows["ruler"]} == {"vt_4k", "cwe_4k", "qa_1_4k"}
+    assert (frozen.published, frozen.seed, frozen.reserve) == (False, 0, 128)
+    assert {*frozen.sources.items()} == {
         (name, source["sha256"]) for name, source in manifest["sources"].items()
     }
     assert read_toml(tmp_path / "1.0.0.toml")["samples"] == {"ruler": 500, "oneruler": 50}
-    freeze([whole("four", only("vt"))], replace_all=True, folder=tmp_path)
+    freeze([published("four", keep_only("vt"))], replace_all=True, folder=tmp_path)
     assert {*read_toml(tmp_path / "1.0.0.toml")["rows"]["ruler"]} == {"vt_4k"}
 
 
@@ -80,43 +83,43 @@ def test_releases_are_frozen_one_after_another(whole, tmp_path):
         (lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20), "has 20 rows of vt_4k"),
     ],
 )
-def test_only_releases_as_they_are_published_are_frozen(whole, tmp_path, edit, text):
+def test_only_releases_fit_for_publication_are_frozen(published, tmp_path, edit, text):
     with pytest.raises(RulerError, match=text):
-        freeze([whole("odd", edit)], folder=tmp_path)
+        freeze([published("odd", edit)], folder=tmp_path)
     assert not (tmp_path / "1.0.0.toml").exists()
 
 
-def test_other_rows_are_refused_unless_all_are_replaced(whole, tmp_path):
-    freeze([whole()], folder=tmp_path)
-    other = whole("other", other_rows)
+def test_changed_rows_are_refused_unless_all_are_replaced(published, tmp_path):
+    freeze([published()], folder=tmp_path)
+    changed = published("changed", change_rows)
     with pytest.raises(RulerError, match=r"1 configurations .* first vt_4k: say why .* --replace"):
-        freeze([other], folder=tmp_path)
-    assert freeze([other], replace_all=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
+        freeze([changed], folder=tmp_path)
+    assert freeze([changed], replace_all=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
 
 
-def test_a_published_version_never_changes(whole, tmp_path):
-    freeze([whole()], published=True, folder=tmp_path)
+def test_a_published_version_never_changes(published, tmp_path):
+    freeze([published()], published=True, folder=tmp_path)
     before = (tmp_path / "1.0.0.toml").read_bytes()
     assert b"published = true" in before
-    freeze([whole("same")], folder=tmp_path)
+    freeze([published("same")], folder=tmp_path)
     assert (tmp_path / "1.0.0.toml").read_bytes() == before
-    for edit in (other_rows, only("vt")):
+    for edit in (change_rows, keep_only("vt")):
         with pytest.raises(RulerError, match=r"is published, and its rows never change"):
-            freeze([whole(edit.__qualname__, edit)], replace_all=True, folder=tmp_path)
+            freeze([published(edit.__qualname__, edit)], replace_all=True, folder=tmp_path)
     assert (tmp_path / "1.0.0.toml").read_bytes() == before
-    later = whole("later", lambda m: (m.update(data_version="1.0.1"), other_rows(m)))
+    later = published("later", lambda m: (m.update(data_version="1.0.1"), change_rows(m)))
     assert freeze([later], folder=tmp_path).data_version == "1.0.1"
 
 
-def test_a_release_is_compared_configuration_by_configuration(whole, tmp_path, release):
-    frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
-    manifest = read_manifest(whole())
+def test_a_release_is_compared_configuration_by_configuration(published, tmp_path, release):
+    frozen = freeze([published("part", keep_only("vt"))], folder=tmp_path)
+    manifest = read_manifest(published())
     assert frozen_sentence(manifest, frozen) == (
         "These are the frozen rows of data version 1.0.0, except for 12 custom configurations."
     )
-    only("vt")(manifest)
+    keep_only("vt")(manifest)
     assert frozen_sentence(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
-    other_rows(manifest)
+    change_rows(manifest)
     first = "Custom rows, not the frozen ones of data version 1.0.0: vt_4k differ"
     assert frozen_sentence(manifest, frozen) == f"{first}s: a change of the builder."
     manifest["seed"], manifest["reserve"] = 3, 0
@@ -126,16 +129,16 @@ def test_a_release_is_compared_configuration_by_configuration(whole, tmp_path, r
         f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
         "20 rows per file, not 500."
     )
-    assert frozen_sentence(read_manifest(whole("cwe", only("cwe"))), frozen) == (
+    assert frozen_sentence(read_manifest(published("cwe", keep_only("cwe"))), frozen) == (
         "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
 
 
-def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(whole, tmp_path):
-    frozen = freeze([whole()], folder=tmp_path)
-    manifest = read_manifest(whole("again"))
+def test_only_a_difference_without_a_reason_is_unexplained(published, tmp_path):
+    frozen = freeze([published()], folder=tmp_path)
+    manifest = read_manifest(published("again"))
     assert unexplained(manifest, frozen) == []
-    other_rows(manifest)
+    change_rows(manifest)
     assert unexplained(manifest, frozen) == ["data/tekken/4k/vt.parquet"]
     for change in (
         lambda m: m.update(seed=1),
@@ -149,7 +152,7 @@ def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(whole, tmp_pa
         assert unexplained(legitimate, frozen) == []
 
 
-def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(tmp_path, monkeypatch):
+def test_the_script_audits_before_it_freezes(tmp_path, monkeypatch):
     root = tmp_path / "ruler"
     build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]

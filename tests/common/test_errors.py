@@ -1,4 +1,4 @@
-"""Errors are one sentence with a remedy: of an extra that is missing, of a file or folder."""
+"""A missing extra, file or folder is one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.run.prompts import load_tokenizer
 
 
-def test_what_needs_an_extra_names_it_before_anything_is_fetched(monkeypatch, tmp_path):
-    """`.ci/wheel` tries the commands where the packages are really missing."""
+def test_a_missing_extra_is_named_before_anything_is_fetched(monkeypatch, tmp_path):
+    """`.ci/wheel` tries the commands without the packages."""
 
     def missing(library: str) -> str:
         raise PackageNotFoundError(library)

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all."""
+"""Files are written completely or not at all, and read as UTF-8."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text, temporary_beside, write_whole
-from tests.full_disk import files_of_at_most
+from tests.full_disk import limit_file_size
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+def test_a_file_is_written_completely_or_not_at_all(tmp_path):
     path = tmp_path / "made" / "file.txt"
     write_whole(path, "old\n")
-    with files_of_at_most(100_000), pytest.raises(OSError, match="File too large"):
+    with limit_file_size(100_000), pytest.raises(OSError, match="File too large"):
         write_whole(path, "new" * 100_000)
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
     with contextlib.suppress(KeyboardInterrupt), temporary_beside(path) as temporary:
@@ -23,7 +23,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
 
 
-def test_a_text_is_utf8_without_its_mark(tmp_path):
+def test_a_text_is_read_as_utf8_without_byte_order_mark(tmp_path):
     path = tmp_path / "file"
     path.write_bytes("\ufeffé".encode())
     assert read_text(path) == "é"

@@ -1,4 +1,4 @@
-"""A repository's name is what the Hub takes, and what it answers is one sentence."""
+"""Repository names are checked as the Hub does, and its errors are one sentence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from huggingface_hub.utils import validate_repo_id
 from ruler_common.errors import RulerError
 from ruler_common.hub import hub_errors, is_repository
 from tests.hub.client import environment
+from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Repo
-from tests.hub.stand_in import StandIn
 
 
 @pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
-def test_a_repositorys_name_is_the_hubs(name):
+def test_valid_repository_names_are_accepted(name):
     assert is_repository(name)
     validate_repo_id(name)
 
@@ -26,12 +26,12 @@ def test_a_repositorys_name_is_the_hubs(name):
     "name",
     ["ruler", "./ruler", "org/-r", "org/r.", "org/a--b", "org/a..b", f"a/{'a' * 97}", "a/b/c"],
 )
-def test_what_the_hub_refuses_is_no_repositorys_name(name):
+def test_invalid_repository_names_are_refused(name):
     assert not is_repository(name)
 
 
-def test_what_the_hub_answers_is_one_sentence_each(release, tmp_path):
-    hub = StandIn()
+def test_each_error_of_the_hub_is_one_sentence(release, tmp_path):
+    hub = FakeHub()
     hub.repos["datasets/org/none"] = Repo("datasets", "org/none")
     hub.fail("HEAD", "/org/busy/", 403, "not today", times=9)
     code = (
@@ -49,30 +49,30 @@ def test_what_the_hub_answers_is_one_sentence_each(release, tmp_path):
         check=True,
     )
     hub.close()
-    message = done.stdout.splitlines()
+    messages = done.stdout.splitlines()
     hidden = (
         "RulerError The Hub has no 'org/nothing', or your token may not see it: "
         "correct the name, or log in (hf auth login)."
     )
-    assert message[:4] == [
+    assert messages[:4] == [
         "RulerError 'org/none' has no manifest.json: it is not a release.",
         "RulerError 'org/none' has no such revision: it has main.",
         hidden,
         hidden,
     ]
-    assert message[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
+    assert messages[4].startswith("RulerError Your token has no rights for this in 'org/busy' (403")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"HF_TOKEN": "hf_é"}, "The Hub's token holds a character that no token has"),
+        ({"HF_TOKEN": "hf_é"}, "The Hub's token has a character that is not allowed"),
         ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"),
     ],
 )
-def test_neither_a_token_nor_a_password_of_the_hub_is_shown(tmp_path, change, sentence):
+def test_tokens_and_passwords_of_the_hub_are_not_printed(tmp_path, change, sentence):
     code = (
-        "import time; time.sleep = lambda _: None\n"  # five tries, but no 23 seconds between them
+        "import time; time.sleep = lambda _: None\n"  # retry without waiting
         "from ruler_release import app; app.main()"
     )
     done = subprocess.run(
@@ -87,7 +87,7 @@ def test_neither_a_token_nor_a_password_of_the_hub_is_shown(tmp_path, change, se
     assert "hf_é" not in done.stdout + done.stderr
 
 
-def test_a_token_that_is_missing_is_not_a_refusal_of_the_hub():
+def test_a_missing_token_is_not_called_an_error_of_the_hub():
     sentence = r"^There is no token for the Hub: log in \(hf auth login\) or set HF_TOKEN\.$"
     with pytest.raises(RulerError, match=sentence), hub_errors("org/name"):
         raise LocalTokenNotFoundError("Token is required")

@@ -1,4 +1,4 @@
-"""A manifest may come from anyone: what is wrong in it is one sentence that names the field."""
+"""An untrusted manifest is checked, and a fault is one sentence that names the field."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SOURCE = {
 TOKENIZER = {"spec": "x", "title": "", "library": "x", "version": "1"}
 VT = "data/tekken/4k/vt.parquet"
 
-OUTSIDE = ("../x", "/x", "a/b", "a\\b", "C:x", "x\x00", "x\n", "", "..", "vt_4k", "con", "x" * 200)
-"""What no task, group or tokenizer may be called."""
+# No task, group or tokenizer may have such a name
+INVALID_NAMES = ("../x", "/x", "a/b", "a\\b", "C:x", "x\x00", "x\n", "", "..", "vt_4k", "x" * 200)
 
 
 def test_a_newer_format_is_refused(tmp_path):
@@ -46,14 +46,14 @@ def test_a_newer_format_is_refused(tmp_path):
         ({"reserve": -1}, "reserve"),
         ({"groups": {"all": ["x"]}}, r"groups\.all"),
         ({"languages": {"xx": {}}}, r"languages\.xx"),
-        *(({"tasks": {name: {"family": "niah"}}}, "tasks") for name in OUTSIDE),
-        *(({"groups": {name: ["vt"]}}, "groups has '") for name in OUTSIDE),
-        *(({"sources": {name: SOURCE}}, "sources has '") for name in OUTSIDE[:8]),
-        *(({"tokenizers": {name: TOKENIZER}}, "tokenizers has '") for name in OUTSIDE),
+        *(({"tasks": {name: {"family": "niah"}}}, "tasks") for name in INVALID_NAMES),
+        *(({"groups": {name: ["vt"]}}, "groups has '") for name in INVALID_NAMES),
+        *(({"sources": {name: SOURCE}}, "sources has '") for name in INVALID_NAMES[:8]),
+        *(({"tokenizers": {name: TOKENIZER}}, "tokenizers has '") for name in INVALID_NAMES),
         ({"groups": {"VT": ["vt"]}}, "tasks has both 'vt' and 'VT'"),
     ],
 )
-def test_a_damaged_manifest_is_one_sentence(release, change, field):
+def test_a_damaged_manifest_is_refused_with_the_field(release, change, field):
     text = json.dumps(read_manifest(release) | change)
     with pytest.raises(
         RulerError, match=rf"^'here' is damaged: {field}.*\. Download or build it again\.$"
@@ -82,7 +82,7 @@ def test_a_damaged_manifest_is_one_sentence(release, change, field):
     ],
     ids=str,
 )
-def test_an_entry_that_is_not_what_its_path_says_is_refused(release, change):
+def test_an_entry_that_disagrees_with_its_path_is_refused(release, change):
     manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][VT] |= change
     with pytest.raises(RulerError, match=rf"^'here' is damaged: files.{VT}"):
@@ -93,28 +93,21 @@ def test_an_entry_that_is_not_what_its_path_says_is_refused(release, change):
     "path",
     ["/etc/x", "data/../x", "data/tekken/4k/VT.parquet", "data\\tekken\\4k\\vt.parquet", "x\x00"],
 )
-def test_a_file_lies_where_its_configuration_says(release, path):
+def test_a_file_must_be_at_the_path_of_its_configuration(release, path):
     manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][path] = manifest["files"][VT]
     with pytest.raises(RulerError, match=r"^'here' is damaged: files"):
         parse_manifest(json.dumps(manifest), "here")
 
 
-def test_half_a_character_in_a_manifest_is_damage(release):
-    text = (release / MANIFEST).read_text(encoding="utf-8").replace("tekken_2", "\\ud800_2")
-    for manifest in (text, text.encode()):
-        with pytest.raises(RulerError, match="'here' is damaged: it holds half a character"):
-            parse_manifest(manifest, "here")
-
-
 @pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])
-def test_json_that_programs_read_differently_is_damaged(text):
+def test_json_that_programs_read_differently_is_refused(text):
     with pytest.raises(RulerError, match=r"^'here' is damaged: "):
         parse_manifest(text, "here")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
-def test_a_manifest_that_is_no_object_is_damaged(tmp_path, text):
+def test_a_manifest_that_is_not_an_object_is_refused(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):
         read_manifest(tmp_path)

@@ -1,4 +1,4 @@
-"""Names are read back, lengths counted, and a wrong name is answered with the right one."""
+"""Names and lengths are parsed, and a wrong name is refused with a suggestion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def configs(draw: st.DrawFn) -> Config:
 
 
 @given(configs())
-def test_every_configuration_name_is_read_back(config):
+def test_every_configuration_name_is_parsed_to_its_configuration(config):
     assert Names.standard(config.dataset).parse(config.name) == config
 
 
@@ -55,17 +55,17 @@ def test_ruler_counts_in_binary_thousands(tokens):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "name", "read"),
+    ("dataset", "name", "parsed"),
     [
         ("ruler", "niah_mk_4K", "niah_mk_4k"),
         ("ruler", "vt_1M_qwen2.5", "vt_1m_qwen2.5"),
         ("oneruler", "niah_none_8K_pl", "niah_none_8k_pl"),
     ],
 )
-def test_a_length_is_the_same_in_upper_and_in_lower_case(dataset, name, read):
+def test_a_length_may_be_in_upper_case(dataset, name, parsed):
     names = Names.standard(dataset)
-    assert names.parse(name) == names.parse(read)
-    assert names.configs(name) == names.configs(read)
+    assert names.parse(name) == names.parse(parsed)
+    assert names.configs(name) == names.configs(parsed)
     assert parse_length("4K") == parse_length("4k") == 4096
     assert parse_length("0K") == 0
     assert len(Names.standard("oneruler").configs("all_8K")) == 26 * 7
@@ -87,7 +87,7 @@ def test_oneruler_counts_in_decimal_thousands():
         ("vt_00k", "Unknown length '00k'"),
     ],
 )
-def test_a_wrong_name_is_one_sentence_with_the_right_one(name, message):
+def test_a_wrong_name_is_refused_with_a_suggestion(name, message):
     with pytest.raises(RulerError) as error:
         Names.standard("ruler").parse(name)
     assert message in str(error.value)

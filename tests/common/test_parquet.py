@@ -1,4 +1,4 @@
-"""Parquet files: what is wrong with one is a sentence."""
+"""Chosen columns of a Parquet file are read, and a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.files import leaf_columns, open_parquet, rows_of
 
-FEW = pa.table({"input": ["a", "b", "c"], "doc": [{"id": 1}, {"id": 2}, {"id": 3}]})
+TABLE = pa.table({"input": ["a", "b", "c"], "doc": [{"id": 1}, {"id": 2}, {"id": 3}]})
 
 
 def test_chosen_columns_are_read(tmp_path):
     path = tmp_path / "a.parquet"
-    pq.write_table(FEW, path, row_group_size=2)
+    pq.write_table(TABLE, path, row_group_size=2)
     assert leaf_columns(path) == ["input", "doc.id"]
     assert [*rows_of(path, ["doc.id"])] == [{"doc": {"id": number}} for number in (1, 2, 3)]
     assert [*rows_of(path, [])] == []
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 5, b"x" * 1000])
-def test_another_file_is_refused_with_a_sentence(tmp_path, data):
+def test_a_file_that_is_not_parquet_is_refused(tmp_path, data):
     path = tmp_path / "a.parquet"
     path.write_bytes(data)
     with pytest.raises(RulerError, match=r"is not a readable Parquet file: .* build it again\.$"):
         leaf_columns(path)
 
 
-def test_damage_within_a_file_is_a_sentence_too(tmp_path):
+def test_a_file_damaged_inside_is_refused(tmp_path):
     path = tmp_path / "a.parquet"
-    pq.write_table(FEW, path, compression="zstd")
+    pq.write_table(TABLE, path, compression="zstd")
     data = bytearray(path.read_bytes())
     data[4:60] = bytes(56)
     path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The frozen random order of rows: a sample of them is the same for every model."""
+"""The random order of rows is frozen, so that a sample is the same for every model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FROZEN = [5, 2, 8, 0, 3, 4, 1, 7, 6, 9]
 
 
 def test_the_order_is_frozen():
-    """Runs of one data version, however old, must have taken the same rows."""
+    """All runs of a data version must take the same rows."""
     assert row_order("1.0.0", "ruler", "vt", "4k", 10) == FROZEN
     assert row_order("1.0.0", "ruler", "vt", "8k", 10) == FROZEN[1:] + FROZEN[:1]
 
@@ -27,7 +27,7 @@ def test_lengths_begin_with_different_rows(dataset):
 
 
 def test_another_task_length_or_version_has_another_order():
-    given = [("1.0.0", "vt", "4k"), ("1.0.0", "cwe", "4k"), ("1.0.1", "vt", "4k")]
-    given += [("1.0.0", "vt", "5000"), ("1.0.0", "vt", "6000")]
-    orders = {tuple(row_order(v, "ruler", task, length, 50)) for v, task, length in given}
-    assert len(orders) == len(given)
+    keys = [("1.0.0", "vt", "4k"), ("1.0.0", "cwe", "4k"), ("1.0.1", "vt", "4k")]
+    keys += [("1.0.0", "vt", "5000"), ("1.0.0", "vt", "6000")]
+    orders = {tuple(row_order(v, "ruler", task, length, 50)) for v, task, length in keys}
+    assert len(orders) == len(keys)

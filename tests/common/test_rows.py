@@ -1,4 +1,4 @@
-"""The columns of a release's files are those written down, and those of `datasets`."""
+"""The files of a release have the documented columns and canaries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ruler_common.errors import RulerError
 from ruler_common.rows import CANARIES, COLUMNS, arrow_schema, canary_of, features
 
 
-def test_the_files_hold_the_features(release):
+def test_the_files_have_the_schema(release):
     schema = pq.read_schema(release / "data/tekken/4k/qa_1.parquet")
     assert schema.names == list(COLUMNS)
     assert schema.equals(arrow_schema())
     assert schema.metadata == arrow_schema().metadata
 
 
-def test_the_schema_written_out_is_that_of_datasets():
+def test_the_schema_is_that_of_datasets():
     import datasets
 
     kinds = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
@@ -30,10 +30,10 @@ def test_the_schema_written_out_is_that_of_datasets():
     assert arrow_schema().equals(datasets.Features(columns).arrow_schema, check_metadata=True)
 
 
-def test_every_data_set_and_data_version_has_a_guid_of_its_own():
-    every = [guid for by_dataset in CANARIES.values() for guid in by_dataset.values()]
-    assert len(every) == len(set(every)) == 2 * len(CANARIES)
-    assert all(str(uuid.UUID(guid)) == guid for guid in every)
+def test_every_data_set_and_data_version_has_its_own_guid():
+    guids = [guid for by_dataset in CANARIES.values() for guid in by_dataset.values()]
+    assert len(guids) == len(set(guids)) == 2 * len(CANARIES)
+    assert all(str(uuid.UUID(guid)) == guid for guid in guids)
     assert canary_of("oneruler", DATA_VERSION) != canary_of("ruler", DATA_VERSION)
 
 
@@ -44,6 +44,6 @@ def test_the_canaries_of_a_published_data_version_never_change():
     }
 
 
-def test_a_data_version_without_a_canary_is_a_sentence_with_the_remedy():
+def test_a_data_version_without_a_canary_is_refused_with_the_remedy():
     with pytest.raises(RulerError, match="has no canary: enter a new GUID"):
         canary_of("ruler", "9.9.9")

@@ -1,4 +1,4 @@
-"""Texts can do nothing but be read; bars are for terminals; tables are text, or Markdown."""
+"""Texts are escaped, progress bars are for terminals, and tables are text or Markdown."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from ruler_common.text import (
     visible,
     without_passwords,
 )
+from tests.in_process import Terminal
 
 
-def test_every_character_of_a_text_is_shown():
+def test_invisible_characters_of_a_text_are_shown():
     assert visible("\x1b[31m\x00\x7f\ud83d") == "␛[31m␀␡\ufffd"
     assert visible("a\u202eb\u2069") == "a⟨U+202E⟩b⟨U+2069⟩"
     assert visible("a\tb\r\nc\u200fd\u200c") == "a\tb\nc\u200fd\u200c"
 
 
-def test_a_terminal_is_shown_what_it_would_obey():
+def test_control_characters_are_escaped_for_a_terminal():
     assert (
         plain("\x1b[31mred\u202e\u200f\ud800\ta\nb") == r"\x1b[31mred\u202e\u200f\ud800" + "\ta\nb"
     )
@@ -43,38 +44,33 @@ def test_a_terminal_is_shown_what_it_would_obey():
 
 
 @pytest.mark.parametrize("text", ["a | b", "*a*", "_a_", "[a](b)", "<b>", "# a", "`a`"])
-def test_nothing_in_a_text_makes_markup(text):
+def test_markup_in_a_text_is_escaped(text):
     assert markdown_text(text).replace("\\", "") == text
     assert markdown_text(text) != text
 
 
-def test_one_is_not_many():
+def test_numbers_are_followed_by_singular_or_plural():
     assert [number_of(n, "row") for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
 
 
-def test_an_error_is_one_short_line_without_passwords():
+def test_an_error_is_shortened_to_one_line_without_passwords():
     assert one_line(ValueError("It failed\n  here.")) == "It failed here"
     assert len(one_line("x" * 1000)) == 300
     assert without_passwords("at https://me:secret@hub.co/x") == "at https://hub.co/x"
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
-    ("stream", "quiet", "shown"),
+    ("stream", "quiet", "has_bar"),
     [(Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False)],
 )
-def test_a_bar_is_shown_on_a_terminal_unless_quiet(monkeypatch, stream, quiet, shown):
+def test_a_bar_is_shown_on_a_terminal_unless_quiet(monkeypatch, stream, quiet, has_bar):
     monkeypatch.setattr(sys, "stderr", stream)
     assert list(steps(iter("abc"), "Counting", total=3, quiet=quiet)) == ["a", "b", "c"]
-    assert ("Counting" in stream.getvalue()) is shown
-    assert shown or not stream.getvalue()
+    assert ("Counting" in stream.getvalue()) is has_bar
+    assert has_bar or not stream.getvalue()
 
 
-def test_a_mistake_within_ends_the_bar(monkeypatch):
+def test_an_error_clears_the_bar(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
 
@@ -84,10 +80,10 @@ def test_a_mistake_within_ends_the_bar(monkeypatch):
 
     with pytest.raises(ValueError, match="wrong"):
         fail()
-    assert stream.getvalue().endswith("\r")  # the line is cleared
+    assert stream.getvalue().endswith("\r")
 
 
-def test_a_bar_over_tokens_says_how_fast_they_pass(monkeypatch):
+def test_a_bar_over_tokens_shows_their_speed(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     with tokens_bar("Checking", None, quiet=False) as bar:
@@ -96,29 +92,29 @@ def test_a_bar_over_tokens_says_how_fast_they_pass(monkeypatch):
         bar.update(1000)
         time.sleep(0.15)  # a bar is drawn ten times a second
         bar.update(4000)
-    shown = stream.getvalue()
+    output = stream.getvalue()
     for text in ("Checking", "Building: 1/2 files", "tokens/s"):
-        assert text in shown
+        assert text in output
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_the_time_left_is_never_cut(monkeypatch, columns):
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+def test_the_remaining_time_is_never_cut(monkeypatch, columns):
+    reader, writer = pty.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with os.fdopen(writer, "w", encoding="utf-8") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
         for _ in steps(range(2), "A thing of a very long name, " * 4, total=2):
             pass
-        shown = os.read(ours, 10_000).decode()
-    os.close(ours)
-    lines = [line for line in re.split(r"[\r\n]", shown) if "A thing" in line]
+        output = os.read(reader, 10_000).decode()
+    os.close(reader)
+    lines = [line for line in re.split(r"[\r\n]", output) if "A thing" in line]
     assert lines
     for line in lines:
         assert len(line) <= columns
         assert re.search(r" (\?|\d\d:\d\d) A thing", line)
 
 
-def test_a_table_is_text_or_markdown():
+def test_a_table_is_written_as_text_or_markdown():
     header, rows = ["task", "4K"], [["vt", "98.0"], ["日本", "7.5"]]
     assert table(header, rows) == "task    4K\n----  ----\nvt    98.0\n日本   7.5"
     assert table(header, [["a|b\nc", "1"]], markdown=True).splitlines() == [
@@ -128,7 +124,7 @@ def test_a_table_is_text_or_markdown():
     ]
 
 
-def test_wide_characters_and_long_names_keep_the_columns():
+def test_columns_are_aligned_with_wide_characters_and_long_names():
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     head, _, first, second = table(["answer", "1"], [[family, "7"], ["ab", "7"]]).splitlines()
     assert first == f"{family}        7"  # two columns
@@ -141,13 +137,13 @@ def test_wide_characters_and_long_names_keep_the_columns():
     assert name in table(["task", "4K"], rows, markdown=True).splitlines()[2]
 
 
-def test_a_line_can_stand_below_each_row():
+def test_each_row_can_have_a_line_below_it():
     rows = [["vt", "1"], ["n" * 90, "2"]]
-    shown = table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
-    assert shown[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
+    lines = table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
+    assert lines[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
 
 
-def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
+def test_a_text_is_wrapped_between_words_and_escaped():
     text = "A name such as a-model-of-several-parts\x1b[31m and " + "words " * 20
     lines = sentences(text).splitlines()
     assert max(map(len, lines)) <= 80
@@ -158,7 +154,7 @@ def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere():
     assert sentences("*a*", markdown=True) == r"\*a\*"
 
 
-def test_a_table_that_is_too_wide_goes_on_below_with_all_its_first_columns():
+def test_a_table_that_is_too_wide_continues_below_with_its_first_columns():
     header = ["length", "task", *(f"95 % interval {n}" for n in range(6))]
     rows = [["8K", "niah_single", *["[54.1, 100.0]"] * 6], ["32K", "cwe_easy", *["-"] * 6]]
     parts = table(header, rows, left=(0, 1)).split("\n\n")

@@ -1,4 +1,4 @@
-"""What the Hub refuses in the metadata of a card, as far as this project's cards go."""
+"""Check the metadata of a card as the Hub does, as far as this project's cards need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# ISO 639-1, as the Hub takes them
+# ISO 639-1, as the Hub accepts them
 LANGUAGES = _set(
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
     "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
@@ -30,7 +30,7 @@ LISTED = {"language": LANGUAGES, "task_categories": TASKS, "size_categories": SI
 
 
 def faults(kind: str, card: dict[str, Any]) -> list[str]:
-    """One sentence a fault; `kind` is dataset or space."""
+    """Return a sentence for each fault; `kind` is dataset or space."""
     needed = {"space": ("sdk", "title"), "dataset": ("configs", "license")}[kind]
     result = [f'"{key}" is required' for key in needed if key not in card]
     if "license" in card and card["license"] not in LICENSES:
@@ -41,14 +41,14 @@ def faults(kind: str, card: dict[str, Any]) -> list[str]:
             result.append('"license_name" is required, in lower case')
         if not re.fullmatch(r"https://\S+|LICENSE(\.md)?", str(link)):
             result.append('"license_link" must be an address or LICENSE')
-    return result + (_of_dataset(card) if kind == "dataset" else [])
+    return result + (_dataset_faults(card) if kind == "dataset" else [])
 
 
-def _of_dataset(card: dict[str, Any]) -> list[str]:
+def _dataset_faults(card: dict[str, Any]) -> list[str]:
     result = []
-    for key, known in LISTED.items():
-        strange = [value for value in card.get(key, ()) if value not in known]
-        result += [f'"{key}" must be of a list, not {value!r}' for value in strange]
+    for key, allowed in LISTED.items():
+        unknown = [value for value in card.get(key, ()) if value not in allowed]
+        result += [f'"{key}" must be of a list, not {value!r}' for value in unknown]
     for config in card.get("configs", ()):
         if set(config) - {"data_dir"} != {"config_name", "data_files"} or not re.fullmatch(
             r"[\w.+-]+", config["config_name"]

@@ -1,8 +1,8 @@
-"""A client of the stand-in: one process that runs `ruler` commands, as separate calls would.
+"""Run `ruler` commands and Python programs of a user of the fake Hub, in one process.
 
-Started as a script it reads a command a line (JSON) and answers with its exit code and output. A
-user's Python program is run there, too: to import `datasets` takes longer than to load a file.
-huggingface_hub reads its environment when it is imported, so this process has HF_ENDPOINT set.
+This file is also the process: it reads a command from each line (JSON), and answers with its exit
+code and output. One process is faster than one for each command, because importing `datasets` takes
+long; it is a separate one, because huggingface_hub reads HF_ENDPOINT when it is imported.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 
 @dataclass
 class Done:
-    """How a command ended."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
 
-def environment(url: str, home: Path, **more: str | None) -> dict[str, str]:
-    """What a user of the stand-in has set; None takes a variable away."""
-    given: dict[str, str | None] = {
+def environment(url: str, home: Path, **changes: str | None) -> dict[str, str]:
+    """Return the environment of a user of the fake Hub; None removes a variable."""
+    variables: dict[str, str | None] = {
         **os.environ,
         "HF_ENDPOINT": url,
         "HF_TOKEN": "hf_owner",
@@ -37,13 +37,13 @@ def environment(url: str, home: Path, **more: str | None) -> dict[str, str]:
         "HF_HUB_DISABLE_XET": "1",
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",
         "HF_HUB_OFFLINE": None,
-        **more,
+        **changes,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 class Client:
-    """Runs commands in a process that stays."""
+    """A process that runs commands until it is closed."""
 
     def __init__(self, url: str, home: Path, **env: str | None) -> None:
         self.home = home
@@ -56,23 +56,23 @@ class Client:
         )
 
     def ruler(self, *arguments: str | Path, code: int = 0, **env: str | None) -> str:
-        """Run a command that must end with `code`; what it said, in one line of words."""
+        """Run a command that must end with `code`, and return its output in one line."""
         done = self.run(*arguments, **env)
         assert done.code == code, done.out + done.err
         assert "Traceback" not in done.err
         return " ".join((done.out + done.err).split())
 
     def run(self, *arguments: str | Path, **env: str | None) -> Done:
-        """Run a command with other environment variables for its time."""
+        """Run a command with these environment variables."""
         assert self.process.stdin
         assert self.process.stdout
-        order = {"arguments": [str(argument) for argument in arguments], "env": env}
-        self.process.stdin.write(json.dumps(order) + "\n")
+        request = {"arguments": [str(argument) for argument in arguments], "env": env}
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return Done(**json.loads(self.process.stdout.readline()))
 
     def python(self, program: str) -> Any:
-        """Run a program that must end well; what it printed last, as JSON."""
+        """Run a program that must succeed, and return its last line of output, read as JSON."""
         done = self.run("-c", program)
         assert done.code == 0, done.err
         return json.loads(done.out.splitlines()[-1])
@@ -86,17 +86,17 @@ class Client:
 def _serve() -> None:
     import ruler_release.app
 
-    answers = sys.stdout
+    replies = sys.stdout
     for line in sys.stdin:
-        order: dict[str, Any] = json.loads(line)
-        before = dict(os.environ)
-        for name, value in order["env"].items():
+        request: dict[str, Any] = json.loads(line)
+        old_environment = dict(os.environ)
+        for name, value in request["env"].items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-        sys.argv, code = ["ruler", *order["arguments"]], 0
+        sys.argv, code = ["ruler", *request["arguments"]], 0
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                match order["arguments"]:
+                match request["arguments"]:
                     case ["-c", program]:
                         exec(program, {"__name__": "__main__"})
                     case _:
@@ -107,11 +107,11 @@ def _serve() -> None:
                 code = 1
                 print(f"Traceback: {error!r}", file=sys.stderr)
         os.environ.clear()
-        os.environ.update(before)
-        answers.write(
+        os.environ.update(old_environment)
+        replies.write(
             json.dumps({"code": code, "out": out.getvalue(), "err": err.getvalue()}) + "\n"
         )
-        answers.flush()
+        replies.flush()
 
 
 if __name__ == "__main__":

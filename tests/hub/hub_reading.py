@@ -1,4 +1,4 @@
-"""What the stand-in of the Hub answers when it is read."""
+"""The read requests of the fake Hub."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import yaml
 
 from tests.hub.hub_store import Answer, Blob, Refusal, Repo
 
-PAGE = 5
-"""Entries a page, so that every listing has several."""
+PAGE = 5  # entries on each page, so that every listing has several pages
 
 
 class Reading:
-    """Listings, references, files and parts of files."""
+    """Answer requests for listings, references, files and parts of files."""
 
     hub: Any
     body: bytes
@@ -42,7 +41,7 @@ class Reading:
         }, {}  # fmt: skip
 
     def _eval_results(self, files: dict[str, Blob]) -> dict[str, Any]:
-        """A model's results, if they are asked for: an entry, or the error of a wrong file."""
+        """Return a model's results, if they are requested: entries, or the error of a file."""
         if self.query.get("expand") != ["evalResults"]:
             return {}
         result: list[dict[str, Any]] = []

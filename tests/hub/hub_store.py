@@ -1,7 +1,7 @@
-"""What the stand-in of the Hub holds: repositories of commits, tags, pull requests and large files.
+"""The repositories of the fake Hub: commits, tags, pull requests and large files.
 
-A commit is a dictionary path -> Blob, named by 40 hex digits; large files (Parquet) are kept by
-their sha256, as the Hub keeps them, and outlive an upload that was never committed.
+A commit is a dictionary of blobs by path, named by 40 hex digits. Large files (Parquet) are stored
+by their sha256, as on the Hub, and remain after an upload that was never committed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def git_name(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class Blob:
-    """A file of a commit; of a large one git holds a pointer."""
+    """A file of a commit; git stores a pointer to a large one."""
 
     data: bytes
     large: bool = False
@@ -46,7 +46,7 @@ class Blob:
 
 @dataclass
 class Refusal(Exception):
-    """An answer of the Hub that refuses."""
+    """An error response."""
 
     status: int
     message: str
@@ -54,11 +54,11 @@ class Refusal(Exception):
 
 
 class Dropped(Exception):
-    """The connection ends without an answer."""
+    """Close the connection without a response."""
 
 
+# Status, body (bytes, or a value to send as JSON) and headers
 Answer = tuple[int, Any, dict[str, str]]
-"""Status, body (bytes, or what becomes JSON) and headers."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class PullRequest:
 
 @dataclass
 class Repo:
-    """One repository; `main` and pull requests move, tags and commits do not."""
+    """A repository."""
 
     kind: str
     name: str
@@ -93,7 +93,7 @@ class Repo:
         return commit
 
     def find(self, revision: str) -> str:
-        """The commit of a branch, tag, pull request or commit name."""
+        """Return the commit of a branch, tag, pull request or commit name."""
         if revision == "main":
             return self.main
         requests = {f"refs/pr/{n}": pr.commit for n, pr in enumerate(self.pull_requests, 1)}
@@ -103,7 +103,7 @@ class Repo:
         return commit
 
     def commit(self, lines: list[dict], revision: str, as_pr: bool) -> tuple[str, int | None]:
-        """Apply the operations of a commit; the parent must be the head it was made upon."""
+        """Apply the operations of a commit, whose parent must be the current head."""
         header = lines[0]["value"]
         parent = header.get("parentCommit")
         head = self.find(revision)

@@ -1,4 +1,4 @@
-"""What the stand-in of the Hub does when it is written to."""
+"""The write requests of the fake Hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.hub.hub_store import Answer, Blob, Dropped, Refusal, Repo
 
 
 class Writing:
-    """Creating repositories, uploading, committing, tagging."""
+    """Create repositories, and upload, commit and tag files."""
 
     hub: Any
     body: bytes
@@ -77,15 +77,16 @@ class Writing:
             if self.hub.drop_next:
                 self.hub.drop_next -= 1
                 raise Dropped
-            full = self.hub.hold_after is not None and len(self.hub.uploads) >= self.hub.hold_after
-            if not full:
+            is_held = self.hub.hold_after is not None
+            is_held = is_held and len(self.hub.uploads) >= self.hub.hold_after
+            if not is_held:
                 blob = Blob(self.body, large=True)
                 if blob.sha256 != oid:
                     raise Refusal(400, "the digest is another")
                 self.hub.repos[repo].large[oid] = self.body
                 self.hub.uploads.append(oid)
-        if full:
-            self.hub.held.set()
+        if is_held:
+            self.hub.holding.set()
             threading.Event().wait(60)  # until the client is killed
             raise Dropped
         return 200, {}, {}
@@ -98,12 +99,12 @@ class Writing:
             if self.hub.intruder == f"{kind}/{name}":
                 self.hub.intruder = None
                 repo.main = repo.add(dict(repo.commits[repo.main]), "someone else's")
-            made, number = repo.commit(lines, revision, as_pr)
+            commit, number = repo.commit(lines, revision, as_pr)
         url = f"{self.hub.url}/{kind}/{name}"
         pull = f"{url}/discussions/{number}" if number else None
         return 200, {
-            "commitUrl": f"{url}/commit/{made}",
-            "commitOid": made,
+            "commitUrl": f"{url}/commit/{commit}",
+            "commitOid": commit,
             "pullRequestUrl": pull,
         }, {}  # fmt: skip
 

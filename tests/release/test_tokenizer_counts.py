@@ -20,9 +20,9 @@ CONFIGS = ("niah_single_8k_en", "niah_single_8k_zh", "niah_single_8k_en-zh")
 
 
 @pytest.fixture(scope="module")
-def folder(made: Callable[[str], Path]) -> Path:
+def folder(trained_tokenizer: Callable[[str], Path]) -> Path:
     """A custom tokenizer: every byte is a token, so three to a Chinese character."""
-    return made("single_bytes")
+    return trained_tokenizer("single_bytes")
 
 
 def test_each_language_has_the_mean_tokens_of_its_rows(oneruler, folder):

@@ -34,8 +34,9 @@ from ruler_builder.release.worker import (
     CheckedJob,
     FileBuilder,
     FileJob,
+    process_pool,
     processes_for,
-    worker_pool,
+    ray_pool,
 )
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
@@ -196,7 +197,7 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
 
 
 def _existing_release(root: Path) -> Manifest | None:
-    """Return the manifest of the release in a folder; None if there is none.
+    """Return the manifest of the release in a folder; None if the folder is new or unfinished.
 
     Raises RulerError for a folder with other files.
     """
@@ -276,12 +277,13 @@ def _make_files(
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
     choice = parse_choice(several(options.sources), plan.custom_sources)
-    arguments = (plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
+    builder = FileBuilder(plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
-    with (
-        tokens_bar("Checking", None, quiet=not options.progress) as bar,
-        worker_pool(workers, FileBuilder, arguments, options.engine, options.address) as run,
-    ):
+    if options.engine == "ray":
+        pool = ray_pool(builder, workers, options.address)
+    else:
+        pool = process_pool(builder, workers)
+    with tokens_bar("Checking", None, quiet=not options.progress) as bar, pool as run:
         checked: dict[str, CheckedJob] = {}
         for file in run(FileBuilder.check, plan.missing):
             checked[file.job.config.path] = file

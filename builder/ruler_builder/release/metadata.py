@@ -328,7 +328,7 @@ def _derived_from(facts: ReleaseFacts) -> list[dict[str, Any]]:
 
 
 def _distribution(manifest: Manifest, repo: str | None) -> list[dict[str, Any]]:
-    """Return the entries of the Parquet files, and of the Hub repository if there is one."""
+    """Return the entries of the Parquet files, and that of the Hub repository `repo`."""
     resources: list[dict[str, Any]] = []
     inside: dict[str, Any] = {}
     if repo:
@@ -443,9 +443,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def project_file(name: str) -> Path:
-    """Return the path of a file or folder, named as in a checkout.
+    """Return the path of a file or folder of the project, named as in a checkout.
 
-    RulerError if it is not installed.
+    Raises RulerError if it is not installed.
     """
     if (_ROOT.parent / "pyproject.toml").is_file() and _ROOT.name == "builder":
         return _ROOT.parent / name

@@ -1,6 +1,6 @@
 """Workers that make the files of a release, and the processes that they run in.
 
-    with worker_pool(2, FileBuilder, arguments) as run:
+    with process_pool(FileBuilder(suite, root, …), 2) as run:
         for checked in run(FileBuilder.check, jobs):
             ...
         for manifest in run(FileBuilder.build, checked_jobs):
@@ -21,8 +21,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,9 +55,9 @@ _SAMPLED = 100  # every 100th row, from the first on, is also counted whole
 
 
 class FileJob(NamedTuple):
-    """One file to make: its configuration, its tokenizer as asked for, and how many rows.
+    """One file to make: its configuration, its tokenizer as the user named it, and how many rows.
 
-    With `fast` a second engine may count, if there is one (tokens/counting.py).
+    With `fast`, gigatoken counts if it is installed (tokens/counting.py).
     """
 
     config: Config
@@ -67,7 +67,7 @@ class FileJob(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The tokens of its rows if every window is full."""
+        """The tokens of its rows, if every window is full."""
         return self.rows * self.config.max_length
 
 
@@ -101,7 +101,7 @@ class FileBuilder:
         self._counted_by: tuple[str, bool] | None = None
 
     def rows(self, job: FileJob) -> FileRows:
-        """Return the rows of a job; all jobs of a tokenizer share the counted sources."""
+        """Return the rows of a job. Jobs of the same tokenizer share the counted sources."""
         config = job.config
         if self._counted_by != (job.tokenizer, job.fast):
             store = Store(self.mirror)
@@ -173,7 +173,7 @@ class FileRows:
         """The number of rows: what was asked for, or fewer if the corpus has fewer."""
         self._lengths: list[int] = []
         self._repeats: list[int] = []
-        self._next_unit_tokens: list[int] = []  # of the rows that do not hold all there is
+        self._next_unit_tokens: list[int] = []  # of the rows whose haystack has more units
 
     def __iter__(self) -> Iterator[Row]:
         """Make the rows; every 100th is also counted whole, by the reference.
@@ -232,8 +232,10 @@ class FileRows:
 
 # ---- The processes of the workers ----------------------------------------------------------------
 
-Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
-"""Runs a method of the workers' class on each item, and yields the results in any order."""
+Step = Callable[[Any, Any], Any]
+"""A method of the worker's class: it takes the worker and an item."""
+Run = Callable[[Step, Iterable[Any]], Iterator[Any]]
+"""Runs a step on each item, and yields the results in any order."""
 _DIED = (
     "A worker process died, probably because memory ran out; finished files are kept. "
     "Run the command again, with fewer --workers."
@@ -249,48 +251,24 @@ def processes_for(tokens: int) -> int:
 
 
 @contextmanager
-def worker_pool(
-    workers: int,
-    make: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    engine: str = "processes",
-    address: str | None = None,
-) -> Iterator[Run]:
-    """Start processes with a worker each; yield the function that runs a step on many items.
+def process_pool(worker: Any, workers: int) -> Iterator[Run]:
+    """Start processes on this machine, each with a copy of the worker; yield what runs a step.
 
-        with worker_pool(2, FileBuilder, arguments) as run:
+        with process_pool(FileBuilder(…), 2) as run:
             for manifest in run(FileBuilder.build, jobs):
                 …
 
-    Processes share nothing. On a cluster every node must see the same paths (shared storage) and
-    have this project installed. An error in a step ends the work; a process that died raises
-    RulerError.
-
-    Args:
-        workers: Number of processes. One worker of the engine `processes` works in this process.
-        make: The class of the workers.
-        arguments: The arguments of `make`.
-        engine: `processes` of this machine, or `ray`.
-        address: Address of a Ray cluster; by default this machine's cluster, or a new one.
+    One worker works in this process. An error in a step, and Ctrl-C, end the work at once; a
+    process that died raises RulerError.
     """
-    if engine == "ray":
-        with _ray_actors(workers, make, arguments, address) as run_on_cluster:
-            yield run_on_cluster
-        return
-    if workers == 1:
-        worker = make(*arguments)
-
-        def run_here(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-            for item in items:
-                yield step(worker, item)
-
-        yield run_here
-        return
     context = multiprocessing.get_context("spawn")
     until_closed, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start, (until_closed, make, arguments))
+    pool = ProcessPoolExecutor(workers, context, _start_process, (worker, until_closed))
 
-    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    def run(step: Step, items: Iterable[Any]) -> Iterator[Any]:
+        if workers == 1:
+            yield from (step(worker, item) for item in items)
+            return
         for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
             yield future.result()
 
@@ -306,48 +284,40 @@ def worker_pool(
 _worker: Any = None  # of a process of the pool
 
 
-def _start(until_closed: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """In a new process: leave Ctrl-C to the parent, exit when it does, and make the worker."""
+def _start_process(worker: Any, until_closed: Connection) -> None:
+    """In a new process: keep the worker, leave Ctrl-C to the parent, and exit when it does."""
     global _worker
+    _worker = worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_after, args=(until_closed,), daemon=True).start()
-    _worker = make(*arguments)
 
 
 def _exit_after(until_closed: Connection) -> None:
-    """Wait until the parent closes the pipe, or is killed."""
-    with suppress(EOFError, OSError):
-        until_closed.recv()
+    """End this process when the parent closes the pipe, or is killed."""
+    wait([until_closed])
     os._exit(1)
 
 
-def _run_step(step: Callable[[Any, Any], Any], item: Any) -> Any:
+def _run_step(step: Step, item: Any) -> Any:
     return step(_worker, item)
 
 
-# Environment variables that are passed on to the workers of a cluster.
-_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
-
-
 @contextmanager
-def _ray_actors(
-    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
-) -> Iterator[Run]:
-    ray = connect(address)
-    if ray.cluster_resources().get("CPU", 0) < workers:
-        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
-    actor_type = ray.remote(make).options(
-        num_cpus=1,
-        scheduling_strategy="SPREAD",
-        runtime_env={"env_vars": {k: os.environ[k] for k in _PASSED_ON if k in os.environ}},
-        max_restarts=2,  # if it dies with its node
-        max_task_retries=2,
-    )
-    actors = [actor_type.remote(*arguments) for _ in range(workers)]
+def ray_pool(worker: Any, workers: int, address: str | None) -> Iterator[Run]:
+    """Start processes on the machines of a Ray cluster; otherwise like `process_pool`.
 
-    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        pool, name = ray.util.ActorPool(actors), step.__name__
-        yield from pool.map_unordered(lambda actor, item: getattr(actor, name).remote(item), items)
+    There are at most as many as the cluster has CPUs. Every machine must see the same paths (shared
+    storage) and have this project installed.
+    """
+    ray = connect(address)
+    # A process that dies with its machine is started again, and repeats the item it worked on.
+    process_type = ray.remote(num_cpus=1, max_restarts=2, max_task_retries=2)(_RayProcess)
+    count = min(workers, int(ray.cluster_resources()["CPU"]))
+    processes = [process_type.remote(worker) for _ in range(count)]
+
+    def run(step: Step, items: Iterable[Any]) -> Iterator[Any]:
+        pool = ray.util.ActorPool(processes)
+        yield from pool.map_unordered(lambda process, item: process.run.remote(step, item), items)
 
     try:
         yield run
@@ -356,32 +326,33 @@ def _ray_actors(
     except ray.exceptions.RayError:
         raise RulerError(_DIED) from None
     finally:
-        for actor in actors:
-            ray.kill(actor)
+        for process in processes:
+            ray.kill(process)
+
+
+class _RayProcess:
+    def __init__(self, worker: Any) -> None:
+        self.worker = worker
+
+    def run(self, step: Step, item: Any) -> Any:
+        return step(self.worker, item)
 
 
 def connect(address: str | None) -> Any:
-    """Return the ray package, connected to the cluster at an address, or to this machine's.
+    """Return the ray package, connected to the cluster at HOST:PORT, or to this machine's.
 
-    Raises RulerError without the package, or if no cluster answers.
+    Raises RulerError if the package is missing, or if no cluster answers.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
+
+        if address:  # Ray itself would try for minutes
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, port), timeout=10).close()
+        ray.init(address, ignore_reinit_error=True, log_to_driver=False, logging_level="ERROR")
     except ModuleNotFoundError as error:
         raise missing_packages("ray", "--engine ray") from error
-    if ray.is_initialized():
-        return ray
-    try:
-        host, _, port = (address or "").rpartition(":")
-        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
-            socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(
-            address=address,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
     except (OSError, ValueError, RuntimeError) as error:
         raise RulerError(
             f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."

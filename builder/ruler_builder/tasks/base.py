@@ -58,16 +58,16 @@ class TaskParams:
 
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
-        """Return the right answers to a row, as its prompt, ending in `prompt_end`, asks for them.
+        """Return the right answers to a row whose prompt ends with `prompt_end`.
 
-        Here one, that goes on in the sentence of the answer prefix.
+        By default there is one, which completes the sentence of the answer prefix.
         """
         *first, last = references
         return [f" {', '.join(first)}, and {last}" if first else f" {last}"]
 
 
 def between_tags(references: Sequence[str], prompt_end: str) -> list[str]:
-    """Return a right answer of ONERULER: between the tags with which its prompt ends."""
+    """Return the right answer to a prompt of ONERULER, between the tags that the prompt shows."""
     opening, closing = (re.findall(tag, prompt_end) for tag in (r"<[^<>/]+>", r"</[^<>]+>"))
     return [" ".join([*opening[-1:], ", ".join(references), *closing[-1:]])]
 
@@ -79,10 +79,10 @@ _NO_WINDOW = 1 << 22  # tokens of the budget if no window is to be filled
 
 @dataclass(frozen=True, kw_only=True)
 class TaskKey:
-    """Which task, for which window and languages: all that its rows' draws depend on.
+    """A task, its window and its languages: everything that the draws of its rows depend on.
 
-    `max_length` and `reserve` are in tokens; a row may have the first less the second. A
-    `max_length` of 0 is the control `0k`: no window, only the evidence.
+    `max_length` and `reserve` are in tokens; a row may have `max_length - reserve`. A `max_length`
+    of 0 is the control `0k`: no window, only the evidence.
     """
 
     dataset: str
@@ -96,14 +96,14 @@ class TaskKey:
     def draw_asked(self, index: int, same_as: str | None = None) -> np.random.Generator:
         """Return a generator for what is asked: the same at every length, language and tokenizer.
 
-        `same_as` names a task whose rows ask the same.
+        `same_as` names another task that asks the same.
         """
         return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
     def draw_filling(self, *key: str | int) -> np.random.Generator:
-        """Return a generator for the filling.
+        """Return a generator for the haystack: the same under every tokenizer.
 
-        Another for each length and language, not tokenizer.
+        It differs between lengths and between languages.
         """
         return rng(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
@@ -115,10 +115,10 @@ class NewRow(NamedTuple):
 
     columns: Row
     next_unit_tokens: int | None
-    """Tokens of the haystack's next unit, which did not fit; None if a finite haystack is all
-    in, and at `0k`, which has none."""
+    """Tokens of the haystack's next unit, which did not fit; None if the row holds the whole of a
+    finite haystack, and at `0k`, which has no haystack."""
     repeats: int
-    """How many times a finite haystack began again."""
+    """How many times a finite haystack starts over."""
 
 
 P = TypeVar("P", bound=TaskParams)
@@ -130,7 +130,7 @@ class Task(ABC, Generic[P]):
     crosses_languages: ClassVar[bool] = False
     """Whether text and instruction may be in two languages."""
     cost: ClassVar[int] = 0
-    """How long a file takes compared with other families, as a rank: the costliest come first."""
+    """A rank: files of families with a higher one take longer, and are made first."""
     same_beginning: bool = False
     """Whether the rows of a file share their haystack, so that compressing hard pays."""
     languages: tuple[Language, ...] = ()
@@ -151,7 +151,7 @@ class Task(ABC, Generic[P]):
         self.evidence_only = key.max_length == 0
         """Whether rows hold their evidence and no haystack: the control at `0k`."""
         self.fills = not self.evidence_only
-        """Whether rows have as much haystack as fits, or as little as they can have."""
+        """Whether rows have as much haystack as fits, or the least that they can have."""
         self.budget = (
             _NO_WINDOW
             if self.evidence_only

@@ -4,8 +4,15 @@
 
 Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times, all in random order; no
 common word is part of any other word of the list. A short solved example comes first; in layout
-`2024`, the layout of the paper's code, the answer follows without a space. ONERULER's tasks
-(oneruler_words.py) have the same list (NumberedWords) with other words around it.
+`2024`, the layout of the paper's code, the answer follows without a space.
+
+ONERULER's cwe_easy and cwe_hard (section 2, Table 2; Figure 10) have the same list of words from a
+dictionary of each of its 26 languages:
+
+    <List> 1. garden 2. river 3. garden … </List>
+
+Their prompts are published files and have no solved example. If a small dictionary runs out before
+the window is full, the row is shorter than the window.
 """
 
 from __future__ import annotations
@@ -19,8 +26,17 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, all_but, distinct
+from ruler_builder.tasks.base import (
+    LAYOUTS,
+    NewRow,
+    Task,
+    TaskParams,
+    all_but,
+    between_tags,
+    distinct,
+)
 from ruler_builder.tasks.templates import (
+    CONTEXT,
     LONGEST,
     AuditContext,
     Frame,
@@ -29,6 +45,7 @@ from ruler_builder.tasks.templates import (
     fold,
 )
 from ruler_builder.text import corpora
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
@@ -105,6 +122,27 @@ class CommonParams(ListParams):
         return ["".join(f" {number}. {word}" for number, word in enumerate(references, 1))]
 
 
+@dataclass(frozen=True, kw_only=True)
+class MultilingualWordsParams(ListParams):
+    """The counts of ONERULER's ten common words; the short ones apply up to 8000 tokens."""
+
+    longest_short = 8000
+
+    short_freq_cw: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
+
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
+        """Return the sources of the words and of the prompts."""
+        if text.words is None:  # English words come with the wonderwords package
+            return instruction.prompts
+        return (text.words, *instruction.prompts)
+
+    right_answers = staticmethod(between_tags)
+
+
 def example_words(num_cw: int, max_length: int) -> int:
     """Return how many different words the solved example has: 40, below 4096 tokens 20.
 
@@ -124,6 +162,12 @@ TEMPLATES: dict[str, Any] = {
     ),
     "question": "What are the {n} most common words in the above list?",
     "prefix": " Answer: The top {n} words that appear most often in the list are:",
+}
+
+# The prompts of ONERULER are published files, one per language. Ten words in Tamil, which needs the
+# most tokens, take about 190 tokens of cl100k_base; the limit leaves space for a sentence.
+MULTILINGUAL_TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 512,
 }
 
 
@@ -303,6 +347,31 @@ class CommonWords(NumberedWords[CommonParams]):
         return f"{frame.head}{listed}{frame.tail}{frame.prefix}{lead}{self.numbered(extra[:num])}\n"
 
 
+class MultilingualWords(NumberedWords[MultilingualWordsParams]):
+    """cwe_easy or cwe_hard of ONERULER for one window."""
+
+    def prepare(self) -> None:
+        """Read the language of the words, which is also that of the prompt."""
+        language = self.counted_sources.language(self.key.language)
+        self.languages = (language,)
+        self.words_file = language.file_in_words("words")
+        self.words, self.safe = self.counted_sources.dictionary(self.key.language)
+        self._frame = list_frame(language.cwe)
+        self.prompt_end = self._frame.tail
+        super().prepare()
+
+    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
+        """Return the published prompt around the list."""
+        return self._frame
+
+
+def list_frame(template: str) -> Frame:
+    """Split a prompt around its list; the question is in the first pair of tags after the list."""
+    head, _, tail = template.partition(CONTEXT)
+    tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
+    return Frame(head, tail, "", tagged[2].strip() if tagged else "")
+
+
 # ---- Audit: without the code that makes rows ---------------------------------------------------
 
 
@@ -311,7 +380,7 @@ _ITEM = re.compile(r"(?:^| )(\d+)\. ")
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
     """Yield what is wrong with a cwe row: counts of the list, words shared with the text."""
-    yield from check_list(row, about, about.params.counts(about.entry["max_length"]))
+    yield from audit_list(row, about)
     frame = fill_templates(about.templates, n=about.params.num_cw)
     wording = f"{frame.head}{frame.tail}{frame.prefix}".casefold()
     example = row["input"][: row["context_start"]].removesuffix(frame.head).casefold().split()
@@ -322,12 +391,13 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
             yield f"the reference '{word}' occurs in the solved example too"
 
 
-def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str]:
-    """Say what is wrong with a numbered list whose common words are the references.
+def audit_list(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a numbered list whose common words are the references.
 
     Each common word appears `times.common` times and every other word `times.uncommon` times, which
-    is fewer; no common word is part of another word.
+    is fewer; no common word is part of another word. This is the whole audit of a row of ONERULER.
     """
+    times = about.params.counts(about.entry["max_length"])
     common, words = row["outputs"], list_items(context_of(row))
     if words is None:
         yield "the context is not a list numbered from 1"

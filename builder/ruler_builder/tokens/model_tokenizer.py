@@ -1,10 +1,9 @@
-"""Find the named tokenizer of a model, and with it the frozen rows that are exact for it.
+"""Find out which of the named tokenizers a model has: the frozen rows under it are exact for it.
 
     tokenizer = find_model_tokenizer("Qwen/Qwen3-8B")
-    tokenizer.name, tokenizer.proved      # ("qwen2.5", True): the same vocabulary
+    tokenizer.name, tokenizer.proved      # ("qwen2.5", True): they count alike
 
-Rows are fitted under one tokenizer: under another they are too long for the window or leave part of
-it empty.
+Rows fitted under a different tokenizer are too long for the model's window, or do not fill it.
 """
 
 from __future__ import annotations
@@ -23,66 +22,72 @@ from ruler_common.hub import hub_file, is_repository
 from ruler_common.names import TASKS, Names
 
 _FILE = "tokenizer.json"
-_COUNTING_PARTS = ("normalizer", "pre_tokenizer")
-"""The parts that affect token counts, besides the vocabulary and the merges."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTokenizer:
-    """The named tokenizer of a model."""
+    """The tokenizer of a model, and the named one that counts as it does."""
 
     model: str
-    spec: str | None  # what `ruler build --tokenizer NAME=` takes for it; None for a bare name
-    name: str | None  # None if the model does not have a named tokenizer
-    proved: bool  # whether its files were compared; otherwise only the model's name says so
-    reason: str = ""  # why its files were not compared
+    # What `ruler build --tokenizer NAME=` takes for it; None for a name without files
+    spec: str | None
+    # The named tokenizer; None if none counts alike
+    name: str | None
+    # Whether its files were compared; otherwise the model's name suggests the tokenizer
+    proved: bool
+    # Why its files were not compared
+    reason: str = ""
 
 
 def find_model_tokenizer(model: str) -> ModelTokenizer:
-    """Return the named tokenizer of a model, by its tokenizer's files, else by the model's name.
+    """Return the named tokenizer of a model: by its tokenizer's files, else by the model's name.
 
     Args:
         model: A folder, a Hub repository (ORG/NAME or ORG/NAME@REVISION), or a name such as gpt-4o.
 
     Raises:
-        RulerError: The tokenizer cannot be read and the model's name says nothing.
+        RulerError: The tokenizer cannot be read, and the model's name does not suggest one.
     """
-    by_name = tokenizer_by_name(model)
+    suggested = tokenizer_by_name(model)
     if Path(model).is_dir():
         spec = model
     elif is_repository(model.partition("@")[0]):
         spec = f"hf:{model}"
-    elif by_name is None:
+    elif suggested is None:
         raise RulerError(
             f"'{model}' is not a folder, a Hub repository (ORG/NAME) or the name of a known model: "
             "give the folder of its tokenizer."
         )
     else:
         reason = "this name has no tokenizer files."
-        return ModelTokenizer(model=model, spec=None, name=by_name, proved=False, reason=reason)
+        return ModelTokenizer(model=model, spec=None, name=suggested, proved=False, reason=reason)
     try:
         digest = vocabulary_digest(_tokenizer_file(model))
     except RulerError as error:
-        if by_name is None:
+        if suggested is None:
             raise
-        return ModelTokenizer(model=model, spec=spec, name=by_name, proved=False, reason=str(error))
-    equal = [name for name, entry in named().items() if entry.get("vocabulary") == digest]
-    return ModelTokenizer(model=model, spec=spec, name=equal[0] if equal else None, proved=True)
+        reason = str(error)
+        return ModelTokenizer(model=model, spec=spec, name=suggested, proved=False, reason=reason)
+    for name, entry in named().items():
+        if entry.get("vocabulary") == digest:
+            return ModelTokenizer(model=model, spec=spec, name=name, proved=True)
+    return ModelTokenizer(model=model, spec=spec, name=None, proved=True)
 
 
 def tokenizer_by_name(model: str) -> str | None:
-    """Return the named tokenizer of a model's family, by the beginning of its name, or None.
+    """Return the tokenizer that a model's name suggests; None if it suggests none.
 
-    The families are the `models` of tokenizers.toml: `Qwen3` is Qwen/Qwen3-8B too, not Qwen3.5.
+    The name begins with that of a model family, one of the `models` in tokenizers.toml; the longest
+    such family counts. `Qwen3` is the family of Qwen/Qwen3-8B, but not of Qwen/Qwen3.5-9B.
     """
-    short = model.partition("@")[0].rstrip("/").rpartition("/")[2].lower().removeprefix("meta-")
-    matches = [
-        (len(family), name)
-        for name, entry in named().items()
-        for family in entry["models"]
-        if short == family.lower() or short.startswith(f"{family.lower()}-")
-    ]
-    return max(matches)[1] if matches else None
+    name = model.partition("@")[0].rstrip("/").rpartition("/")[2].lower().removeprefix("meta-")
+    longest, suggested = 0, None
+    for tokenizer, entry in named().items():
+        for family in entry["models"]:
+            in_family = name == family.lower() or name.startswith(f"{family.lower()}-")
+            if in_family and len(family) > longest:
+                longest, suggested = len(family), tokenizer
+    return suggested
 
 
 def vocabulary_digest(path: Path) -> str:
@@ -99,32 +104,30 @@ def vocabulary_digest(path: Path) -> str:
         raise RulerError(f"'{path}' does not describe a tokenizer: it has no \"model\".")
     model = {key: value for key, value in described["model"].items() if value}
     merges = model.get("merges", [])  # older files write "a b" for ["a", "b"]
-    model["merges"] = [m.split(" ") if isinstance(m, str) else m for m in merges]
-    parts = [model, *(described.get(part) for part in _COUNTING_PARTS)]
+    model["merges"] = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    parts = [model, described.get("normalizer"), described.get("pre_tokenizer")]
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _tokenizer_file(model: str) -> Path:
+    """Return the tokenizer.json of a folder, or download that of a repository."""
     if not Path(model).is_dir():
         repository, _, revision = model.partition("@")
         return hub_file(repository, _FILE, revision or None, kind="model")
     path = Path(model) / _FILE
     if not path.is_file():
-        raise RulerError(f"'{model}' holds no {_FILE}.")
+        raise RulerError(f"'{model}' has no {_FILE}.")
     return path
 
 
 def frozen_datasets(tokenizer: str) -> list[str]:
     """Return the data sets that have frozen rows fitted under a named tokenizer, ruler first."""
     lock = read_frozen(DATA_VERSION)
-    if lock is None:
-        return []
-    return [
-        dataset
-        for dataset in TASKS
-        if any(
-            Names.standard(dataset).parse(config).tokenizer == tokenizer
-            for config in lock.rows.get(dataset, {})
-        )
-    ]
+    datasets = []
+    for dataset in TASKS:
+        names = Names.standard(dataset)
+        configs = lock.rows.get(dataset, {}) if lock else {}
+        if any(names.parse(config).tokenizer == tokenizer for config in configs):
+            datasets.append(dataset)
+    return datasets

@@ -14,7 +14,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -58,13 +58,12 @@ class Problem(NamedTuple):
     what: str
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FileReport:
     """The result of checking a file: its first problems, and what the manifest should say of it."""
 
-    path: str
-    config: str
-    _: KW_ONLY
+    path: str = field(kw_only=False)
+    config: str = field(kw_only=False)
     rows: int = 0
     problems: list[Problem] = field(default_factory=list)
     # The number of problems; the first ones are listed

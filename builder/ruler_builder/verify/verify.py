@@ -1,7 +1,7 @@
 """Verify a release: its files match the manifest, and rebuilding gives the same rows.
 
-report = verify(VerifyOptions("ruler", workers=2))
-report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
+    report = verify(VerifyOptions("ruler", workers=2))
+    report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 There are three steps: check the digests of every file; compare its rows with the lock of their data
 version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
@@ -34,7 +34,7 @@ from ruler_builder.release.metadata import (
     collect_facts,
     described_repository,
 )
-from ruler_builder.release.worker import processes_for, worker_pool
+from ruler_builder.release.worker import process_pool, processes_for
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text import corpora
@@ -89,7 +89,7 @@ class VerifyReport:
 def verify(options: VerifyOptions) -> VerifyReport:
     """Verify a whole release.
 
-    Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
+    Raises RulerError if the folder has no release or a damaged manifest, or if a tokenizer differs.
     """
     root = Path(options.root)
     unfinished = is_unfinished(root)
@@ -180,7 +180,7 @@ def _check_files(
 
     with (
         tokens_bar("Verifying", total, quiet=not options.progress) as bar,
-        worker_pool(workers, FileChecker, (root, manifest, options)) as run,
+        process_pool(FileChecker(root, manifest, options), workers) as run,
     ):
         for done, file in enumerate(run(check, sorted(entries, key=order)), 1):
             files[file.path] = file

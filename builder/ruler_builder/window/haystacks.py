@@ -59,7 +59,7 @@ class Haystack(ABC):
     max_units: int | None = None
     """The number of units; None if unlimited."""
     units_of_pass: int | None = None
-    """The number of units after which a finite text begins again; None if it does not."""
+    """The number of units after which a finite text starts over; None if it does not."""
 
     def lay(
         self,

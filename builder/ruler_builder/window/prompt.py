@@ -1,9 +1,9 @@
 r"""A prompt under construction, and the fullest one that fits a window.
 
     prompt = PromptBuilder(counter)
-    prompt.add("A special magic number …\n")              # counted when asked for
-    prompt.add(text, tokens=131_000)             # a long piece whose count is known
-    prompt.mark_evidence(1, 68, answer=True)     # of the piece to come
+    prompt.add("A special magic number …\n")     # counted when `tokens` is read
+    prompt.add(text, tokens=131_000)             # a long piece whose tokens were counted before
+    prompt.mark_evidence(1, 68, answer=True)     # characters of the next piece
     prompt.add(" One of the special magic numbers …")
     prompt.tokens                                        # exact: pieces meet at split points
 
@@ -46,8 +46,8 @@ class PromptBuilder:
     def add(self, text: str, tokens: int | None = None) -> PromptBuilder:
         """Append a piece.
 
-        `tokens` is the reference's count of this piece by itself. Pass it for a long piece; a piece
-        without it is counted when the prompt's `tokens` are asked for.
+        `tokens` is the number of tokens of this piece by itself. Pass it for a long piece; a piece
+        without it is counted when the prompt's `tokens` is read.
         """
         if not text:
             return self
@@ -60,7 +60,7 @@ class PromptBuilder:
         return self
 
     def mark_evidence(self, start: int, end: int, answer: bool) -> PromptBuilder:
-        """Mark characters `start` to `end` of the piece to come as evidence."""
+        """Mark characters `start` to `end` of the next piece as evidence."""
         self._spans.append((self.length + start, self.length + end, answer))
         return self
 
@@ -113,7 +113,7 @@ class Impossible(RulerError):
 
 
 class Sized(Protocol):
-    """Anything with a known number of tokens."""
+    """Anything that has a number of tokens."""
 
     @property
     def tokens(self) -> int:
@@ -130,7 +130,7 @@ class Fitted(Generic[S]):
 
     units: int
     draft: S
-    next_unit_tokens: int | None  # None if there are no more units
+    next_unit_tokens: int | None  # None: the haystack has no more units
 
 
 def fit(
@@ -149,7 +149,7 @@ def fit(
         draft: Returns the text with a number of units.
         budget: The maximum number of tokens.
         step: Estimates how many units hold a number of tokens more than a number of units do.
-        max_units: The number of units available; None if there is no limit.
+        max_units: The number of units available; None: unlimited.
         min_units: The minimum number of units of a text.
     """
     units, best = min_units, draft(min_units)
@@ -157,14 +157,15 @@ def fit(
     remaining = budget - best.tokens
     too_many, excess = max_units + 1 if max_units is not None else None, None
     tried_units, difference = units, remaining
-    for tried in count():
+    for attempt in count():
         if too_many is not None and too_many - units <= 1:
             break
         tried_units = max(units + 1, step(tried_units, difference))
-        if tried >= _MAX_ESTIMATES and too_many is None:
-            tried_units = max(tried_units, units + 2 ** (tried - _MAX_ESTIMATES))
-        elif tried >= _MAX_ESTIMATES and too_many is not None:
-            tried_units = (units + too_many) // 2
+        if attempt >= _MAX_ESTIMATES:
+            if too_many is None:
+                tried_units = max(tried_units, units + 2 ** (attempt - _MAX_ESTIMATES))
+            else:
+                tried_units = (units + too_many) // 2
         if too_many is not None:
             tried_units = min(tried_units, too_many - 1)
         candidate = draft(tried_units)

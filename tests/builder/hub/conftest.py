@@ -1,36 +1,32 @@
-"""Fixtures of the Hub's tests: a stand-in, a client of it, and small releases to push."""
+"""Shared fixtures: a fake Hub, a client process, and small releases to push."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
-from ruler_builder.release.card import card_files
-from ruler_builder.release.metadata import collect_facts
-from ruler_common.manifest import MANIFEST
 from tests.conftest import Once
+from tests.embedded_release import build_embedded
 from tests.hub.client import Client
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
+
+SMALL_TASKS = ("niah_single_1", "niah_single_2", "niah_single_3")
 
 
 @pytest.fixture(scope="session")
-def hub() -> Iterator[StandIn]:
-    """One stand-in for all tests; each uses repositories of its own."""
-    server = StandIn()
+def hub() -> Iterator[FakeHub]:
+    """Start one fake Hub for all tests; each test uses its own repositories."""
+    server = FakeHub()
     yield server
     server.close()
 
 
 @pytest.fixture(scope="session")
-def client(hub: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A process whose HF_ENDPOINT is the stand-in."""
+def client(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Start a process whose HF_ENDPOINT is the fake Hub."""
     process = Client(hub.url, tmp_path_factory.mktemp("home"))
     yield process
     process.close()
@@ -38,51 +34,27 @@ def client(hub: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 @pytest.fixture(scope="session")
 def small(once: Once) -> Path:
-    """Three tasks at 1k, 8 rows. Not to be changed."""
+    """Build three tasks at 1k, 8 rows. Tests must not change it."""
 
     def make(root: Path) -> None:
-        order = BuildOptions(
-            root,
-            lengths=("1k",),
-            tasks=("niah_single_1", "niah_single_2", "niah_single_3"),
-            samples=8,
-            sources=("embedded",),
-        )
-        build(order)
+        build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, samples=8)
 
     return once("small/ruler", make)
 
 
-def rewrite(root: Path, manifest: dict[str, Any]) -> None:
-    """Write a changed manifest with its card and registration, as a build would."""
-    heads = {
-        **card_files(collect_facts(manifest, root)),
-        MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False) + "\n",
-    }
-    for name, text in heads.items():
-        (root / name).write_text(text, encoding="utf-8")
-
-
 @pytest.fixture
-def mine(small: Path, tmp_path: Path) -> Path:
-    """The small release, to be changed."""
+def small_copy(small: Path, tmp_path: Path) -> Path:
+    """Return a copy of the small release, which a test may change."""
     return Path(shutil.copytree(small, tmp_path / "ruler"))
 
 
 @pytest.fixture(scope="session")
-def extended(small: Path, made: Callable[[str], Path], once: Once) -> Path:
-    """The small release with one more tokenizer. Not to be changed."""
+def extended(small: Path, trained_tokenizer: Callable[[str], Path], once: Once) -> Path:
+    """Build the small release with a second tokenizer, `mine`. Tests must not change it."""
 
     def make(root: Path) -> None:
         shutil.copytree(small, root)
-        order = BuildOptions(
-            root,
-            tokenizers=(f"mine={made('gpt2')}",),
-            lengths=("1k",),
-            tasks=("niah_single_1",),
-            samples=8,
-            sources=("embedded",),
-        )
-        build(order)
+        spec = f"mine={trained_tokenizer('gpt2')}"
+        build_embedded(root, tokenizers=(spec,), lengths=("1k",), tasks=SMALL_TASKS[:1], samples=8)
 
     return once("extended/ruler", make)

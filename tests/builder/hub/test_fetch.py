@@ -1,4 +1,4 @@
-"""`ruler fetch`: a release or a part of it becomes a folder that verifies and loads on its own."""
+"""`ruler fetch` downloads a release, or a part of it that verifies and loads like a release."""
 
 from __future__ import annotations
 
@@ -14,30 +14,23 @@ import yaml
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_dataset import load
+from tests.embedded_release import contents
 from tests.full_disk import small_disk
 from tests.hub.client import Client
+from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def pushed(hub: StandIn, client: Client, small: Path, extended: Path) -> Iterator[None]:
-    """Three tasks tagged v1.0.0; with one more tokenizer, v1.0.0.1 and `main`."""
+def pushed(hub: FakeHub, client: Client, small: Path, extended: Path) -> Iterator[None]:
+    """Push three tasks as v1.0.0, and then a second tokenizer as v1.0.0.1 and `main`."""
     client.ruler("push", small, "--repo", REPO, "--skip-verify")
     client.ruler("push", extended, "--repo", REPO, "--skip-verify", "--revision", "v1.0.0.1")
     yield
     hub.failures.clear()
-
-
-def contents(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path):
@@ -47,24 +40,24 @@ def test_a_whole_release_arrives_byte_for_byte(client, small, extended, tmp_path
     assert f"'{tmp_path}/all' now has 4 files." in message
     client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
     assert contents(tmp_path / "tag") == contents(small)
-    again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
-    assert again.startswith("0 files, 0 bytes")
+    message = client.ruler("fetch", REPO, "--to", tmp_path / "all")
+    assert message.startswith("0 files, 0 bytes")
 
 
-def test_nothing_half_fetched_stays_on_a_full_disk(client, extended, tmp_path):
-    whole = read_manifest(extended)["files"]
+def test_a_full_disk_keeps_only_whole_files_and_the_fetch_continues(client, extended, tmp_path):
+    entries = read_manifest(extended)["files"]
     with small_disk(tmp_path / "disk", 16384, client.process.pid) as disk:
         message = client.ruler("fetch", REPO, "--to", disk / "all", code=2)
         assert re.search("No space left on device|File too large", message)
-        left = [path for path in disk.rglob("*") if path.is_file() and path.suffix != ".lock"]
-        for path in left:
+        kept = [path for path in disk.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        for path in kept:
             name = path.relative_to(disk / "all").as_posix().removeprefix(".fetch/")
-            assert sha256_of(path) == whole[name]["sha256"]
+            assert sha256_of(path) == entries[name]["sha256"]
     client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(extended)
 
 
-def test_a_part_is_a_release_of_its_own(client, small, tmp_path):
+def test_a_part_is_a_whole_release_by_itself(client, small, tmp_path):
     part = tmp_path / "part"
     message = client.ruler(
         "fetch", REPO, "--configs", "niah_single_1_1k, niah_single_3_1k", "--to", part, "--verify"
@@ -76,8 +69,8 @@ def test_a_part_is_a_release_of_its_own(client, small, tmp_path):
         "niah_single_3_1k",
     ]
     assert list(manifest["tokenizers"]) == ["tekken"]
-    heads = {"README.md", "croissant.json", MANIFEST} | {"eval.yaml"} & set(contents(small))
-    assert set(contents(part)) == {*heads, *manifest["files"]}
+    described = {"README.md", "croissant.json", MANIFEST} | {"eval.yaml"} & set(contents(small))
+    assert set(contents(part)) == {*described, *manifest["files"]}
     card = (part / "README.md").read_text(encoding="utf-8")
     configs = yaml.safe_load(card.split("---\n")[1])["configs"]
     assert [config["config_name"] for config in configs] == ["niah_single_1_1k", "niah_single_3_1k"]
@@ -96,7 +89,7 @@ def test_a_part_is_extended_until_it_is_whole(client, extended, tmp_path):
     assert contents(part) == contents(extended)
 
 
-def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(client, tmp_path):
+def test_tokenizer_selects_the_suffix_of_a_configuration(client, tmp_path):
     part = tmp_path / "part"
     client.ruler(
         "fetch", REPO, "--configs", "niah_single_1_1k", "--tokenizer", "mine", "--to", part
@@ -104,22 +97,24 @@ def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(client, tmp_path):
     assert list(read_manifest(part)["files"]) == ["data/mine/1k/niah_single_1.parquet"]
 
 
-def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(client, made, tmp_path):
-    part, folder = tmp_path / "part", made("gpt2")
+def test_a_custom_tokenizers_path_is_not_published_and_verify_asks_for_it(
+    client, trained_tokenizer, tmp_path
+):
+    part, folder = tmp_path / "part", trained_tokenizer("gpt2")
     message = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=3)
-    asked = f"say where it is: ruler verify {part} --tokenizer mine=FOLDER"
-    assert asked in " ".join(message.split())
+    remedy = f"say where it is: ruler verify {part} --tokenizer mine=FOLDER"
+    assert remedy in " ".join(message.split())
     assert read_manifest(part)["tokenizers"]["mine"]["spec"] == f"mine={folder.name}"
     assert not any(str(folder).encode() in text for text in contents(part).values())
     message = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
     assert "Nothing is wrong: 1 file, 8 rows." in message
 
 
-def test_an_interrupted_fetch_shows_nothing_and_goes_on(hub, client, small, tmp_path):
-    """The second of three files is refused; the first is not brought again."""
+def test_an_interrupted_fetch_publishes_nothing_and_continues(hub, client, small, tmp_path):
+    """The last of three files is refused; the others are not downloaded again."""
     to = tmp_path / "to"
-    refused = hub.dataset(REPO).commits[hub.dataset(REPO).tags["v1.0.0"]]
-    third = refused["data/tekken/1k/niah_single_3.parquet"].sha256
+    commit = hub.dataset(REPO).commits[hub.dataset(REPO).tags["v1.0.0"]]
+    third = commit["data/tekken/1k/niah_single_3.parquet"].sha256
     hub.fail("GET", third, 403)
     fetch = ("fetch", REPO, "--revision", "v1.0.0", "--to", to)
     assert client.ruler(*fetch, code=2).count("Error:") == 1
@@ -128,23 +123,23 @@ def test_an_interrupted_fetch_shows_nothing_and_goes_on(hub, client, small, tmp_
     mark = len(hub.requests)
     client.ruler(*fetch)
     assert contents(to) == contents(small)
-    brought = [line for line in hub.requests[mark:] if line.startswith("GET /large/")]
-    assert [line.rpartition("/")[2] for line in brought] == [third]
+    downloads = [line for line in hub.requests[mark:] if line.startswith("GET /large/")]
+    assert [line.rpartition("/")[2] for line in downloads] == [third]
 
 
 def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
     repo = hub.dataset(REPO)
     oid = repo.commits[repo.main][FIRST].sha256
-    right = repo.large[oid]
-    repo.large[oid] = right[:-1] + b"x"
+    data = repo.large[oid]
+    repo.large[oid] = data[:-1] + b"x"
     fetch = ("fetch", REPO, "--configs", "niah_single_1_1k", "--to", tmp_path / "to")
     message = client.ruler(*fetch, code=2)
     assert f"'{FIRST}' of '{REPO}' has sha256" in message
     assert "it is not kept" in message
     assert not (tmp_path / "to" / FIRST).exists()
-    repo.large[oid] = right
+    repo.large[oid] = data
     client.ruler(*fetch)
-    assert (tmp_path / "to" / FIRST).read_bytes() == right
+    assert (tmp_path / "to" / FIRST).read_bytes() == data
 
 
 @pytest.mark.parametrize(
@@ -166,33 +161,33 @@ def test_a_mistake_is_one_sentence_and_makes_no_folder(client, tmp_path, argumen
     assert not (tmp_path / "to").exists()
 
 
-def test_a_repository_without_a_manifest_is_no_release(hub, client, small, tmp_path):
+def test_a_repository_without_a_manifest_is_refused(hub, client, small, tmp_path):
     hub.fail("POST", "/org/bare/commit/", 500)
     client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
     message = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
     assert "'org/bare' has no manifest.json: it is not a release." in message
 
 
-def test_a_folder_with_something_else_is_left_alone(client, small, tmp_path):
+def test_a_folder_with_other_files_or_rows_is_not_touched(client, small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     message = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
     assert "notes.txt' is a file: name a folder." in message
     message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in message
-    other = Path(shutil.copytree(small, tmp_path / "other"))
-    manifest = json.loads((other / MANIFEST).read_text(encoding="utf-8"))
+    root = Path(shutil.copytree(small, tmp_path / "other"))
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][FIRST]["rows_sha256"] = "0" * 64
-    (other / MANIFEST).write_text(json.dumps(manifest))
-    before = contents(other)
-    message = client.ruler("fetch", REPO, "--to", other, code=2)
-    assert f"'{other}' holds other rows in {FIRST}" in message
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    before = contents(root)
+    message = client.ruler("fetch", REPO, "--to", root, code=2)
+    assert f"'{root}' holds other rows in {FIRST}" in message
     manifest["seed"] = 1
-    (other / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
-    assert "was made with another seed" in client.ruler("fetch", REPO, "--to", other, code=2)
-    assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
+    (root / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
+    assert "was made with another seed" in client.ruler("fetch", REPO, "--to", root, code=2)
+    assert contents(root) == before | {MANIFEST: (root / MANIFEST).read_bytes()}
 
 
-def test_no_file_is_copied_that_manifest_and_card_do_not_account_for(hub, client, small, tmp_path):
+def test_only_files_of_the_manifest_and_the_card_are_downloaded(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/more", "--skip-verify")
     repo = hub.dataset("org/more")
     names = ("more.py", "data/tekken/1k/more.parquet", ".build/plan.json", "data/README.md")

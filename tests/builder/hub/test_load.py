@@ -1,4 +1,4 @@
-"""A pushed release loads by name, by tag, streamed and offline, as `datasets` users expect."""
+"""A pushed release loads by name, by tag, as a stream and offline, as `datasets` users expect."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
+from tests.embedded_release import build_embedded
 from tests.hub.client import Client
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 
 REPO = "org/ruler"
 LOAD = """
@@ -23,42 +22,39 @@ from huggingface_hub import snapshot_download
 import ruler_dataset
 
 def row(row): return [row["task"], row["index"], row["outputs"]]
-def rows(found): return [len(found), row(found[0])]
+def rows(table): return [len(table), row(table[0])]
 """
 
 
 @dataclass
 class Published:
-    """A release on a stand-in whose `main` has moved on from its tag, and a user of it.
+    """A release on a fake Hub whose `main` is newer than its tag, and a user of it.
 
-    The user's two processes have one cache; `offline` reaches no network and is set so.
+    The user's two processes share a cache; `offline` has no network and HF_HUB_OFFLINE set.
     """
 
-    hub: StandIn
+    hub: FakeHub
     user: Client
     offline: Client
 
     def python(self, code: str) -> Any:
-        """Run a user's program; what it printed last, as JSON."""
+        """Run a user's program, and return its last line of output, read as JSON."""
         return self.user.python(LOAD + code)
 
     def python_offline(self, code: str) -> Any:
-        """The same with the Hub gone."""
+        """Run a user's program without the Hub."""
         return self.offline.python(LOAD + code)
 
 
 @pytest.fixture(scope="module")
 def published(
-    hub: StandIn, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
+    hub: FakeHub, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Published]:
-    """The 13 tasks at 4k, tagged v1.0.0; then vt at 2k upon them, on `main` alone."""
+    """Push 13 tasks at 4k, tagged v1.0.0; then add vt at 2k as v1.0.0.1 and `main`."""
     folder = tmp_path_factory.mktemp("published")
     client.ruler("push", release, "--repo", REPO)
     client.ruler("fetch", REPO, "--to", folder / "more")
-    order = BuildOptions(
-        folder / "more", lengths=("2k",), tasks=("vt",), samples=8, sources=("embedded",)
-    )
-    build(order)
+    build_embedded(folder / "more", lengths=("2k",), tasks=("vt",), samples=8)
     client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
     user = Client(hub.url, folder / "user")
     offline = Client("http://127.0.0.1:9", folder / "user", HF_HUB_OFFLINE="1")
@@ -87,7 +83,7 @@ print(json.dumps([
     assert "BuilderConfig 'vt_2k' not found" in refused  # a tag keeps its state
 
 
-def test_the_contract_loads_and_lists_it_by_name_and_tag(published):
+def test_ruler_dataset_loads_and_lists_it_by_name_and_tag(published):
     result = published.python(
         """
 from ruler_dataset import load, manifest_of
@@ -113,7 +109,7 @@ def test_ruler_list_shows_a_repository(published):
 
 
 def test_what_was_loaded_once_loads_offline_from_the_cache(published):
-    """With the Hub gone, in seconds: by name, by tag, from a snapshot of the tag, verified."""
+    """By name, by tag and from a snapshot of the tag, without waiting for the network."""
     published.python(
         """
 load_dataset("org/ruler", "fwe_4k", split="test")
@@ -139,8 +135,8 @@ print(json.dumps([
     assert len(published.hub.requests) == mark
 
 
-def test_offline_a_revision_is_kept_to_by_the_contract_but_not_by_datasets(published):
-    """What the card warns of: `load_dataset` takes what it cached last, whatever the revision."""
+def test_offline_ruler_dataset_respects_a_revision_and_datasets_does_not(published):
+    """The card warns that `load_dataset` takes what it cached last, whatever the revision."""
     published.python(
         """
 load_dataset("org/ruler", "vt_2k", split="test")
@@ -155,14 +151,5 @@ print(json.dumps([
     len(load_dataset("org/ruler", "vt_2k", split="test", revision="v1.0.0")), refused
 ]))"""
     )
-    assert count == 8  # of main, where v1.0.0 has none
+    assert count == 8  # those of main: v1.0.0 has none
     assert "This release has no 'vt_2k'" in refused
-
-
-def test_what_was_never_loaded_is_one_sentence_offline(published):
-    message = published.python_offline(
-        """
-try: ruler_dataset.load("org/never", "vt_4k")
-except ruler_dataset.RulerError as error: print(json.dumps(str(error)))"""
-    )
-    assert message.startswith("HF_HUB_OFFLINE is set, and 'org/never' is not in the cache")

@@ -1,4 +1,4 @@
-"""`ruler push --metric`: the Space that evaluate.load("ORG/ruler_score") computes from."""
+"""`ruler push --metric` makes the Space that evaluate.load("ORG/ruler_score") reads."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.hub.client import Client, environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
+from tests.project import ROOT
 
-FOLDER = Path(__file__).resolve().parents[3] / "eval" / "ruler_score"
+FOLDER = ROOT / "eval/ruler_score"
 REPO = "org/ruler_score"
 CALL = "compute(predictions=['1234567 is it'], references=[['1234567', '7654321']])['score']"
 
 
 @pytest.fixture(scope="module")
-def space(hub: StandIn, client: Client) -> str:
-    """The metric, pushed; what the command said."""
+def space(hub: FakeHub, client: Client) -> str:
+    """Push the metric, and return the command's output."""
     return client.ruler("push", "--metric", "--repo", REPO)
 
 
-def test_the_space_holds_the_metrics_own_files_under_its_score_version(hub, client, space):
+def test_the_space_holds_the_metrics_files_and_is_tagged_with_the_score_version(hub, client, space):
     repo = hub.repos[f"spaces/{REPO}"]
     files = repo.commits[repo.main]
-    mine = {path.name for path in FOLDER.glob("*.py")} - {"__init__.py"} | {"requirements.txt"}
-    assert mine <= files.keys()
-    assert all(files[name].data == (FOLDER / name).read_bytes() for name in mine)
+    names = {path.name for path in FOLDER.glob("*.py")} - {"__init__.py"} | {"requirements.txt"}
+    assert names <= files.keys()
+    assert all(files[name].data == (FOLDER / name).read_bytes() for name in names)
     assert (repo.sdk, repo.tags) == ("gradio", {f"v{SCORE_VERSION}": repo.main})
     assert f'evaluate.load("{REPO}", revision="v{SCORE_VERSION}")' in space
     mark = len(hub.requests)
@@ -39,19 +39,19 @@ def test_the_space_holds_the_metrics_own_files_under_its_score_version(hub, clie
     assert hub.sent_since(mark) == []
 
 
-def test_its_card_is_the_metrics_with_what_a_space_needs(hub, space):
+def test_the_spaces_card_is_the_metric_card_with_a_spaces_metadata(hub, space):
     repo = hub.repos[f"spaces/{REPO}"]
     card = repo.commits[repo.main]["README.md"].data.decode()
     _, header, body = card.split("---\n", 2)
-    message = yaml.safe_load(header)
-    assert (message["sdk"], message["app_file"]) == ("gradio", "app.py")
-    assert {"evaluate", "metric"} <= set(message["tags"])
+    metadata = yaml.safe_load(header)
+    assert (metadata["sdk"], metadata["app_file"]) == ("gradio", "app.py")
+    assert {"evaluate", "metric"} <= set(metadata["tags"])
     assert body.count("# Metric card") == 1
     assert "eval/ruler_score" not in body
     assert f"score version {SCORE_VERSION}" in body
-    example = re.findall(r"```python\n(.*?)```", body, re.DOTALL)
-    assert len(example) == 2
-    assert all(f'evaluate.load("{REPO}"' in code for code in example)
+    examples = re.findall(r"```python\n(.*?)```", body, re.DOTALL)
+    assert len(examples) == 2
+    assert all(f'evaluate.load("{REPO}"' in code for code in examples)
 
 
 @pytest.mark.nightly
@@ -75,7 +75,7 @@ def test_evaluate_loads_it_by_name_by_version_and_offline(hub, space, tmp_path):
 
 
 def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path):
-    """With a stand-in of gradio that keeps the page's function and examples."""
+    """A fake gradio keeps the page's function and examples."""
     (tmp_path / "gradio.py").write_text(
         "class Interface:\n"
         "    def __init__(self, fn, inputs, outputs, examples, **more):\n"
@@ -101,6 +101,6 @@ def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path):
     assert scores == [100.0, 50.0, 100.0, 100.0]
 
 
-def test_another_name_than_the_modules_is_refused(client):
+def test_a_repository_not_named_after_the_module_is_refused(client):
     message = client.ruler("push", "--metric", "--repo", "org/score", code=2)
     assert "push to ORG/ruler_score, not 'org/score'" in message

@@ -1,4 +1,4 @@
-"""`ruler push`: one commit with what the Hub lacks, and a tag."""
+"""`ruler push` makes one commit of the files that the Hub lacks, and a tag."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ruler_builder.release.card import card_files
 from ruler_builder.release.metadata import collect_facts
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
-from tests.builder.hub.conftest import rewrite
+from tests.builder.verify.planting import write_manifest
 from tests.hub.hub_store import Blob
 
 ROWS = [f"data/tekken/1k/niah_single_{i}.parquet" for i in (1, 2, 3)]
@@ -69,7 +69,7 @@ def test_an_extension_sends_only_its_new_files_card_and_manifest(hub, client, sm
     assert message == "'org/grows' holds this release already, as v1.0.0.1."
 
 
-def test_a_private_repository_is_made_and_stays_unseen(hub, client, small):
+def test_a_private_repository_is_invisible_without_a_token(hub, client, small):
     push = ("push", small, "--repo", "org/secret", "--skip-verify", "--private")
     client.ruler(*push)
     assert hub.dataset("org/secret").private
@@ -87,10 +87,10 @@ def test_private_is_refused_for_a_public_repository(hub, client, small):
     assert not hub.dataset("org/public").private
 
 
-def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(hub, client, small):
+def test_a_push_interrupted_before_its_tag_only_adds_the_tag(hub, client, small):
     hub.fail("POST", "/org/untagged/tag/", 500)
     message = client.ruler("push", small, "--repo", "org/untagged", "--skip-verify", code=2)
-    assert "The Hub itself fails (500)" in message
+    assert "The Hub has an internal error (500)" in message
     repo, uploads = hub.dataset("org/untagged"), len(hub.uploads)
     assert repo.tags == {}
     client.ruler("push", small, "--repo", "org/untagged", "--skip-verify")
@@ -99,19 +99,17 @@ def test_a_tag_that_an_interrupted_push_lacks_is_made_and_nothing_sent(hub, clie
 
 
 @pytest.fixture
-def newer(mine: Path) -> Path:
-    """The small release as another data version of two tasks; the rows do not matter here."""
-    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
+def newer(small_copy: Path) -> Path:
+    """Return two tasks of the small release under another data version, with the same rows."""
+    manifest = json.loads((small_copy / MANIFEST).read_text(encoding="utf-8"))
     manifest["data_version"] = "1.1.0"
     del manifest["files"][ROWS[2]]
-    rewrite(mine, manifest)
-    (mine / ROWS[2]).unlink()
-    return mine
+    write_manifest(small_copy, manifest)
+    (small_copy / ROWS[2]).unlink()
+    return small_copy
 
 
-def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
-    hub, client, small, newer
-):
+def test_a_new_data_version_replaces_the_old_one_which_keeps_its_tag(hub, client, small, newer):
     client.ruler("push", small, "--repo", "org/moves", "--skip-verify")
     repo = hub.dataset("org/moves")
     first = repo.main
@@ -123,7 +121,7 @@ def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
     assert "holds data version 1.1.0 already" in message
 
 
-def test_a_main_that_was_changed_by_hand_is_not_overwritten(hub, client, small):
+def test_a_main_branch_changed_by_hand_is_not_overwritten(hub, client, small):
     push = ("push", small, "--repo", "org/edited", "--skip-verify")
     client.ruler(*push)
     repo = hub.dataset("org/edited")

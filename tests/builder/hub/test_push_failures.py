@@ -1,4 +1,4 @@
-"""What fails while `ruler push` sends: one sentence each, and the same command goes on."""
+"""A failure while `ruler push` uploads is one sentence, and the same command continues."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from collections.abc import Iterator
 import pytest
 
 from tests.hub.client import Client, environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_command
 
 
 @pytest.fixture(autouse=True)
-def healthy(hub: StandIn) -> Iterator[None]:
+def healthy(hub: FakeHub) -> Iterator[None]:
     yield
     hub.failures.clear()
     hub.hold_after, hub.drop_next, hub.intruder = None, 0, None
-    hub.held.clear()
+    hub.holding.clear()
 
 
-def test_a_killed_push_goes_on_without_sending_a_file_twice(hub, client, small, tmp_path):
+def test_a_killed_push_continues_without_uploading_a_file_twice(hub, client, small, tmp_path):
     before = len(hub.uploads)
     hub.hold_after = before + 2
     push = ("push", small, "--repo", "org/killed", "--skip-verify")
     process = subprocess.Popen(
         ruler_command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
     )
-    assert hub.held.wait(30), "the third file never came"
+    assert hub.holding.wait(30), "the third file never came"
     process.kill()
     process.communicate()
     repo = hub.dataset("org/killed")
     assert (len(hub.uploads) - before, len(repo.titles), repo.tags) == (2, 1, {})
     hub.hold_after = None
     assert "Tagged v1.0.0" in client.ruler(*push)
-    sent = hub.uploads[before:]
-    assert len(sent) == len(set(sent)) == 3
+    uploads = hub.uploads[before:]
+    assert len(uploads) == len(set(uploads)) == 3
     assert repo.tags == {"v1.0.0": repo.main}
 
 
-def test_a_dropped_connection_is_tried_again(hub, client, small):
+def test_a_dropped_connection_is_retried(hub, client, small):
     hub.drop_next = 1
     output = client.ruler("push", small, "--repo", "org/dropped", "--skip-verify")
     assert hub.drop_next == 0
@@ -50,17 +50,17 @@ def test_a_dropped_connection_is_tried_again(hub, client, small):
     ("method", "pattern", "status", "message", "headers", "output"),
     [
         ("POST", "/commit/", 403, "No.", {}, "has no rights for this in 'org/x1' (403: No)"),
-        ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
+        ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): try again in 7 seconds"),
         ("POST", "/validate-yaml", 413, "", {}, "publish one tokenizer, or fewer languages"),
-        ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
-        ("POST", "/commit/", 500, "", {}, "The Hub itself fails (500): go on later"),
+        ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): try again in some minutes"),
+        ("POST", "/commit/", 500, "", {}, "The Hub has an internal error (500): try again later"),
         ("POST", "/commit/", 422, "No sense", {}, "The Hub refused 'org/x1' (422: No sense)"),
         ("PUT", "/large/", 400, "Bad digest", {}, "The Hub refused 'org/x1' (400: Bad digest)"),
         ("POST", "validate-yaml", 400, "", {}, "Invalid metadata in README.md"),
-        ("GET", "/refs", 401, "", {}, "The Hub does not know your token (401)"),
+        ("GET", "/refs", 401, "", {}, "The Hub does not accept your token (401)"),
     ],
 )  # fmt: skip
-def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
+def test_each_refusal_is_one_sentence_and_the_same_command_continues(
     hub, client, small, method, pattern, status, message, headers, output
 ):
     push = ("push", small, "--repo", "org/x1", "--skip-verify")
@@ -75,12 +75,12 @@ def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
     del hub.repos["datasets/org/x1"]
 
 
-def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client, small):
+def test_a_repository_that_changed_meanwhile_gets_no_commit(hub, client, small):
     hub.intruder = "datasets/org/stale"
     push = ("push", small, "--repo", "org/stale", "--skip-verify")
     output = client.ruler(*push, code=2)
     repo = hub.dataset("org/stale")
-    assert "'org/stale' changed while this was sent (412), so nothing was committed." in output
+    assert "'org/stale' changed during the upload (412), so nothing was committed." in output
     assert repo.titles[1:] == ["someone else's"]
     uploads = len(hub.uploads)
     client.ruler(*push)
@@ -91,13 +91,13 @@ def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(hub, client
 @pytest.mark.parametrize(
     ("token", "repo", "output"),
     [
-        (None, "org/x3", "The Hub does not know your token (401)"),
-        ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
+        (None, "org/x3", "The Hub does not accept your token (401)"),
+        ("hf_wrong", "org/x3", "The Hub does not accept your token (401)"),
         ("hf_reader", "org/x3", "Your token has no rights for this in 'org/x3' (403"),
         ("hf_owner", "other/x3", "Your token has no rights for this in 'other/x3' (403"),
     ],
 )  # fmt: skip
-def test_missing_rights_are_said_as_the_hub_says_them(hub, client, small, token, repo, output):
+def test_missing_permissions_are_one_sentence(hub, client, small, token, repo, output):
     push = ("push", small, "--repo", repo, "--skip-verify")
     assert output in client.ruler(*push, code=2, HF_TOKEN=token)
     assert f"datasets/{repo}" not in hub.repos
@@ -110,7 +110,7 @@ def test_missing_rights_are_said_as_the_hub_says_them(hub, client, small, token,
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_without_a_network_it_says_so_at_once(small, tmp_path, env, output):
+def test_without_a_network_push_fails_at_once(small, tmp_path, env, output):
     client = Client("http://127.0.0.1:9", tmp_path, **env)
     push = ("push", small, "--repo", "org/x4", "--skip-verify")
     assert output in client.ruler(*push, code=2)

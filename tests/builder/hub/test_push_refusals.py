@@ -1,4 +1,4 @@
-"""What `ruler push` refuses before anything is sent."""
+"""`ruler push` refuses a release before it uploads anything."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
+from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
-from tests.builder.hub.conftest import rewrite
+from tests.builder.hub.conftest import SMALL_TASKS
+from tests.builder.verify.planting import write_manifest
+from tests.embedded_release import build_embedded
+from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Blob
-from tests.hub.stand_in import StandIn
 
 FIRST = "data/tekken/1k/niah_single_1.parquet"
 
 
-def unfinished(root: Path) -> None:
+def leave_unfinished(root: Path) -> None:
     (root / ".build").mkdir()
 
 
-def other_bytes(root: Path) -> None:
+def rewrite_file(root: Path) -> None:
     pq.write_table(pq.read_table(root / FIRST), root / FIRST)
 
 
-def missing_file(root: Path) -> None:
+def remove_file(root: Path) -> None:
     (root / FIRST).unlink()
 
 
-def replace_manifest(hub: StandIn, name: str, text: bytes) -> None:
-    """Commit another manifest by hand."""
+def replace_manifest(hub: FakeHub, name: str, text: bytes) -> None:
+    """Commit a changed manifest, as if by hand."""
     repo = hub.dataset(name)
     repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
 
@@ -39,33 +40,34 @@ def replace_manifest(hub: StandIn, name: str, text: bytes) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (unfinished, "is unfinished: run the same"),
-        (other_bytes, "is missing or not the file of the manifest. Run: ruler verify"),
-        (missing_file, "is missing or not the file of the manifest. Run: ruler verify"),
+        (leave_unfinished, "is unfinished: run the same"),
+        (rewrite_file, "is missing or not the file of the manifest. Run: ruler verify"),
+        (remove_file, "is missing or not the file of the manifest. Run: ruler verify"),
     ],
 )
-def test_a_release_that_is_not_whole_is_refused_even_unverified(hub, client, mine, spoil, message):
-    spoil(mine)
+def test_an_incomplete_release_is_refused_even_unverified(hub, client, small_copy, spoil, message):
+    spoil(small_copy)
     mark = len(hub.requests)
-    assert message in client.ruler("push", mine, "--repo", "org/bad", "--skip-verify", code=2)
+    assert message in client.ruler("push", small_copy, "--repo", "org/bad", "--skip-verify", code=2)
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_fails_a_check_is_refused(hub, client, mine):
-    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
-    manifest["reserve"] = 900  # no row leaves so much room
-    rewrite(mine, manifest)
+def test_a_release_that_fails_a_check_is_refused(hub, client, small_copy):
+    manifest = json.loads((small_copy / MANIFEST).read_text(encoding="utf-8"))
+    manifest["reserve"] = 900  # rows leave fewer tokens
+    write_manifest(small_copy, manifest)
     mark = len(hub.requests)
-    message = client.ruler("push", mine, "--repo", "org/lawless", code=2)
-    assert f"'{mine}' does not verify and is not pushed. Run: ruler verify {mine}" in message
+    message = client.ruler("push", small_copy, "--repo", "org/invalid", code=2)
+    remedy = f"Run: ruler verify {small_copy}"
+    assert f"'{small_copy}' does not verify and is not pushed. {remedy}" in message
     assert hub.sent_since(mark) == []
 
 
-def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, mine):
-    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
-    rewrite(mine, {**manifest, "data_version": "0.9.0"})
+def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, small_copy):
+    manifest = json.loads((small_copy / MANIFEST).read_text(encoding="utf-8"))
+    write_manifest(small_copy, {**manifest, "data_version": "0.9.0"})
     mark = len(hub.requests)
-    message = client.ruler("push", mine, "--repo", "org/unproved", code=2)
+    message = client.ruler("push", small_copy, "--repo", "org/unproved", code=2)
     assert "could not be rebuilt: rows of data version 0.9.0, this builder makes 1.0.0" in message
     assert hub.sent_since(mark) == []
 
@@ -86,14 +88,10 @@ def test_wrong_options_are_refused(hub, client, small, arguments, message):
 
 def test_published_rows_never_change(hub, client, small, tmp_path):
     client.ruler("push", small, "--repo", "org/frozen", "--skip-verify")
-    other = tmp_path / "other"
-    tasks = ("niah_single_1", "niah_single_2", "niah_single_3")
-    order = BuildOptions(
-        other, lengths=("1k",), tasks=tasks, samples=8, seed=1, sources=("embedded",)
-    )
-    build(order)
+    root = tmp_path / "ruler"
+    build_embedded(root, lengths=("1k",), tasks=SMALL_TASKS, samples=8, seed=1)
     mark = len(hub.requests)
-    message = client.ruler("push", other, "--repo", "org/frozen", code=2)
+    message = client.ruler("push", root, "--repo", "org/frozen", code=2)
     assert (
         "'org/frozen' has published other rows of data/tekken/1k/niah_single_1.parquet" in message
     )
@@ -101,20 +99,15 @@ def test_published_rows_never_change(hub, client, small, tmp_path):
     assert hub.sent_since(mark) == []
 
 
-def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
-    hub, client, small, tmp_path
-):
-    """Two builders, two lengths, one repository: the second brings in what the first made."""
+def test_files_published_by_someone_else_must_be_fetched_first(hub, client, small, tmp_path):
+    """Two people build a length each for one repository."""
     client.ruler("push", small, "--repo", "org/shared", "--skip-verify")
-    mine = tmp_path / "mine"
-    order = BuildOptions(
-        mine, lengths=("2k",), tasks=("niah_single_1",), samples=8, sources=("embedded",)
-    )
-    build(order)
-    push = ("push", mine, "--repo", "org/shared", "--revision", "v1.0.0.1")
+    root = tmp_path / "ruler"
+    build_embedded(root, lengths=("2k",), tasks=SMALL_TASKS[:1], samples=8)
+    push = ("push", root, "--repo", "org/shared", "--revision", "v1.0.0.1")
     mark = len(hub.requests)
     message = client.ruler(*push, code=2)
-    assert f"holds 3 files that '{mine}' lacks ({FIRST})" in message
+    assert f"holds 3 files that '{root}' lacks ({FIRST})" in message
     assert hub.sent_since(mark) == []
     remedy = message.split("Download them first: ruler ")[1].split()
     client.ruler(*remedy)
@@ -125,19 +118,18 @@ def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
     assert "niah_single_3_1k" in files["README.md"].data.decode()
 
 
-def test_the_same_rows_in_other_bytes_may_be_pushed(hub, client, small, mine):
-    """As when another version of pyarrow wrote them: rows have one identity, rows_sha256."""
+def test_the_same_rows_in_other_bytes_may_be_pushed(hub, client, small, small_copy):
+    """Another version of pyarrow may write other bytes; rows_sha256 identifies the rows."""
     client.ruler("push", small, "--repo", "org/bytes", "--skip-verify")
-    other_bytes(mine)
-    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
-    from ruler_common.files import sha256_of
-
-    manifest["files"][FIRST]["sha256"] = sha256_of(mine / FIRST)
-    rewrite(mine, manifest)
-    client.ruler("push", mine, "--repo", "org/bytes", "--skip-verify", "--revision", "v1.0.0.1")
+    rewrite_file(small_copy)
+    manifest = json.loads((small_copy / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][FIRST]["sha256"] = sha256_of(small_copy / FIRST)
+    write_manifest(small_copy, manifest)
+    flags = ("--repo", "org/bytes", "--skip-verify", "--revision", "v1.0.0.1")
+    client.ruler("push", small_copy, *flags)
     repo = hub.dataset("org/bytes")
     assert list(repo.tags) == ["v1.0.0", "v1.0.0.1"]
-    assert repo.commits[repo.main][FIRST].data == (mine / FIRST).read_bytes()
+    assert repo.commits[repo.main][FIRST].data == (small_copy / FIRST).read_bytes()
 
 
 def test_a_release_of_another_dataset_is_refused(hub, client, small, oneruler):
@@ -149,11 +141,11 @@ def test_a_release_of_another_dataset_is_refused(hub, client, small, oneruler):
 
 
 def test_a_damaged_manifest_on_the_hub_is_one_sentence(hub, client, small, tmp_path):
-    client.ruler("push", small, "--repo", "org/strange", "--skip-verify")
-    replace_manifest(hub, "org/strange", b"{")
-    message = "'manifest.json of org/strange' is damaged"
-    assert message in client.ruler("push", small, "--repo", "org/strange", code=2)
-    assert message in client.ruler("fetch", "org/strange", "--to", tmp_path / "to", code=2)
+    client.ruler("push", small, "--repo", "org/damaged", "--skip-verify")
+    replace_manifest(hub, "org/damaged", b"{")
+    message = "'manifest.json of org/damaged' is damaged"
+    assert message in client.ruler("push", small, "--repo", "org/damaged", code=2)
+    assert message in client.ruler("fetch", "org/damaged", "--to", tmp_path / "to", code=2)
     assert not (tmp_path / "to").exists()
 
 
@@ -168,7 +160,7 @@ def test_an_untrusted_manifest_writes_nothing(hub, client, small, tmp_path, file
     hub.repos.pop("datasets/org/outside", None)
     client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
     manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))
-    manifest["files"] = {path: manifest["files"][known] for path, known in files.items()}
+    manifest["files"] = {path: manifest["files"][source] for path, source in files.items()}
     replace_manifest(hub, "org/outside", json.dumps(manifest).encode())
     assert message in client.ruler("fetch", "org/outside", "--to", tmp_path / "to/deep", code=2)
     assert not (tmp_path / "to").exists()

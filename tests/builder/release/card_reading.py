@@ -1,4 +1,4 @@
-"""Reads the tables and sections of a rendered card."""
+"""Read the tables and sections of a rendered card."""
 
 from __future__ import annotations
 

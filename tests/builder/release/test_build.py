@@ -1,4 +1,4 @@
-"""A release is the same bytes however it is made, and can be stopped, resumed and extended."""
+"""A release has the same bytes however it is built, and can be stopped, resumed and extended."""
 
 from __future__ import annotations
 
@@ -24,40 +24,32 @@ from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST
 from ruler_dataset import load
 from ruler_release.api import verify
-from tests.in_process import ruler, ruler_command
+from tests.embedded_release import contents
+from tests.in_process import ruler, ruler_command, ruler_error, ruler_output
 from tests.nightly import mostly_nightly
 
+# Both make the release of the fixture `release`
 SAME = BuildOptions(Path(), lengths=("4k",), samples=20, sources=("embedded",))
+ARGUMENTS = ("--lengths", "4k", "--samples", "20", "--sources", "embedded")
 LONGER = {"lengths": ("8k",)}
-ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
-"""Both make the release that the fixture `release` is."""
-
-
-def files(root: Path) -> dict[str, str]:
-    """The digest of every file of a release, by path."""
-    return {
-        path.relative_to(root).as_posix(): sha256_of(path)
-        for path in root.rglob("*")
-        if path.is_file()
-    }
 
 
 # ---- The same bytes ------------------------------------------------------------------------------
 
 
 @pytest.mark.nightly
-def test_workers_and_order_change_no_byte(release, tmp_path):
+def test_the_number_of_workers_changes_no_byte(release, tmp_path):
     build(replace(SAME, root=tmp_path / "two", workers=2))
-    assert files(tmp_path / "two") == files(release)
+    assert contents(tmp_path / "two") == contents(release)
 
 
-def test_built_in_parts_a_release_has_the_bytes_of_one_build(release, tmp_path):
+def test_a_release_built_in_parts_has_the_bytes_of_one_build(release, tmp_path):
     for tasks in (("qa", "fwe"), ("niah",), ("all",)):
         build(replace(SAME, root=tmp_path / "parts", tasks=tasks))
-    assert files(tmp_path / "parts") == files(release)
+    assert contents(tmp_path / "parts") == contents(release)
 
 
-def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_path):
+def test_a_build_that_is_killed_twice_resumes_to_the_same_bytes(release, tmp_path):
     root = tmp_path / "killed"
     kept = 0
     for workers in ("1", "2"):
@@ -79,8 +71,8 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(release, tmp_pat
     assert kept > 0
     with pytest.raises(RulerError, match="another seed"):
         build(replace(SAME, root=root, seed=5))
-    assert "files built" in ruler("build", str(root), *ARGUMENTS).stdout
-    assert files(root) == files(release)
+    assert "files built" in ruler_output("build", root, *ARGUMENTS)
+    assert contents(root) == contents(release)
     assert verify(root).ok
 
 
@@ -96,27 +88,25 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(releas
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = ruler("verify", str(root))
-    assert shown.code == 1
-    assert "Incomplete" in shown.stdout
-    assert "problem" not in shown.stdout
+    done = ruler("verify", root)
+    assert done.code == 1
+    assert "Incomplete" in done.stdout
+    assert "problem" not in done.stdout
 
 
-def test_asking_again_does_nothing_and_says_so(release):
+def test_the_same_build_again_does_nothing(release):
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = ruler("build", str(release), *ARGUMENTS)
-    assert "nothing to do" in again.stdout
-    assert again.code == 0
+    assert "nothing to do" in ruler_output("build", release, *ARGUMENTS)
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
-def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path):
+def test_another_length_extends_a_release_and_changes_none_of_its_files(release, tmp_path):
     root = Path(shutil.copytree(release, tmp_path / "more"))
     built = build(replace(SAME, root=root, lengths=("8k",), tasks=("vt",)))
     assert built.new == ["data/tekken/8k/vt.parquet"]
     assert len(built.manifest["files"]) == 14
-    data = {path: digest for path, digest in files(release).items() if path.startswith("data/")}
-    assert data.items() <= files(root).items()
+    data = {path: file for path, file in contents(release).items() if path.startswith("data/")}
+    assert data.items() <= contents(root).items()
     assert verify(root).ok
 
 
@@ -135,15 +125,15 @@ def test_a_length_extends_a_release_and_touches_no_file_of_it(release, tmp_path)
         (LONGER | {"engine": "ray"}, r"pip install 'ray>="),
     ],
 )
-def test_another_setting_is_refused_not_mixed(
+def test_different_settings_are_not_mixed_in_one_release(
     release, mirror, tmp_path, monkeypatch, change, message
 ):
     monkeypatch.setitem(sys.modules, "ray", None)
     root = Path(shutil.copytree(release, tmp_path / "copy"))
-    before = files(root)
+    before = contents(root)
     with pytest.raises(RulerError, match=message):
         build(replace(SAME, root=root, **change))
-    assert files(root) == before
+    assert contents(root) == before
 
 
 def test_another_data_version_is_refused(release, tmp_path):
@@ -155,23 +145,20 @@ def test_another_data_version_is_refused(release, tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_changed_source_is_refused_in_one_sentence_and_nothing_is_left(tmp_path, workers):
+def test_a_changed_source_is_refused_and_leaves_no_file(tmp_path, workers):
     squad = registry()["squad"].canonical.file
     changed = tmp_path / "mirror" / squad.path
     changed.parent.mkdir(parents=True)
     changed.write_bytes(b'{"data": []}')
-    command = ("build", tmp_path / "ruler", "--tasks", "qa_1,niah_single_1", "--lengths", "4k")
-    flags = ("--samples", 1, "--mirror", tmp_path / "mirror", "--workers", workers)
-    done = ruler(*command, *flags)
-    assert (done.code, done.stdout) == (2, "")
-    sentence = " ".join(done.stderr.split())
+    flags = ("--tasks", "qa_1,niah_single_1", "--lengths", "4k", "--samples", 1)
+    flags += ("--mirror", tmp_path / "mirror", "--workers", workers)
+    sentence = " ".join(ruler_error("build", tmp_path / "ruler", *flags).split())
     assert f"is damaged: its sha256 is {sha256_of(changed)}, expected {squad.sha256}" in sentence
     assert "Replace it with an undamaged copy" in sentence
-    assert "Traceback" not in sentence
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mirror"]
 
 
-def test_a_folder_that_is_full_or_closed_or_in_use_is_refused(tmp_path, monkeypatch):
+def test_a_folder_that_is_full_or_read_only_or_in_use_is_refused(tmp_path, monkeypatch):
     order = replace(SAME, root=tmp_path / "new")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     with monkeypatch.context() as patch:
@@ -189,17 +176,17 @@ def test_a_folder_that_is_full_or_closed_or_in_use_is_refused(tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-def test_what_a_window_cannot_hold_is_refused_or_left_out_with_the_reason(tmp_path):
+def test_a_task_that_does_not_fit_is_refused_or_left_out_with_the_reason(tmp_path):
     root = tmp_path / "small"
     order = replace(SAME, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
     with pytest.raises(RulerError, match=r"vt_1k cannot be built.* --skip-impossible build"):
         build(order)
     assert not root.exists()
     order = replace(order, skip_impossible=True)
-    made = build(order)
-    assert (len(made.new), [*made.left_out]) == (3, ["vt_1k"])
-    why = made.left_out["vt_1k"]
-    assert re.search(r"needs at least \d+ tokens, and the window has 594 for it", why)
+    built = build(order)
+    assert (len(built.new), [*built.left_out]) == (3, ["vt_1k"])
+    reason = built.left_out["vt_1k"]
+    assert re.search(r"needs at least \d+ tokens, and the window has 594 for it", reason)
     assert verify(root).ok
     assert build(order).new == []
     with pytest.raises(RulerError, match=r"Nothing can be built\. The task needs"):
@@ -209,7 +196,7 @@ def test_what_a_window_cannot_hold_is_refused_or_left_out_with_the_reason(tmp_pa
 # ---- What is built -------------------------------------------------------------------------------
 
 
-def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so(tmp_path):
+def test_a_corpus_with_fewer_questions_gives_fewer_rows(tmp_path):
     root = tmp_path / "many"
     order = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), samples=500)
     entry = build(order).manifest["files"]["data/tekken/2k/qa_2.parquet"]
@@ -226,22 +213,22 @@ def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tm
         assert pq.read_table(order.root / path).to_pylist() == large[:6]
 
 
-def test_haystacks_that_run_out_are_in_the_manifest(tmp_path):
+def test_the_manifest_counts_repeats_of_haystacks(tmp_path):
     tasks = ("niah_single_1", "niah_single_2", "qa_1")
     order = replace(SAME, root=tmp_path / "long", lengths=("32k",), samples=1, tasks=tasks)
-    made = build(order).manifest["files"]
-    assert made["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
-    assert made["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
-    assert made["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
+    entries = build(order).manifest["files"]
+    assert entries["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
+    assert entries["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
+    assert entries["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
 
 
 @pytest.mark.nightly
 @pytest.mark.mirror
 @pytest.mark.parametrize("tokenizer", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
-def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
-    mirror, counter_of, tmp_path, tokenizer
+def test_real_sources_and_tokenizers_make_a_valid_release(
+    mirror, named_counter, tmp_path, tokenizer
 ):
-    assert counter_of(tokenizer).split_points.proved  # held: build and verify do not load it again
+    assert named_counter(tokenizer).split_points.proved  # loaded for build and verify too
     root = tmp_path / "real"
     order = BuildOptions(
         root, tokenizers=(tokenizer,), lengths=("4k", "16k"), samples=2, mirror=mirror
@@ -253,21 +240,22 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     assert report.ok, [f.problems for f in report.files.values() if f.count]
 
 
-def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(made, tmp_path):
-    folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
+def test_a_release_with_a_custom_tokenizer_is_verified_after_its_folder_moved(
+    trained_tokenizer, tmp_path
+):
+    folder = Path(shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
     tasks = ("niah", "vt", "fwe", "cwe", "qa_1")
     order = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
     build(replace(order, tokenizers=(f"mine={folder}",)))
     about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
-    assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # nothing of where it lies
+    assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # not the path
     assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")
     assert len(load(root, "niah_mk_2k_mine")) == 6
     moved = folder.rename(tmp_path / "moved")
     remedy = f"ruler verify {root} --tokenizer mine=FOLDER"
-    (why,) = verify(root).not_rebuilt
-    assert remedy in why
+    (reason,) = verify(root).not_rebuilt
+    assert remedy in reason
     assert verify(root, tokenizers=[f"mine={moved}"]).ok
-    other = Path(shutil.copytree(made("unigram"), tmp_path / "other"))
     with pytest.raises(RulerError, match="differs from the release's"):
-        verify(root, tokenizers=[f"mine={other}"])
+        verify(root, tokenizers=[f"mine={trained_tokenizer('unigram')}"])

@@ -1,37 +1,36 @@
-"""How much a build makes is said before it starts, and a full release is not made by accident."""
+"""A build says its size before it starts, and a full release is not built by accident."""
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import plan_build
 from ruler_builder.release.worker import FileJob
 from ruler_common.names import Config
-from tests import in_process
+from tests.in_process import Terminal, ruler, ruler_error
+from tests.project import ROOT
 
-MEASURED = Path(__file__).parents[3] / "bench/RELEASE.md"
+MEASURED = ROOT / "bench/RELEASE.md"
 
 
-def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts():
-    whole = plan_build(BuildOptions("never"))
-    assert (whole.suite.dataset, len(whole.missing), whole.rows) == ("ruler", 78, 39_000)
-    assert whole.tokens == 13 * 500 * sum(4096 * 2**i for i in range(6))
+def test_the_plan_of_a_full_release_has_39000_rows():
+    full = plan_build(BuildOptions("never"))
+    assert (full.suite.dataset, len(full.missing), full.rows) == ("ruler", 78, 39_000)
+    assert full.tokens == 13 * 500 * sum(4096 * 2**i for i in range(6))
     short = plan_build(BuildOptions("never", lengths=("4k", "8k")))
     assert (len(short.missing), short.rows) == (26, 13_000)
     assert plan_build(BuildOptions("never", suite="oneruler")).rows == 4 * 12_200
 
 
-def test_what_is_there_is_not_counted(release):
+def test_existing_files_are_not_counted(release):
     assert plan_build(BuildOptions(release, lengths=("4k",), samples=20)).missing == []
     assert plan_build(BuildOptions(release, lengths=("4k", "8k"), samples=20)).rows == 13 * 20
 
 
-def test_bytes_and_time_are_near_those_measured():
+def test_the_estimated_size_and_time_are_near_the_measured_ones():
     lines = re.findall(r"^\| (\w+) \| \S+ \| (\w+) \|(.*)\|$", MEASURED.read_text(), re.M)
     assert len(lines) > 40
     for dataset, length, rest in lines:
@@ -44,24 +43,16 @@ def test_bytes_and_time_are_near_those_measured():
         assert 0.5 < plan.bytes / 1e6 / float(size) < 2, (dataset, length)
 
 
-def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path):
-    done = in_process.ruler("build", tmp_path / "out")
-    assert done.code == 2
-    assert "To build: 39,000 rows in 78 files, 1,677 million tokens" in done.stderr
-    assert done.stderr.splitlines()[-1].startswith("Error: Without --lengths this builds 39,000")
+def test_without_lengths_and_a_terminal_nothing_is_built(tmp_path):
+    message = ruler_error("build", tmp_path / "out")
+    assert "To build: 39,000 rows in 78 files, 1,677 million tokens" in message
+    assert message.splitlines()[-1].startswith("Error: Without --lengths this builds 39,000")
     assert not (tmp_path / "out").exists()
 
 
-class Somebody(io.StringIO):
-    """A person at a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_somebody_at_a_terminal_is_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", Somebody("n\n"))
-    done = in_process.ruler("build", tmp_path / "out")
+def test_without_lengths_at_a_terminal_the_user_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    done = ruler("build", tmp_path / "out")
     assert done.code == 1
     assert "Build them all?" in done.stdout
     assert "Nothing was built." in done.stdout
@@ -70,10 +61,8 @@ def test_somebody_at_a_terminal_is_asked(tmp_path, monkeypatch):
 
 def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path):
     small = ("--samples", 1, "--tasks", "vt", "--sources", "embedded")
-    done = in_process.ruler("build", tmp_path / "out", *small, "--lengths", "2k")
-    assert (done.code, "To make" in done.stderr) == (0, False), done.stderr
-    full = ("--lengths", "all", "--mirror", "none")
-    assert "is not a folder" in in_process.ruler("build", tmp_path / "no", *full).stderr
-    assert (
-        "is not a folder" in in_process.ruler("build", tmp_path / "no", "--yes", *full[2:]).stderr
-    )
+    done = ruler("build", tmp_path / "out", *small, "--lengths", "2k")
+    assert (done.code, "To build" in done.stderr) == (0, False), done.stderr
+    for flags in (("--lengths", "all"), ("--yes",)):  # they go on, as far as the mirror
+        message = ruler_error("build", tmp_path / "no", *flags, "--mirror", "none")
+        assert "is not a folder" in message

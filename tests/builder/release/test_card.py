@@ -1,4 +1,4 @@
-"""The cards of real releases: their metadata, what loads by it, their examples, their bytes."""
+"""The cards of real releases: their metadata, what loads by it, their examples and columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ruler_common.names import Names
 from ruler_common.rows import COLUMNS
 from ruler_dataset import load
 from tests import documents
+from tests.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
 
 
@@ -32,12 +32,12 @@ def text_of(root: Path) -> str:
 
 
 def options(field: str) -> list[str]:
-    """Return the values that huggingface_hub's documentation of a metadata field allows."""
-    message = re.search(
+    """Return the values of a metadata field that huggingface_hub's documentation lists."""
+    documented = re.search(
         rf"{field} \(.*?Options are: (.*?)\.\n", DatasetCardData.__doc__ or "", re.S
     )
-    assert message
-    return re.findall(r"'([^']+)'", message[1])
+    assert documented
+    return re.findall(r"'([^']+)'", documented[1])
 
 
 # ---- Metadata ------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_huggingface_hub_accepts_the_metadata_and_writes_it_back_unchanged(root)
 @pytest.mark.parametrize(
     ("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (10**5, "100K<n<1M")]
 )
-def test_size_and_norwegian_are_what_the_hub_reads(oneruler, tmp_path, rows, size):
+def test_the_size_category_and_norwegian_are_read_by_the_hub(oneruler, tmp_path, rows, size):
     manifest = read_manifest(oneruler)
     entry = {**next(iter(manifest["files"].values())), "language": "no", "rows": rows}
     entry["instruction_language"] = "no"
@@ -88,7 +88,7 @@ def test_every_configuration_is_listed_and_loads(root, manifest):
 
 
 def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
-    """A card's configurations with every path written out, whichever form they have."""
+    """Return a card's configurations with every path written out."""
     configs = []
     for config in metadata["configs"]:
         folder = config.get("data_dir", "")
@@ -101,34 +101,34 @@ def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     return configs
 
 
-def test_the_metadata_name_every_file_whatever_their_form(root, manifest):
-    known = collect_facts(manifest).configs
-    mine = metadata_load(root / "README.md") or {}
-    assert any("data_dir" in config for config in mine["configs"])
-    assert "data_dir" not in mine["configs"][0]  # `datasets` reads the file format from it
-    whole = [
+def test_the_metadata_lists_the_files_of_every_configuration(root, manifest):
+    metadata = metadata_load(root / "README.md") or {}
+    assert any("data_dir" in config for config in metadata["configs"])
+    assert "data_dir" not in metadata["configs"][0]  # `datasets` reads the file format from it
+    assert configs_in_full(metadata) == [
         {"config_name": name, "data_files": [{"split": "test", "path": paths}]}
-        for name, paths in known.items()
+        for name, paths in collect_facts(manifest).configs.items()
     ]
-    assert configs_in_full(mine) == configs_in_full({"configs": whole}) == whole
 
 
 @pytest.mark.parametrize(("dataset", "listed"), [("ruler", 1_026), ("oneruler", 2_632)])
-def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(dataset, listed):
+def test_the_metadata_of_all_frozen_rows_is_small_enough_for_the_hub(dataset, listed):
     lock = read_frozen("1.0.0")
     assert lock is not None
     names = Names.standard(dataset)
     configs = [names.parse(name) for name in lock.rows[dataset]]
     paths = {config.name: [config.path] for config in configs}
     groups = names.whole_groups(configs)
-    paths |= {config.name: [one.path for one in of] for config, of in groups}
-    paths |= {name: [one.path for one in of] for name, of in names.whole_languages(groups)}
-    lines = [f"- {{config_name: {name}, {files_of_config(of)}}}" for name, of in paths.items()]
+    for group, members in groups:
+        paths[group.name] = [config.path for config in members]
+    for name, members in names.whole_languages(groups):
+        paths[name] = [config.path for config in members]
+    lines = [f"- {{config_name: {name}, {files_of_config(p)}}}" for name, p in paths.items()]
     assert len(lines) == listed  # docs/publish.md has both numbers
-    assert len("\n".join(lines)) < 420_000  # a card of 1.3 MB was too large
+    assert len("\n".join(lines)) < 420_000  # 1.3 MB were refused
 
 
-def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root):
+def test_a_group_loads_its_rows_in_the_same_order_with_datasets_and_ruler_dataset(root):
     from datasets import get_dataset_config_names, load_dataset
 
     name = next(n for n in get_dataset_config_names(str(root)) if n.startswith("all_"))
@@ -136,15 +136,14 @@ def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root):
     assert rows["input"] == load(root, name)["input"]
 
 
-def test_the_table_of_groups_shows_those_that_are_whole(root, manifest):
-    left = deepcopy(manifest)
-    gone = next(path for path, entry in left["files"].items() if entry["task"].startswith("cwe"))
-    for path in [path for path in left["files"] if Path(path).name == Path(gone).name]:
-        del left["files"][path]
-    for there, shown in ((manifest, True), (left, False)):
-        text = render(collect_facts(there))
-        assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is shown
-        names = collect_facts(there).configs.keys()
+def test_the_table_of_groups_shows_only_complete_groups(root, manifest):
+    part = deepcopy(manifest)
+    cwe = next(task for task in manifest["tasks"] if task.startswith("cwe"))
+    part["files"] = {p: e for p, e in manifest["files"].items() if e["task"] != cwe}
+    for release_manifest, is_complete in ((manifest, True), (part, False)):
+        text = render(collect_facts(release_manifest))
+        assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is is_complete
+        names = collect_facts(release_manifest).configs.keys()
         table = text.split("| group | its tasks | for example |")[1].split("\n\n")[0]
         examples = {line.split("`")[3] for line in table.splitlines()[2:]}
         assert examples <= names
@@ -158,19 +157,19 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-def test_the_row_shown_is_a_row_of_the_release(root):
-    (shown,) = blocks(text_of(root), "json")
-    row = json.loads(shown)
+def test_the_example_row_is_a_row_of_the_release(root):
+    (row_block,) = blocks(text_of(root), "json")
+    row = json.loads(row_block)
     (load_block, _) = blocks(text_of(root), "python")
     config = load_block.split('"')[3]
-    real = load(root, config)[row["index"]]
+    full_row = load(root, config)[row["index"]]
     parts = row.pop("input").split(" […] ")
-    text = real.pop("input")
-    assert row == real
+    text = full_row.pop("input")
+    assert row == full_row
     assert text.startswith(parts[0])
     assert text.endswith(parts[-1])
     assert all(part in text for part in parts)
-    for span in real["evidence"]:
+    for span in full_row["evidence"]:
         assert text[span["start"] : span["end"]] in parts[1]
     assert sum(map(len, parts)) < 1000
 
@@ -188,7 +187,7 @@ def test_without_the_files_the_card_shows_no_row(root, tmp_path):
 
 
 def local(code: str, root: Path) -> str:
-    """An example with folders in place of the Hub's repositories."""
+    """Replace the Hub's repositories in an example by folders."""
     code = code.replace("ORG/ruler_score", str(ROOT / "eval" / "ruler_score"))
     return re.sub(r"ORG/(one)?ruler", str(root), code)
 
@@ -203,21 +202,21 @@ def test_the_commands_work_as_written(oneruler, tmp_path):
     (bash,) = blocks(text_of(oneruler), "bash")
     *commands, fetch = local(bash, oneruler).splitlines()
     assert fetch.startswith("ruler fetch ")  # from the Hub: tests/builder/hub/test_fetch.py
-    shown = documents.run("\n".join(commands), tmp_path)
-    assert re.search(r"niah_single\s.*100", shown)
+    output = documents.run("\n".join(commands), tmp_path)
+    assert re.search(r"niah_single\s.*100", output)
 
 
-# ---- Bytes ---------------------------------------------------------------------------------------
+# ---- Text ----------------------------------------------------------------------------------------
 
 
-def test_a_build_writes_card_and_registration_of_its_manifest(root):
+def test_a_build_writes_the_files_rendered_from_its_manifest(root):
     facts = collect_facts(read_manifest(root), root)
     assert text_of(root) == render(facts)
     assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(facts)
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(facts)
 
 
-def test_a_card_names_its_embedded_texts(oneruler, release):
+def test_a_card_warns_of_embedded_texts(oneruler, release):
     for root in (release, oneruler):
         text, manifest = text_of(root), read_manifest(root)
         assert "**Made from texts written for this project (" in text
@@ -229,7 +228,7 @@ def test_a_card_names_its_embedded_texts(oneruler, release):
     assert "Made from texts written" not in render(collect_facts(manifest))
 
 
-def test_the_columns_have_the_contracts_types_and_a_meaning_each(root):
+def test_the_card_describes_every_column_with_its_type(root):
     schema = pq.read_schema(next((root / "data").rglob("*.parquet")))
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", text_of(root), re.MULTILINE))
     assert rows == COLUMNS

@@ -1,9 +1,8 @@
-"""Where a release comes from, as its card says it: sources, rights, faults, versions, citations."""
+"""A card names its sources, rights, known faults, versions and citations."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,36 +18,36 @@ from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from tests.builder.release.card_reading import labels, section, tables
+from tests.project import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
 
 
-def test_tokenizers_sources_and_word_lists_have_their_digests(text, manifest):
+def test_the_card_has_the_digests_of_tokenizers_sources_and_word_lists(text, manifest):
     about = manifest["tokenizers"]["tekken"]
     assert all(digest in text for digest in about["sha256"].values())
     assert f"{about['library']} {about['version']}" in text
     assert all(digest in text for digest in manifest["words"].values())
     sources = section(text, "Sources and licences")
-    whole = manifest["dataset"] == "ruler"
+    digits = 64 if manifest["dataset"] == "ruler" else 12
     for source in manifest["sources"].values():
-        assert (source["sha256"] if whole else source["sha256"][:12]) + "`" in sources
+        assert f"{source['sha256'][:digits]}`" in sources
         assert f" {source['bytes']:,} " in sources
         assert source["licence"] in sources
 
 
 def test_versions_and_citations_are_those_of_the_files(text, manifest):
-    message = " ".join(section(text, "Versions").split())
-    assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in message
-    assert f"ruler-release {manifest['builder_version']}." in message
+    versions = " ".join(section(text, "Versions").split())
+    assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in versions
+    assert f"ruler-release {manifest['builder_version']}." in versions
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     titles = re.findall(r"^## \[(.*data version.*)$", changelog, re.MULTILINE)
     assert titles
-    assert all(f"{title.replace(']', '')}:" in message for title in titles)
-    assert "Unreleased" not in message
+    assert all(f"{title.replace(']', '')}:" in versions for title in titles)
+    assert "Unreleased" not in versions
     released = " ".join(changelog.split("## [0.3.0]")[1].split())
     changes = re.findall(
-        r"- ((?:Data|Score)\b.*?)(?= - | 0\.\d\.0)", message.split("the score:")[1]
+        r"- ((?:Data|Score)\b.*?)(?= - | 0\.\d\.0)", versions.split("the score:")[1]
     )
     assert len(changes) == len(re.findall(r"^- (?:Data|Score)\b", changelog, re.MULTILINE)) > 10
     assert all(f"- {change}" in released for change in changes)
@@ -62,16 +61,16 @@ def test_versions_and_citations_are_those_of_the_files(text, manifest):
     assert f"data version {manifest['data_version']}, seed" in cited.split("@misc{")[1]
 
 
-def test_the_needles_and_none_words_are_the_manifests(oneruler):
+def test_the_card_shows_the_needles_and_none_words_of_the_manifest(oneruler):
     manifest = read_manifest(oneruler)
     table, *_ = tables((oneruler / "README.md").read_text(encoding="utf-8"), "language")
     assert table == [
-        {"language": code, "needle": message["parts"]["needle"], "none word": message["none_word"]}
-        for code, message in manifest["languages"].items()
+        {"language": code, "needle": entry["parts"]["needle"], "none word": entry["none_word"]}
+        for code, entry in manifest["languages"].items()
     ]
 
 
-def test_data_versions_are_the_frozen_ones_with_what_changed(root, tmp_path, monkeypatch):
+def test_the_card_lists_the_frozen_data_versions_and_their_changes(root, tmp_path, monkeypatch):
     manifest = read_manifest(root)
     dataset, digests = manifest["dataset"], {"a_4k": "0" * 64, "b_4k": "1" * 64}
     for version in ("1.0.0", "1.10.0", "1.9.0"):
@@ -114,8 +113,8 @@ def test_the_card_lists_every_fault_of_the_errata(every_language):
     (corrected,) = tables(faults, "erratum")
     assert {row["erratum"].strip("`") for row in corrected} == {e.id for e in errata()}
     (kept,) = tables(faults, "language")
-    shown = [(row["language"], row["file"], row["what"]) for row in kept]
-    assert sorted(shown) == sorted((fault.language, fault.file, fault.what) for fault in wording())
+    listed = [(row["language"], row["file"], row["what"]) for row in kept]
+    assert sorted(listed) == sorted((fault.language, fault.file, fault.what) for fault in wording())
     assert all(f"`{fault.excerpt}`" in faults for fault in wording() if fault.excerpt)
 
 
@@ -135,7 +134,7 @@ def test_every_book_is_in_the_table_of_rights(every_language):
 
 
 @pytest.mark.nightly
-def test_a_part_lists_only_its_own_languages(every_language):
+def test_a_part_lists_only_its_languages(every_language):
     manifest = read_manifest(every_language)
     manifest["files"] = {
         path: entry for path, entry in manifest["files"].items() if "/en-ko/" in path

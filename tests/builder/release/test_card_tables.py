@@ -1,4 +1,4 @@
-"""The figures a card shows are the manifest's."""
+"""The tables of a card show the figures of the manifest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.builder.release.card_reading import tables
 Manifest = dict[str, Any]
 
 
-def test_the_sums_are_the_manifests(text, manifest):
+def test_the_totals_are_those_of_the_manifest(text, manifest):
     entries = list(manifest["files"].values())
     rows, size = (sum(entry[key] for entry in entries) for key in ("rows", "bytes"))
     assert f"holds {len(entries)} files with {rows:,} rows ({size:,} bytes)" in text
@@ -36,54 +36,53 @@ def test_the_sums_are_the_manifests(text, manifest):
     }
 
 
-def test_the_fill_of_each_task_is_the_manifests(release):
+def test_the_fill_of_each_task_is_that_of_the_manifest(release):
     manifest = read_manifest(release)
     (table,) = tables((release / "README.md").read_text(encoding="utf-8"), "tekken: task")[:1]
-    shown = {row["tekken: task"]: row["4k"] for row in table}
+    fill = {row["tekken: task"]: row["4k"] for row in table}
     window = 4096 - manifest["reserve"]
-    assert shown == {
-        entry[
-            "task"
-        ]: f"{100 * entry['fill']:.2f} % ({100 * entry['tokens']['min'] / window:.2f} %)"
-        for entry in manifest["files"].values()
-        if not entry["exhausted"]
-    }
-    assert list(shown) == [task for task in manifest["tasks"] if task in shown]
+    expected = {}
+    for entry in manifest["files"].values():
+        if not entry["exhausted"]:
+            min_fill = entry["tokens"]["min"] / window
+            expected[entry["task"]] = f"{100 * entry['fill']:.2f} % ({100 * min_fill:.2f} %)"
+    assert fill == expected
+    assert list(fill) == [task for task in manifest["tasks"] if task in fill]
 
 
-def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler):
+def test_the_card_shows_books_that_repeat_and_word_lists_that_run_out(oneruler):
     manifest = read_manifest(oneruler)
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     entries = list(manifest["files"].values())
-    (again,) = tables(text, "tekken: repeats")
+    (repeat_table,) = tables(text, "tekken: repeats")
     repeats: dict[str, list[int]] = {}
     for entry in entries:
         if entry["task"].startswith("niah"):
-            result = entry.get("row_repeats", [0])
-            repeats.setdefault(languages_of(entry), []).extend(result)
+            row_repeats = entry.get("row_repeats", [0])
+            repeats.setdefault(languages_of(entry), []).extend(row_repeats)
     assert any(map(any, repeats.values()))
-    assert {row["tekken: repeats"]: row["8k"] for row in again} == {
+    assert {row["tekken: repeats"]: row["8k"] for row in repeat_table} == {
         name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
         for name, n in repeats.items()
         if any(n)
     }
-    (out,) = tables(text, "tekken: language and task")
-    assert {row["tekken: language and task"]: row["8k"] for row in out} == {
+    (exhausted,) = tables(text, "tekken: language and task")
+    assert {row["tekken: language and task"]: row["8k"] for row in exhausted} == {
         f"{entry['language']} {entry['task']}": f"{100 * entry['fill']:.2f} %, "
         f"{entry['exhausted']} of {entry['rows']} rows"
         for entry in entries
         if entry["exhausted"]
     }
-    assert out
+    assert exhausted
 
 
-def test_figures_are_added_up_over_tokenizers_and_lengths():
+def test_figures_are_summed_over_files():
     def entry(tokenizer: str, length: str, **more: Any) -> dict[str, Any]:
         window = int(length[:-1]) * 1024
-        usual = {"task": "qa_1", "rows": 2, "bytes": 5, "exhausted": 0, "repeats": 0, "fill": 0.5}
+        common = {"task": "qa_1", "rows": 2, "bytes": 5, "exhausted": 0, "repeats": 0, "fill": 0.5}
         tokens = {"min": 0.25 * (window - 24), "mean": 0.5 * (window - 24), "max": window}
         named = {"tokenizer": tokenizer, "length": length, "max_length": window, "tokens": tokens}
-        return usual | named | {"language": "en", "instruction_language": "en"} | more
+        return common | named | {"language": "en", "instruction_language": "en"} | more
 
     entries = [
         entry("b", "8k", repeats=3, row_repeats=[1, 3]),
@@ -114,26 +113,26 @@ def test_figures_are_added_up_over_tokenizers_and_lengths():
     ]
 
 
-def test_tasks_of_a_users_own_suite_are_named(manifest, text):
+def test_the_tasks_of_a_custom_suite_are_named(manifest, text):
     assert "A custom suite" not in text
     task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
     manifest["tasks"][task]["keys"] = 6
     assert f"**A custom suite:** {task} differs from" in render(collect_facts(manifest))
     family = manifest["tasks"][task]["family"]
     manifest["families"][family]["max_new_tokens"] = 99
-    of_family = [t for t, message in manifest["tasks"].items() if message["family"] == family]
+    of_family = [name for name, t in manifest["tasks"].items() if t["family"] == family]
     assert f"**A custom suite:** {', '.join(of_family)} differ from" in render(
         collect_facts(manifest)
     )
 
 
 def test_every_task_is_shown_with_its_parameters(text, manifest):
-    shown = {row["task"]: row for table in tables(text, "task") for row in table}
-    message = {True: "yes", False: "no", "": "–"}
+    rows = {row["task"]: row for table in tables(text, "task") for row in table}
+    words = {True: "yes", False: "no", "": "–"}
     for task in {entry["task"] for entry in manifest["files"].values()}:
         params = {k: v for k, v in manifest["tasks"][task].items() if k != "family"}
-        assert shown[task] == {"task": task} | {
-            name: message[value] if isinstance(value, bool) or value == "" else str(value)
+        assert rows[task] == {"task": task} | {
+            name: words[value] if isinstance(value, bool) or value == "" else str(value)
             for name, value in params.items()
         }
-    assert len(shown) == len({entry["task"] for entry in manifest["files"].values()})
+    assert len(rows) == len({entry["task"] for entry in manifest["files"].values()})

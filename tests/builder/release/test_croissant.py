@@ -1,4 +1,4 @@
-"""croissant.json: valid for mlcroissant, loaded with it, and true to the manifest."""
+"""croissant.json is valid, loads with mlcroissant, and agrees with the manifest."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ ROWS, REPOSITORY = "rows", "repo"  # ids in the file
 
 @pytest.fixture(scope="module")
 def mlc() -> Any:
-    """The package mlcroissant, imported here since only these tests need it."""
+    """Import mlcroissant, which only these tests need."""
     import mlcroissant
 
     return mlcroissant
 
 
-def described(root: Path) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads((root / CROISSANT).read_text(encoding="utf-8"))
-    return result
+def read_croissant(root: Path) -> Any:
+    return json.loads((root / CROISSANT).read_text(encoding="utf-8"))
 
 
 def test_mlcroissant_finds_nothing_wrong(mlc, root, caplog):
@@ -45,25 +44,25 @@ def test_mlcroissant_finds_nothing_wrong(mlc, root, caplog):
 
 
 def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(mlc, root, manifest):
-    result = described(root)
-    assert result["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
+    described = read_croissant(root)
+    assert described["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
     dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
     assert dataset.metadata.ctx.is_v1_1()
-    derived = {one["name"]: one["sha256"] for one in result["prov:wasDerivedFrom"]}
-    sources = {name: one["sha256"] for name, one in manifest["sources"].items()}
-    assert derived == sources | manifest["words"]
-    assert manifest["canary"] in result["usageInfo"]["text"]
-    assert "do not train" in result["usageInfo"]["text"]
+    origins = {entry["name"]: entry["sha256"] for entry in described["prov:wasDerivedFrom"]}
+    sources = {name: source["sha256"] for name, source in manifest["sources"].items()}
+    assert origins == sources | manifest["words"]
+    assert manifest["canary"] in described["usageInfo"]["text"]
+    assert "do not train" in described["usageInfo"]["text"]
 
 
-def test_its_name_says_custom_rows_unless_the_lock_has_them(root):
-    result = described(root)
-    assert result["name"].endswith(", custom rows")
-    assert result["description"].startswith("Custom rows of ")
-    assert "rozen" not in result["name"] + result["description"]
+def test_rows_that_are_not_frozen_are_called_custom(root):
+    described = read_croissant(root)
+    assert described["name"].endswith(", custom rows")
+    assert described["description"].startswith("Custom rows of ")
+    assert "rozen" not in described["name"] + described["description"]
 
 
-def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release):
+def test_only_the_name_of_a_repository_is_accepted_as_one(release):
     code = 'org/ruler", trust_remote_code=True)\nimport os; os.system("id") #'
     for repo in (code, "org", "org/ruler/tree", "org/ru ler", ""):
         with pytest.raises(RulerError, match="is not the name of a Hub repository"):
@@ -73,12 +72,12 @@ def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release):
 @pytest.mark.parametrize("evidence", [True, False])
 def test_a_record_is_a_row_of_the_release(mlc, root, evidence):
     records = mlc.Dataset(jsonld=str(root / CROISSANT)).records(ROWS)
-    record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
+    record = next(r for r in records if bool(r[f"{ROWS}/evidence"]) is evidence)
     assert as_row(record) == row_of(record, root)
 
 
 def row_of(record: dict[str, Any], root: Path) -> dict[str, Any]:
-    """Return the row of the release in `root` that a record of mlcroissant is about."""
+    """Return the row of the release in `root` that a record of mlcroissant describes."""
     config = read_manifest(root)["files"][record[f"{ROWS}/file"].decode()]["config"]
     row: dict[str, Any] = load(root, config)[int(record[f"{ROWS}/index"])]
     return row
@@ -96,7 +95,7 @@ def as_row(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value of mlcroissant's as `datasets` gives it: text for bytes, numbers for numpy's."""
+    """Return a value of mlcroissant's in the form of `datasets`: no bytes, no numpy numbers."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -111,7 +110,7 @@ def plain(value: Any) -> Any:
 
 @pytest.fixture
 def pushed(manifest: Manifest, tmp_path: Path) -> Path:
-    """The croissant.json of a repository, in a separate folder."""
+    """Write the croissant.json of a repository."""
     (tmp_path / CROISSANT).write_text(
         croissant(collect_facts(manifest), "org/ruler"), encoding="utf-8"
     )
@@ -126,7 +125,7 @@ def test_the_file_of_a_repository_names_it_and_is_valid(mlc, pushed, root, manif
     assert dataset.metadata.url == "https://huggingface.co/datasets/org/ruler"
     assert described_repository(pushed.parent) == "org/ruler"
     assert described_repository(root) is None
-    clone, *files, rows = described(pushed.parent)["distribution"]
+    clone, *files, rows = read_croissant(pushed.parent)["distribution"]
     assert clone["contentUrl"] == dataset.metadata.url
     assert {part["containedIn"]["@id"] for part in (*files, rows)} == {REPOSITORY}
     assert {file["contentUrl"]: file["sha256"] for file in files} == {
@@ -138,7 +137,7 @@ def test_the_file_of_a_repository_names_it_and_is_valid(mlc, pushed, root, manif
 
 
 def test_every_file_is_listed_with_its_digest(root, manifest):
-    *files, _ = described(root)["distribution"]
+    *files, _ = read_croissant(root)["distribution"]
     assert {file["@id"]: (file["sha256"], file["contentSize"]) for file in files} == {
         path: (entry["sha256"], f"{entry['bytes']} B") for path, entry in manifest["files"].items()
     }
@@ -146,25 +145,26 @@ def test_every_file_is_listed_with_its_digest(root, manifest):
 
 
 def test_one_record_set_has_the_columns_of_the_contract(root):
-    (rows,) = described(root)["recordSet"]
+    (rows,) = read_croissant(root)["recordSet"]
     assert [field["name"] for field in rows["field"]] == [f"{ROWS}/{n}" for n in ("file", *COLUMNS)]
     assert all(field["description"] for field in rows["field"])
 
 
-def test_a_licence_is_an_address_or_a_sentence_if_none_was_given(manifest):
-    given = {*json.loads(croissant(collect_facts(manifest)))["license"]}
-    for licence in {one.canonical.licence for one in registry().values()}:
-        sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
-        result = json.loads(croissant(collect_facts({**manifest, "sources": sources})))["license"]
-        given |= {*([result] if isinstance(result, str) else result)}
-    spdx = [name for name in given if name.startswith("https://spdx.org/licenses/")]
-    message = [name for name in given if name not in spdx]
+def test_a_licence_is_an_spdx_address_or_a_sentence(manifest):
+    licences = {*json.loads(croissant(collect_facts(manifest)))["license"]}
+    for licence in {source.canonical.licence for source in registry().values()}:
+        sources = {name: {**s, "licence": licence} for name, s in manifest["sources"].items()}
+        described = json.loads(croissant(collect_facts({**manifest, "sources": sources})))[
+            "license"
+        ]
+        licences |= {described} if isinstance(described, str) else {*described}
+    spdx = {name for name in licences if name.startswith("https://spdx.org/licenses/")}
     assert {Path(name).stem for name in spdx} == {"CC-BY-SA-4.0", "CC0-1.0", "MIT"}
-    assert len(message) == 3
-    assert all("stated" in name or "terms" in name for name in message)
+    assert len(licences - spdx) == 3
+    assert all("stated" in name or "terms" in name for name in licences - spdx)
 
 
-def test_the_file_of_a_whole_release_stays_small(release):
+def test_the_file_of_a_full_release_is_small(release):
     manifest = read_manifest(release)
     files = {}
     for tokenizer in (f"tokenizer{number}" for number in range(11)):

@@ -1,9 +1,8 @@
-"""eval.yaml: what the Hub's specification asks of it, generated from a real manifest."""
+"""eval.yaml meets the Hub's specification."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,8 +15,6 @@ from ruler_common.manifest import is_standard, read_manifest
 from ruler_common.names import LANGUAGES, Config
 from ruler_dataset import files_of
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 @pytest.fixture
 def manifest(release):
@@ -25,12 +22,12 @@ def manifest(release):
 
 
 def of_lengths(manifest, lengths, tokenizers=("tekken",), pairs=(("en", "en"),)):
-    """The manifest as if the release had these lengths, tokenizers and languages."""
+    """Return the manifest as if the release had these lengths, tokenizers and languages."""
     files, dataset = {}, manifest["dataset"]
-    like = {entry["task"]: entry for entry in manifest["files"].values()}
+    entries = {entry["task"]: entry for entry in manifest["files"].values()}
     for tokenizer in tokenizers:
         for length in lengths:
-            for task, entry in like.items():
+            for task, entry in entries.items():
                 for language, instruction in pairs:
                     both = {"language": language, "instruction_language": instruction}
                     config = Config(dataset, task, length, tokenizer=tokenizer, **both)
@@ -41,15 +38,15 @@ def of_lengths(manifest, lengths, tokenizers=("tekken",), pairs=(("en", "en"),))
 
 
 def ids(manifest):
-    """The tasks' ids, each of which is its configuration's name."""
+    """Return the tasks' ids, which are the names of their configurations."""
     tasks = yaml.safe_load(eval_yaml(collect_facts(manifest)))["tasks"]
     assert tasks == [{"id": t["id"], "config": t["id"], "split": "test"} for t in tasks]
     return [task["id"] for task in tasks]
 
 
 def test_the_headline_is_all_tasks_at_each_length_and_the_groups_at_the_longest(manifest):
-    whole = of_lengths(manifest, ("4k", "128k", "16k"), ("llama3", "tekken"))
-    assert ids(whole) == [
+    full = of_lengths(manifest, ("4k", "128k", "16k"), ("llama3", "tekken"))
+    assert ids(full) == [
         *("all_128k", "all_16k", "all_4k"),
         *("niah_128k", "vt_128k", "ag_128k", "qa_128k"),
     ]
@@ -66,10 +63,10 @@ def test_without_the_default_tokenizer_the_headline_is_for_the_first_one(manifes
 def test_onerulers_headline_is_all_languages_at_each_length_and_each_language_at_8k(oneruler):
     manifest = read_manifest(oneruler)
     every = [*((code, code) for code in LANGUAGES), ("en", "ko")]
-    whole = of_lengths(manifest, ("8k", "32k", "128k"), pairs=every)
-    assert ids(whole) == ["all_128k", "all_32k", "all_8k", *(f"all_8k_{c}" for c in LANGUAGES)]
-    assert len(files_of("all_8k", whole)) == 26 * 7
-    assert collect_facts(whole).configs["all_8k"] == files_of("all_8k", whole)
+    full = of_lengths(manifest, ("8k", "32k", "128k"), pairs=every)
+    assert ids(full) == ["all_128k", "all_32k", "all_8k", *(f"all_8k_{c}" for c in LANGUAGES)]
+    assert len(files_of("all_8k", full)) == 26 * 7
+    assert collect_facts(full).configs["all_8k"] == files_of("all_8k", full)
     assert ids(manifest) == ["all_8k_en", "all_8k_zh"]
 
 
@@ -91,15 +88,15 @@ def test_a_task_loads_by_its_config_and_split(manifest, release):
         assert len(rows) == {"all_4k": 13 * 20, "qa_4k": 2 * 20}[task["id"]]
 
 
-def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
-    result = yaml.safe_load(eval_yaml(collect_facts(manifest)))
-    assert set(result) == {"name", "description", "tasks"}
-    assert result["name"] == "RULER, custom rows"
-    assert "data version 1.0.0, fitted under tekken." in result["description"]
+def test_the_description_names_data_version_and_tokenizer(manifest):
+    registration = yaml.safe_load(eval_yaml(collect_facts(manifest)))
+    assert set(registration) == {"name", "description", "tasks"}
+    assert registration["name"] == "RULER, custom rows"
+    assert "data version 1.0.0, fitted under tekken." in registration["description"]
 
 
 def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
-    assert " Custom rows (embedded texts (essays, hotpotqa, squad)" in eval_yaml_of(manifest)
+    assert " Custom rows (embedded texts (essays, hotpotqa, squad)" in description_of(manifest)
     lock = read_frozen(manifest["data_version"])
     sources = {
         name: {**source, "variant": "canonical", "sha256": lock.sources[name]}
@@ -111,18 +108,18 @@ def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
         for path, entry in manifest["files"].items()
     }
     frozen = {**manifest, "sources": sources, "files": files}
-    assert " Frozen rows, data version 1.0.0" in eval_yaml_of(frozen)
+    assert " Frozen rows, data version 1.0.0" in description_of(frozen)
     assert yaml.safe_load(eval_yaml(collect_facts(frozen)))["name"] == "RULER"
     assert render(collect_facts(frozen)).count("RULER, frozen\n") == 2
     assert render(collect_facts(manifest)).count("RULER, custom rows\n") == 2
 
 
-def eval_yaml_of(manifest):
-    """The description in eval.yaml."""
+def description_of(manifest):
+    """Return the description in eval.yaml."""
     return yaml.safe_load(eval_yaml(collect_facts(manifest)))["description"]
 
 
-def test_oneruler_has_its_own_name_and_languages(oneruler):
+def test_a_changed_oneruler_suite_has_another_name(oneruler):
     manifest = read_manifest(oneruler)
     file = next(iter(manifest["files"].values()))
     files = {}
@@ -130,10 +127,10 @@ def test_oneruler_has_its_own_name_and_languages(oneruler):
         entry = {**file, "task": "niah_none", "length": "8k", "language": language}
         files[language] = entry | {"instruction_language": instruction, "tokenizer": "cl100k"}
     tasks = {"niah_none": manifest["tasks"]["niah_none"]}
-    other = {**manifest, "tasks": tasks, "groups": {}, "files": files}
-    result = yaml.safe_load(eval_yaml(collect_facts(other)))
-    assert result["name"] == "Tasks of a changed ONERULER suite"
-    listed = {task["id"] for task in result["tasks"]}
+    changed = {**manifest, "tasks": tasks, "groups": {}, "files": files}
+    registration = yaml.safe_load(eval_yaml(collect_facts(changed)))
+    assert registration["name"] == "Tasks of a changed ONERULER suite"
+    listed = {task["id"] for task in registration["tasks"]}
     assert listed == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
 
 
@@ -148,7 +145,7 @@ def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):
 
 
 @pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
-def test_the_standard_suites_are_known_by_their_parameters_and_wording(dataset):
+def test_the_standard_suites_are_recognised_by_their_parameters_and_wording(dataset):
     suite = read_suite(dataset)
     described = {"dataset": dataset, "tasks": suite.described(), "families": suite.families}
     assert is_standard(json.loads(json.dumps(described)))

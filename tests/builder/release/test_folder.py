@@ -5,14 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.release.folder import locked_folder, write_rows
 from ruler_common.errors import RulerError
 from ruler_common.rows import COLUMNS, arrow_schema
+from tests.embedded_release import build_embedded
 
 TEXTS = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -32,9 +31,8 @@ ROWS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS)
-def test_a_file_holds_what_was_added(tmp_path, rows):
+def test_a_file_holds_the_rows_that_were_written(tmp_path, rows):
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
     rows = rows * 4
     write_rows(path, rows, max_length=1 << 20, level=1)
@@ -46,24 +44,24 @@ def test_a_file_holds_what_was_added(tmp_path, rows):
 
 
 def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(tmp_path, cache):
-    order = BuildOptions(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
+    root = tmp_path / "ruler"
     refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it ends")
-    with locked_folder(order.root), refused:
-        build(order)
-    assert not order.root.exists()
+    with locked_folder(root), refused:
+        build_embedded(root, lengths=("4k",), samples=1)
+    assert not root.exists()
 
 
-def test_a_folder_is_free_again_after_an_error(tmp_path, cache):
+def test_a_folder_is_unlocked_after_an_error(tmp_path, cache):
     with pytest.raises(KeyError), locked_folder(tmp_path):
         raise KeyError
     with locked_folder(tmp_path):
         assert not list(tmp_path.glob(".lock*"))
 
 
-def test_another_machine_on_the_same_disk_is_kept_out(tmp_path, cache, monkeypatch):
+def test_another_machine_on_the_same_disk_is_locked_out(tmp_path, cache, monkeypatch):
     root = tmp_path / "shared/ruler"
     with locked_folder(root):
-        monkeypatch.setenv("RULER_CACHE", str(tmp_path / "another"))  # its own user's cache
+        monkeypatch.setenv("RULER_CACHE", str(tmp_path / "another"))  # that of another user
         with pytest.raises(RulerError, match="is running in"), locked_folder(root):
             raise AssertionError
     assert not root.parent.exists()
@@ -71,14 +69,14 @@ def test_another_machine_on_the_same_disk_is_kept_out(tmp_path, cache, monkeypat
         assert [path.name for path in root.parent.iterdir()] == [".ruler.building"]
 
 
-def test_a_lock_that_a_killed_build_left_holds_nobody_up(tmp_path, cache):
+def test_the_lock_file_of_a_killed_build_does_not_lock_the_folder(tmp_path, cache):
     (tmp_path / ".ruler.building").touch()
     with locked_folder(tmp_path / "ruler"):
         pass
     assert not (tmp_path / ".ruler.building").exists()
 
 
-def test_two_names_of_a_folder_are_one(tmp_path, cache):
+def test_a_folder_is_locked_under_all_its_names(tmp_path, cache):
     (tmp_path / "link").symlink_to(tmp_path)
     with locked_folder(tmp_path), pytest.raises(RulerError), locked_folder(tmp_path / "link"):
         raise AssertionError

@@ -1,4 +1,4 @@
-"""A release of ONERULER: what it holds, and what is refused."""
+"""Releases of ONERULER: their configurations, and invalid options."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
+from ruler_builder.release.build import Built
 from ruler_builder.text.sources import restricted
 from ruler_common.errors import RulerError
 from ruler_common.manifest import MANIFEST
@@ -18,13 +17,12 @@ from ruler_common.names import LANGUAGES
 from ruler_dataset import load
 from ruler_release.api import verify
 from tests.builder.conftest import EVERY_LANGUAGES_TASKS
+from tests.embedded_release import build_embedded
 
-Rows = list[dict[str, Any]]
 
-
-def order(root: Path, *names: str, **more: Any) -> BuildOptions:
-    usual = {"suite": "oneruler", "lengths": ("8k",), "samples": 2, "sources": ("embedded",)}
-    return BuildOptions(root, languages=names or ("en",), **(usual | more))
+def build_oneruler(root: Path, *languages: str, **options: Any) -> Built:
+    common = {"suite": "oneruler", "lengths": ("8k",), "samples": 2}
+    return build_embedded(root, languages=languages or ("en",), **(common | options))
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def copy(oneruler: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(oneruler, tmp_path / "copy"))
 
 
-def test_its_configurations_are_loaded_by_name(oneruler):
+def test_configurations_load_by_name(oneruler):
     from datasets import load_dataset
 
     rows = load_dataset(str(oneruler), "niah_none_8k_zh", split="test")
@@ -45,9 +43,9 @@ def test_its_configurations_are_loaded_by_name(oneruler):
         load(oneruler, "all_8k_zh-en")
 
 
-def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path):
+def test_the_manifest_says_how_often_the_book_repeats_in_each_row(tmp_path):
     root = tmp_path / "long"
-    built = build(order(root, "zh", lengths=("32k",), tasks=("niah_single",)))
+    built = build_oneruler(root, "zh", lengths=("32k",), tasks=("niah_single",))
     (entry,) = built.manifest["files"].values()
     assert entry["row_repeats"] == [entry["repeats"]] * 2
     text = load(root, "niah_single_32k_zh")[0]["input"]
@@ -55,9 +53,9 @@ def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path):
     assert entry["repeats"] == text.count(opening) - 1 > 0
 
 
-def test_a_default_order_is_more_than_the_embedded_texts():
+def test_all_languages_cannot_be_built_from_the_embedded_texts():
     with pytest.raises(RulerError, match="no embedded text"):
-        build(BuildOptions(Path("never"), suite="oneruler", sources=("embedded",)))
+        build_embedded(Path("never"), suite="oneruler")
     assert not Path("never").exists()
 
 
@@ -72,35 +70,34 @@ def test_all_26_languages_are_built_and_proved(every_language):
 
 
 def test_restricted_books_can_be_left_out(mirror, tmp_path):
-    closed = restricted()
-    assert set(closed) < set(LANGUAGES)
-    code = min(closed)
-    root = tmp_path / "open"
+    assert set(restricted()) < set(LANGUAGES)
+    code = min(restricted())
+    root = tmp_path / "free"
     free = {"skip_restricted": True, "mirror": mirror, "sources": (), "tasks": ("niah_single",)}
-    built = build(order(root, code, "en", **free))
+    built = build_oneruler(root, code, "en", **free)
     assert {entry["language"] for entry in built.manifest["files"].values()} == {"en"}
     with pytest.raises(RulerError, match="may not be free everywhere: ask for other"):
-        build(order(root, code, **free))
+        build_oneruler(root, code, **free)
 
 
-def test_lists_of_words_are_not_crossed(tmp_path):
+def test_word_lists_cannot_be_built_across_languages(tmp_path):
     with pytest.raises(RulerError, match="take niah"):
-        build(order(tmp_path / "no", "en-zh", tasks=("cwe",)))
+        build_oneruler(tmp_path / "no", "en-zh", tasks=("cwe",))
     assert not (tmp_path / "no").exists()
 
 
-def test_the_embedded_texts_are_never_mixed_with_the_published(mirror, tmp_path):
+def test_embedded_and_published_texts_cannot_be_mixed(mirror, tmp_path):
     with pytest.raises(RulerError, match="cannot be mixed"):
-        build(order(tmp_path / "no", mirror=mirror, sources=("book-en=embedded",)))
+        build_oneruler(tmp_path / "no", mirror=mirror, sources=("book-en=embedded",))
     assert not (tmp_path / "no" / MANIFEST).exists()
 
 
 def test_ruler_takes_no_language(tmp_path):
     with pytest.raises(RulerError, match="--suite oneruler"):
-        build(order(tmp_path / "no", "pl", suite="ruler"))
+        build_oneruler(tmp_path / "no", "pl", suite="ruler")
 
 
-def test_a_suite_whose_names_say_nothing_is_proved(tmp_path):
+def test_a_custom_suite_with_any_task_names_is_proved(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(
         'dataset = "oneruler"\n[tasks.common]\nfamily = "multilingual_words"\n'
@@ -108,23 +105,23 @@ def test_a_suite_whose_names_say_nothing_is_proved(tmp_path):
         encoding="utf-8",
     )
     root = tmp_path / "own"
-    build(order(root, "zh", suite=suite))
+    build_oneruler(root, "zh", suite=suite)
     assert verify(root).ok
 
 
-def test_a_card_that_is_not_there_is_written_again(copy):
+def test_a_changed_or_missing_card_is_written_again(copy):
     card, listing = copy / "README.md", copy / "eval.yaml"
     before = card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")
     card.write_text("old", encoding="utf-8")
     listing.unlink()
-    again = order(copy, "en", "zh", "en-zh", "zh-en", samples=6)
-    assert build(again).new == []
+    built = build_oneruler(copy, "en", "zh", "en-zh", "zh-en", samples=6)
+    assert built.new == []
     assert (card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")) == before
 
 
-def test_what_is_said_of_a_source_may_change(copy):
+def test_a_release_can_be_extended_after_the_description_of_a_source_changed(copy):
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
-    manifest["sources"]["book-en"]["title"] = "Said otherwise before"
+    manifest["sources"]["book-en"]["title"] = "Another title"
     (copy / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    built = build(order(copy, "en", samples=6, lengths=("16k",), tasks=("cwe",)))
+    built = build_oneruler(copy, "en", samples=6, lengths=("16k",), tasks=("cwe",))
     assert len(built.new) == 2

@@ -1,4 +1,4 @@
-"""Work in several processes gives what it gives in one, and ends on an error."""
+"""Several processes give the same results as one, and stop on an error."""
 
 from __future__ import annotations
 
@@ -11,58 +11,57 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.worker import worker_pool
+from ruler_builder.release.worker import process_pool
 from ruler_common.errors import RulerError
 
 
 class Adder:
-    """A worker that adds a number of its own; some items make it fail or die."""
+    """A worker that adds a number; some items make it fail or die."""
 
-    def __init__(self, more: int) -> None:
-        self.more = more
+    def __init__(self, summand: int) -> None:
+        self.summand = summand
 
     def add(self, item: int) -> int:
         if item == 13:
             raise RulerError("13 is refused.")
         if item == 99:
             os._exit(1)
-        return item + self.more
+        return item + self.summand
 
-    def wait_for_ever(self, item: int) -> int:
+    def wait_forever(self, item: int) -> int:
         while item:
             time.sleep(0.01)
         return item
 
-    def write_its_number(self, path: str) -> None:
+    def write_process_id(self, path: str) -> None:
         Path(path).write_text(str(os.getpid()))
-        self.wait_for_ever(1)
+        self.wait_forever(1)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_are_the_same_with_any_number_of_workers(workers):
-    with worker_pool(workers, Adder, (100,)) as run:
-        result = sorted(run(Adder.add, range(5)))
-        later = sorted(run(Adder.add, [7]))
-    assert (result, later) == ([100, 101, 102, 103, 104], [107])
+    with process_pool(Adder(100), workers) as run:
+        assert sorted(run(Adder.add, range(5))) == [100, 101, 102, 103, 104]
+        assert sorted(run(Adder.add, [7])) == [107]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_in_one_step_ends_the_work(workers):
-    with pytest.raises(RulerError, match="13 is refused"), worker_pool(workers, Adder, (0,)) as run:
+def test_an_error_in_one_item_stops_the_work(workers):
+    with pytest.raises(RulerError, match="13 is refused"), process_pool(Adder(0), workers) as run:
         list(run(Adder.add, [1, 13, 2]))
 
 
 def test_a_process_that_dies_is_one_sentence():
     with (
         pytest.raises(RulerError, match="A worker process died, probably because memory ran out"),
-        worker_pool(2, Adder, (0,)) as run,
+        process_pool(Adder(0), 2) as run,
     ):
         list(run(Adder.add, [1, 99]))
 
 
 def interrupt_after_the_first() -> None:
-    with worker_pool(2, Adder, (0,)) as run:
-        for _ in run(Adder.wait_for_ever, [0, 1, 1]):
+    with process_pool(Adder(0), 2) as run:
+        for _ in run(Adder.wait_forever, [0, 1, 1]):
             raise KeyboardInterrupt
 
 
@@ -72,8 +71,8 @@ def test_an_interrupt_does_not_wait_for_work_in_progress():
 
 
 def write_until_killed(folder: Path) -> None:
-    with worker_pool(2, Adder, (0,)) as run:
-        list(run(Adder.write_its_number, [str(folder / "a"), str(folder / "b")]))
+    with process_pool(Adder(0), 2) as run:
+        list(run(Adder.write_process_id, [str(folder / "a"), str(folder / "b")]))
 
 
 def test_processes_whose_parent_was_killed_end(tmp_path):

@@ -1,4 +1,4 @@
-"""A Ray cluster that is not there is one sentence, at once."""
+"""A missing Ray package or cluster is refused at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ruler_builder.release.worker import connect
 from ruler_common.errors import RulerError
 
 
-def test_the_package_that_is_missing_is_named(monkeypatch):
+def test_the_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(
         RulerError, match=r"^--engine ray needs packages that are not installed: pip install"
@@ -18,7 +18,7 @@ def test_the_package_that_is_missing_is_named(monkeypatch):
         connect(None)
 
 
-def test_an_address_where_nothing_answers_is_refused_at_once():
+def test_an_address_without_a_cluster_is_refused_at_once():
     ray = pytest.importorskip("ray", reason="the extra ray is not installed")
     if ray.is_initialized():
         pytest.skip("connected already")

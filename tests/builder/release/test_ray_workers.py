@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster of two nodes: the same calls, the same bytes."""
+"""Workers of a Ray cluster of two nodes give the same results as processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
-from ruler_builder.release.worker import worker_pool
+from ruler_builder.release.worker import ray_pool
 from ruler_common.errors import RulerError
-from ruler_common.files import sha256_of
+from tests.embedded_release import build_embedded, contents
 from tests.ray_cluster import two_nodes
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
@@ -25,7 +23,7 @@ def cluster() -> None:
 
 
 class Worker:
-    """Knows its node; some items make it fail or die."""
+    """A worker that returns its node; some items make it fail or die."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,45 +40,34 @@ class Worker:
         return item, ray.get_runtime_context().get_node_id()
 
 
-def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path):
-    with worker_pool(2, Worker, (tmp_path,), "ray") as run:
-        result = list(run(Worker.where, range(12)))
-        assert sorted(item for item, _ in result) == list(range(12))
-        assert len({node for _, node in result}) == 2
-        result = list(run(Worker.where, [1, 99, 2, 3]))
-        assert sorted(item for item, _ in result) == [1, 2, 3, 99]
+def test_workers_of_two_nodes_do_each_item_once_and_retry_it_after_a_death(tmp_path):
+    with ray_pool(Worker(tmp_path), 2, None) as run:
+        done = list(run(Worker.where, range(12)))
+        assert sorted(item for item, _ in done) == list(range(12))
+        assert len({node for _, node in done}) == 2
+        done = list(run(Worker.where, [1, 99, 2, 3]))
+        assert sorted(item for item, _ in done) == [1, 2, 3, 99]
 
 
 @pytest.mark.parametrize(
     ("item", "message"), [(13, r"^13 is refused\.$"), (666, "^A worker process died")]
 )
-def test_an_error_of_a_worker_ends_the_work_in_one_sentence(tmp_path, item, message):
+def test_an_error_of_a_worker_stops_the_work(tmp_path, item, message):
     with (
         pytest.raises(RulerError, match=message),
-        worker_pool(2, Worker, (tmp_path,), "ray") as run,
+        ray_pool(Worker(tmp_path), 2, None) as run,
     ):
         list(run(Worker.where, [1, item]))
 
 
-def test_more_workers_than_cpus_are_refused():
-    with pytest.raises(RulerError, match="fewer than 9 CPUs"), worker_pool(9, Worker, (), "ray"):
-        pass
+def test_there_are_at_most_as_many_workers_as_cpus(tmp_path):
+    with ray_pool(Worker(tmp_path), 9, None) as run:
+        result = list(run(Worker.where, range(12)))
+    assert sorted(item for item, _ in result) == list(range(12))
 
 
 def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path):
-    result = []
-    for engine, workers in (("processes", 1), ("ray", 2)):
-        root = tmp_path / engine
-        order = BuildOptions(
-            root,
-            lengths=("4k",),
-            tasks=("niah_s", "vt", "qa_1"),
-            samples=3,
-            sources=("embedded",),
-            engine=engine,
-            workers=workers,
-        )
-        build(order)
-        files = sorted(path for path in root.rglob("*") if path.is_file())
-        result.append({path.relative_to(root): sha256_of(path) for path in files})
-    assert result[0] == result[1]
+    options = {"lengths": ("4k",), "tasks": ("niah_s", "vt", "qa_1"), "samples": 3}
+    build_embedded(tmp_path / "processes", workers=1, **options)
+    build_embedded(tmp_path / "ray", engine="ray", workers=2, **options)
+    assert contents(tmp_path / "ray") == contents(tmp_path / "processes")

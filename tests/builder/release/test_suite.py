@@ -1,4 +1,4 @@
-"""A custom suite, and what is refused in one."""
+"""Custom suites, and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 
 from ruler_builder.tasks.registry import Suite, read_suite
 from ruler_common.errors import RulerError
-from tests.builder.tasks.row_reading import own_task, task_of
+from tests.builder.tasks.row_reading import custom_task, task_of
 
 ENOUGH = re.compile(r"give the task max_new_tokens = (\d+) in a custom suite")
 
 
 def suite_of(folder: Path, toml: str) -> Suite:
-    (folder / "own.toml").write_text(toml, encoding="utf-8")
-    return read_suite(folder / "own.toml")
+    path = folder / "suite.toml"
+    path.write_text(toml, encoding="utf-8")
+    return read_suite(path)
 
 
 def refusal_of(folder: Path, toml: str) -> str:
@@ -26,7 +27,7 @@ def refusal_of(folder: Path, toml: str) -> str:
     return str(refusal.value)
 
 
-def test_a_custom_suite_has_its_names_and_groups(tmp_path):
+def test_a_custom_suite_defines_tasks_and_groups(tmp_path):
     suite = suite_of(
         tmp_path,
         '[tasks.chains]\nfamily = "variable_tracking"\nchains = 3\nhops = 2\n'
@@ -59,26 +60,29 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        (own_task("niah", haystak="noise"), "parameter of task 'mine' 'haystak'. Did you mean"),
-        (own_task("niah", haystack="grass"), "haystack must be one of noise, essay, needles"),
-        (own_task("niah", key_type="colours"), "key_type and value_type must be of words, numb"),
-        (own_task("niah", keys=0), "keys, values, queries start at 1"),
-        (own_task("niah", keys="4"), "Task 'mine': keys must be int, not '4'"),
-        (own_task("niah", keys=4.5), "keys must be int, not 4.5"),
-        (own_task("niah", keys=True), "keys must be int, not True"),
-        (own_task("niah", keys=2, queries=3), "queries cannot be more than keys"),
-        (own_task("niah", keys=9, values=5), "keys x values cannot be more than 40"),
-        (own_task("niah", max_new_tokens=0), "max_new_tokens must be at least 1"),
-        (own_task("variable_tracking", chains=0), "chains must be 1 to 100"),
-        (own_task("variable_tracking", hops=101), "hops must be 1 to 100"),
-        (own_task("common_words", num_cw=201), "num_cw must be 1 to 200"),
-        (own_task("common_words", freq_cw=3), "freq_cw must be greater than freq_ucw"),
-        (own_task("common_words", short_freq_ucw=6), "short_freq_cw must be greater than"),
-        (own_task("frequent_words", alpha=1.0), "alpha must be above 1"),
-        (own_task("frequent_words", words=11), "words must be 1 to 10"),
-        (own_task("question_answering", dataset="trivia"), "dataset must be one of squad, hotpot"),
-        (own_task("question_answering", documents=-1), "documents must be 1 or more, or 0"),
-        (own_task("needle"), "Unknown family 'needle'."),
+        (custom_task("niah", haystak="noise"), "parameter of task 'mine' 'haystak'. Did you mean"),
+        (custom_task("niah", haystack="grass"), "haystack must be one of noise, essay, needles"),
+        (custom_task("niah", key_type="colours"), "key_type and value_type must be of words, numb"),
+        (custom_task("niah", keys=0), "keys, values, queries start at 1"),
+        (custom_task("niah", keys="4"), "Task 'mine': keys must be int, not '4'"),
+        (custom_task("niah", keys=4.5), "keys must be int, not 4.5"),
+        (custom_task("niah", keys=True), "keys must be int, not True"),
+        (custom_task("niah", keys=2, queries=3), "queries cannot be more than keys"),
+        (custom_task("niah", keys=9, values=5), "keys x values cannot be more than 40"),
+        (custom_task("niah", max_new_tokens=0), "max_new_tokens must be at least 1"),
+        (custom_task("variable_tracking", chains=0), "chains must be 1 to 100"),
+        (custom_task("variable_tracking", hops=101), "hops must be 1 to 100"),
+        (custom_task("common_words", num_cw=201), "num_cw must be 1 to 200"),
+        (custom_task("common_words", freq_cw=3), "freq_cw must be greater than freq_ucw"),
+        (custom_task("common_words", short_freq_ucw=6), "short_freq_cw must be greater than"),
+        (custom_task("frequent_words", alpha=1.0), "alpha must be above 1"),
+        (custom_task("frequent_words", words=11), "words must be 1 to 10"),
+        (
+            custom_task("question_answering", dataset="trivia"),
+            "dataset must be one of squad",
+        ),
+        (custom_task("question_answering", documents=-1), "documents must be 1 or more, or 0"),
+        (custom_task("needle"), "Unknown family 'needle'."),
         ("[tasks.mine]\nkeys = 2", "Task 'mine' names no family: add family ="),
         ("[tasks.mine]\nfamily = 3", "Unknown family '3'."),
         ("tasks = 3", "tasks should be a valid dictionary"),
@@ -91,24 +95,30 @@ def test_a_custom_suite_can_reword_a_family(embedded, tmp_path):
         ),
         ('[tasks.mine_4k]\nfamily = "niah"', "'mine_4k' cannot name a task or group"),
         ('[tasks."../mine"]\nfamily = "niah"', "'../mine' cannot name a task or group"),
-        (own_task("niah") + '\n[groups]\nall_of = ["yours"]', "task in group 'all_of' 'yours'"),
-        (own_task("niah") + '\n[groups]\nall_of = "mine"', "groups.all_of should be a valid list"),
-        (own_task("niah") + '\n[groups]\nmine = ["mine"]', "names both a task and a group"),
-        (own_task("niah") + "\n[families.nia]\nneedle = 3", "Unknown family 'nia'. Did you mean"),
+        (custom_task("niah") + '\n[groups]\nall_of = ["yours"]', "in group 'all_of' 'yours'"),
+        (
+            custom_task("niah") + '\n[groups]\nall_of = "mine"',
+            "groups.all_of should be a valid",
+        ),
+        (custom_task("niah") + '\n[groups]\nmine = ["mine"]', "names both a task and a group"),
+        (
+            custom_task("niah") + "\n[families.nia]\nneedle = 3",
+            "Unknown family 'nia'. Did you",
+        ),
         ("[tasks.mine", "is not valid TOML"),
     ],
 )
-def test_a_suite_that_cannot_be_is_refused_with_a_sentence(tmp_path, toml, message):
+def test_an_invalid_suite_is_refused_in_one_sentence(tmp_path, toml, message):
     assert message in refusal_of(tmp_path, toml)
 
 
-def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(tmp_path, monkeypatch):
+def test_a_folder_named_like_a_suite_does_not_hide_the_suite(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
     assert read_suite("ruler") == read_suite()
 
 
-def test_a_suite_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_suite_is_refused(tmp_path):
     with pytest.raises(RulerError, match=r"no file or folder .*none\.toml"):
         read_suite(tmp_path / "none.toml")
 
@@ -116,28 +126,28 @@ def test_a_suite_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("toml", "needed"),
     [
-        (own_task("variable_tracking", chains=4, hops=12), range(45, 70)),
-        (own_task("niah", keys=8, values=4, queries=8, value_type="uuids"), range(700, 1200)),
-        (own_task("niah", max_new_tokens=8, value_type="uuids"), range(25, 40)),
-        (own_task("question_answering", max_new_tokens=1), range(2, 20)),
+        (custom_task("variable_tracking", chains=4, hops=12), range(45, 70)),
+        (custom_task("niah", keys=8, values=4, queries=8, value_type="uuids"), range(700, 1200)),
+        (custom_task("niah", max_new_tokens=8, value_type="uuids"), range(25, 40)),
+        (custom_task("question_answering", max_new_tokens=1), range(2, 20)),
     ],
 )
-def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
+def test_too_few_tokens_for_an_answer_are_refused_with_the_number_that_is_enough(
     embedded, tmp_path, toml, needed
 ):
-    def said_of(text: str) -> str:
+    def message_of(text: str) -> str:
         try:
             task_of(embedded, "mine", "4k", suite_of(tmp_path, text)).check_answers(40)
         except RulerError as error:
             return str(error)
         return ""
 
-    number = int(ENOUGH.search(said_of(toml))[1])
+    number = int(ENOUGH.search(message_of(toml))[1])
     assert number in needed
-    bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
-    too_few = f"{bare}\nmax_new_tokens = {number - 1}"
-    assert int(ENOUGH.search(said_of(too_few))[1]) == number
-    assert said_of(f"{bare}\nmax_new_tokens = {number}") == ""
+    without = re.sub(r"\nmax_new_tokens = .*", "", toml)
+    too_few = f"{without}\nmax_new_tokens = {number - 1}"
+    assert int(ENOUGH.search(message_of(too_few))[1]) == number
+    assert message_of(f"{without}\nmax_new_tokens = {number}") == ""
 
 
 @pytest.mark.parametrize(
@@ -161,5 +171,5 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
 )
-def test_a_template_that_cannot_be_filled_is_refused(tmp_path, wording, message):
+def test_an_invalid_template_is_refused(tmp_path, wording, message):
     assert message in refusal_of(tmp_path, f'[tasks.mine]\nfamily = "niah"\n{wording}\n')

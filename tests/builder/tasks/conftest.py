@@ -1,8 +1,9 @@
-"""Sources under any tokenizer."""
+"""Shared fixture: embedded sources under trained tokenizers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -12,14 +13,9 @@ from ruler_builder.window.haystacks import CountedSources
 
 
 @pytest.fixture(scope="session")
-def own_texts(store: Store) -> Callable[[TokenCounter], CountedSources]:
-    """The project's own texts under any tokenizer."""
-    made: dict[int, CountedSources] = {}
-
-    def counted_sources(counter: TokenCounter) -> CountedSources:
-        if id(counter) not in made:
-            sources = Sources(store, parse_choice(["embedded"]))
-            made[id(counter)] = CountedSources(sources, counter)
-        return made[id(counter)]
-
-    return counted_sources
+def trained_sources(
+    store: Store, trained_counter: Callable[[str], TokenCounter]
+) -> Callable[[str], CountedSources]:
+    """Return a function that gives the project's texts, counted by a trained tokenizer."""
+    sources = Sources(store, parse_choice(["embedded"]))
+    return cache(lambda kind: CountedSources(sources, trained_counter(kind)))

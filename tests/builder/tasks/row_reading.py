@@ -1,4 +1,4 @@
-"""Read parts of rows: what is around a context, a list, documents."""
+"""Read parts of rows: the text around the context, lists, documents, haystacks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from ruler_common.names import TASKS, parse_length
 from ruler_common.rows import Row
 
 RULER = TASKS["ruler"]
-
-
 RESERVE = 128
-
-
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 
 
@@ -53,7 +49,7 @@ def documents(context: str) -> list[str]:
 
 
 def haystack(row: Row) -> str:
-    """The context without its evidence, each with the space or newline after it."""
+    """Return the context without its evidence and the separators after it."""
     start, end = row["context_start"], row["context_end"]
     for e in row["evidence"]:
         assert row["input"][e["end"] : e["end"] + 1] in (" ", "\n")
@@ -61,6 +57,6 @@ def haystack(row: Row) -> str:
     return "".join(row["input"][a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
-def own_task(family: str, **parameters: object) -> str:
+def custom_task(family: str, **parameters: object) -> str:
     lines = [f"{name} = {json.dumps(value)}" for name, value in parameters.items()]
     return "\n".join(["[tasks.mine]", f'family = "{family}"', *lines])

@@ -1,4 +1,4 @@
-"""cwe: wording, order and the words beyond 128k."""
+"""cwe: its common words, and the words beyond 128k."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST_COMMON = "What are the 10 most common words in the above list?"
 TOP = " Answer: The top 10 words that appear most often in the list are:"
 
 
-def test_no_common_word_stands_in_the_wording_around_the_list(embedded):
-    """A model that echoes its prompt would name it: `answer` was drawn in two rows of 500."""
+def test_no_common_word_is_in_the_text_around_the_list(embedded):
+    """Otherwise a model that repeats its prompt would name it."""
     task = task_of(embedded, "cwe", "4k")
     around = f"{LISTED}{MOST_COMMON}{TOP}".casefold()
     common = {word.casefold() for index in range(500) for word in task.references(index)}
@@ -31,10 +31,10 @@ def test_no_common_word_stands_in_the_wording_around_the_list(embedded):
 def test_beyond_128k_common_words_adds_the_most_frequent_other_words(embedded):
     from ruler_builder.text import corpora
 
-    known = {word.casefold() for word in corpora.vocabulary()}
+    vocabulary = {word.casefold() for word in corpora.vocabulary()}
     task = task_of(embedded, "cwe", "256k")
     row = task.row(0).columns
-    result = {word.casefold() for word in numbered(parts(row)[1])}
-    assert len(result & known) > 8000
-    assert result - known
-    assert result - known <= set(corpora.extension()[: 2**18 // 3])
+    words = {word.casefold() for word in numbered(parts(row)[1])}
+    assert len(words & vocabulary) > 8000
+    assert words - vocabulary
+    assert words - vocabulary <= set(corpora.extension()[: 2**18 // 3])

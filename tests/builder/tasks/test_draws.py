@@ -1,3 +1,5 @@
+"""The random draws of a key are frozen, distinct and of the right form."""
+
 from __future__ import annotations
 
 import string
@@ -32,9 +34,9 @@ def test_equal_keys_give_equal_draws_whatever_was_drawn_before(key):
 
 
 @given(KEYS, KEYS)
-def test_different_keys_give_different_draws(one, other):
-    if [str(part) for part in one] != [str(part) for part in other]:
-        assert rng(*one).integers(2**62) != rng(*other).integers(2**62)
+def test_different_keys_give_different_draws(a, b):
+    if [str(part) for part in a] != [str(part) for part in b]:
+        assert rng(*a).integers(2**62) != rng(*b).integers(2**62)
 
 
 @given(SEEDS, st.integers(1, 10**7), st.data())
@@ -51,7 +53,7 @@ def test_distinct_integers_come_in_random_order():
 
 
 @given(st.integers(1, 60), st.data())
-def test_all_but_some_integers_are_the_others_in_order(population, data):
+def test_all_but_returns_the_remaining_integers_in_order(population, data):
     taken = data.draw(st.lists(st.integers(0, population - 1)))
     expected = [n for n in range(population) if n not in taken]
     assert all_but(population, taken).tolist() == expected
@@ -72,7 +74,7 @@ def test_numbers_have_their_digits_differ_and_avoid_what_is_taken(seed, digits, 
     assert taken.isdisjoint(drawn)
 
 
-def test_numbers_can_use_up_all_there_are():
+def test_numbers_can_use_up_every_number_of_their_length():
     taken = {str(n) for n in range(10, 50)}
     assert sorted(numbers(rng(1), 2, 50, taken)) == [str(n) for n in range(50, 100)]
 

@@ -1,4 +1,4 @@
-"""fwe: wording, and words that never lead."""
+"""fwe: words whose ranks would tie, and the zeta function."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 from ruler_builder.tasks.frequent_words import zeta
 from ruler_builder.tasks.registry import read_suite
 from ruler_common.errors import RulerError
-from tests.builder.tasks.row_reading import own_task, task_of
+from tests.builder.tasks.row_reading import custom_task, task_of
 
 
 @pytest.mark.parametrize("alpha", [3.5, 10])
-def test_words_that_never_lead_are_refused_before_any_work(embedded, tmp_path, alpha):
+def test_words_that_would_tie_are_refused_before_any_work(embedded, tmp_path, alpha):
     path = tmp_path / "own.toml"
-    path.write_text(own_task("frequent_words", alpha=alpha, words=10))
+    path.write_text(custom_task("frequent_words", alpha=alpha, words=10))
     with pytest.raises(RulerError, match="never lead the next: take a longer length"):
         task_of(embedded, "mine", "4k", read_suite(path)).check(1)
 

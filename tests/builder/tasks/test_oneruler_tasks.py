@@ -1,6 +1,6 @@
-"""ONERULER's seven tasks, read back from their rows alone and held to the laws.
+"""The rows of ONERULER's tasks are frozen and ask the same in every language.
 
-`python -m tests.builder.tasks.test_oneruler_tasks` prints the digests of GOLDEN again.
+`python -m tests.builder.tasks.test_oneruler_tasks` prints the digests of GOLDEN.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def task_of(
 
 
 def digests(counted_sources: CountedSources) -> dict[str, str]:
-    """sha256 of rows 0 to 2 of each task at 8k, in both embedded languages."""
+    """Return digests of rows 0 to 2 of each task at 8k, in both embedded languages."""
     result = {}
     for code in ("en", "zh"):
         for name in TASKS["oneruler"]:
@@ -78,18 +78,24 @@ def digests(counted_sources: CountedSources) -> dict[str, str]:
 
 
 def needles(row: Row) -> list[tuple[str, str]]:
-    """Key and value of each needle, in the order of the text; whatever the language."""
-    texts = [row["input"][result["start"] : result["end"]] for result in row["evidence"]]
+    """Return key and value of each needle in any language, in the order of the text."""
+    texts = [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
     pattern = r"[\"“„«「](.+?)[\"”“»」].*?(\d{7})"
     return [re.search(pattern, text).groups() for text in texts]  # type: ignore[union-attr]
 
 
+def check_depths(row: Row, same_row: Row) -> None:
+    """Check that the evidence of two rows is at about the same depths."""
+    depths, same_depths = ([span["depth"] for span in r["evidence"]] for r in (row, same_row))
+    assert depths == pytest.approx(same_depths, abs=0.05)
+
+
 @pytest.fixture(scope="session")
 def published(
-    mirror: Path, counter_of: Callable[[str], TokenCounter]
+    mirror: Path, named_counter: Callable[[str], TokenCounter]
 ) -> Callable[[str], CountedSources]:
-    """The published texts under a named tokenizer."""
-    return lambda name: CountedSources(Sources(Store(mirror)), counter_of(name))
+    """Return a function that gives the published texts, counted by a named tokenizer."""
+    return lambda name: CountedSources(Sources(Store(mirror)), named_counter(name))
 
 
 def test_the_rows_have_the_frozen_bytes(embedded):
@@ -105,8 +111,7 @@ def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_langua
         assert [(english.index(key), value) for key, value in a] == [
             (chinese.index(key), value) for key, value in b
         ]
-        for one, other in zip(rows[0]["evidence"], rows[1]["evidence"], strict=True):
-            assert abs(one["depth"] - other["depth"]) < 0.05
+        check_depths(*rows)
 
 
 def test_a_longer_window_asks_the_same_at_the_same_depth(embedded):
@@ -117,11 +122,10 @@ def test_a_longer_window_asks_the_same_at_the_same_depth(embedded):
         )
         assert (short["question"], short["outputs"]) == (long["question"], long["outputs"])
         assert needles(short) == needles(long)
-        for one, other in zip(short["evidence"], long["evidence"], strict=True):
-            assert abs(one["depth"] - other["depth"]) < 0.05
+        check_depths(short, long)
 
 
-def test_the_ablation_differs_by_the_sentence_alone(embedded):
+def test_the_ablation_differs_only_by_the_sentence_about_none(embedded):
     row = task_of(embedded, "niah_single", "en").row(3).columns
     bare = task_of(embedded, "niah_single_nonone", "en").row(3).columns
     if_no = embedded.language("en").parts["if_no"]
@@ -148,10 +152,9 @@ def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(embed
 
 
 def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded):
-    made = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
-    row = made.columns
-    assert made.next_unit_tokens is None
-    assert row["length"] < 16_000
+    row = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
+    assert row.next_unit_tokens is None
+    assert row.columns["length"] < 16_000
     assert task_of(embedded, "cwe_easy", "en", "32k").row(0).next_unit_tokens is not None
 
 
@@ -166,46 +169,41 @@ def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(published, name):
             assert (
                 row["length"] == counted_sources.counter.count(row["input"]) + row["max_new_tokens"]
             )
-            other = task_of(usual, task, code).row(1).columns
-            assert (row["question"], row["outputs"]) == (other["question"], other["outputs"])
+            expected = task_of(usual, task, code).row(1).columns
+            assert (row["question"], row["outputs"]) == (expected["question"], expected["outputs"])
 
 
 @pytest.mark.nightly
 def test_every_language_asks_the_same_nouns(published):
     counted_sources = published("cl100k_base")
-    result = set()
+    questions = set()
     for code in LANGUAGES:
         row = task_of(counted_sources, "niah_multivalue", code).row(5).columns
         nouns = counted_sources.language(code).nouns
-        result.add(str([(nouns.index(key), value) for key, value in needles(row)]))
+        questions.add(str([(nouns.index(key), value) for key, value in needles(row)]))
         assert row["input"][row["context_start"] :].count(needles(row)[0][0]) >= 4
-    assert len(result) == 1
+    assert len(questions) == 1
 
 
 @pytest.mark.parametrize(
-    ("task", "message"),
+    ("family", "parameters", "message"),
     [
-        ("queries = 3\nkeys = 3", "queries must be 1 or 2"),
-        ("queries = 2", "queries cannot be more than keys"),
-        ("absent = 1", "absent must be bool"),
-        ("absent = true\nkeys = 2\nqueries = 2", "one absent key"),
-        ("absent = true\nnone_sentence = false", "none_sentence = true"),
-        ("keys = 8\nvalues = 6", "cannot be more than 40"),
-        ("keys = 9", "keys cannot be more than 8"),
-        ('same_as = "none_such"', "none_such"),
+        ("niah", "queries = 3\nkeys = 3", "queries must be 1 or 2"),
+        ("niah", "queries = 2", "queries cannot be more than keys"),
+        ("niah", "absent = 1", "absent must be bool"),
+        ("niah", "absent = true\nkeys = 2\nqueries = 2", "one absent key"),
+        ("niah", "absent = true\nnone_sentence = false", "none_sentence = true"),
+        ("niah", "keys = 8\nvalues = 6", "cannot be more than 40"),
+        ("niah", "keys = 9", "keys cannot be more than 8"),
+        ("niah", 'same_as = "none_such"', "none_such"),
+        ("words", "num_cw = 5", "num_cw must be 10"),
     ],
 )
-def test_parameters_that_cannot_be_are_refused(tmp_path, task, message):
-    path = tmp_path / "mine.toml"
-    path.write_text(f'dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_niah"\n{task}\n')
+def test_invalid_parameters_are_refused(tmp_path, family, parameters, message):
+    task = f'[tasks.mine]\nfamily = "multilingual_{family}"\n{parameters}\n'
+    path = tmp_path / "suite.toml"
+    path.write_text(f'dataset = "oneruler"\n{task}')
     with pytest.raises(RulerError, match=message):
-        read_suite(path)
-
-
-def test_cwe_asks_for_ten_words_alone(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_words"\nnum_cw = 5')
-    with pytest.raises(RulerError, match="num_cw must be 10"):
         read_suite(path)
 
 

@@ -1,4 +1,4 @@
-"""qa_1 and qa_2: wording, documents and their order."""
+"""qa_1 and qa_2: questions in order, and as many documents as fit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tests.nightly import mostly_nightly
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece"])
 @pytest.mark.parametrize("name", mostly_nightly(2, ["qa_1", "qa_2"]))
-def test_no_document_left_out_fits_where_counts_do_not_add_up(own_texts, counter_made, name, kind):
-    task = task_of(own_texts(counter_made(kind)), name, "2k")
+def test_no_other_document_fits_if_counts_do_not_add_up(trained_sources, name, kind):
+    task = task_of(trained_sources(kind), name, "2k")
     counter = task.counter
     for index in range(12):
         row = task.row(index).columns
-        result = documents(parts(row)[1])
-        left = set(task.counted_sources.documents(task.params.dataset)[0].documents) - set(result)
-        smallest = min(left, key=counter.count)
         head, context, tail = parts(row)
-        fuller = f"{head}{context}\n\nDocument {len(result) + 1}:\n{smallest}{tail}"
+        used = documents(context)
+        unused = set(task.counted_sources.documents(task.params.dataset)[0].documents) - set(used)
+        smallest = min(unused, key=counter.count)
+        fuller = f"{head}{context}\n\nDocument {len(used) + 1}:\n{smallest}{tail}"
         tokens = counter.count(fuller + row["answer_prefix"]) + row["max_new_tokens"]
         assert row["length"] <= 2048 - RESERVE < tokens
 
@@ -30,14 +30,13 @@ def test_questions_keep_the_order_of_their_file(embedded):
         task = task_of(embedded, name, "4k")
         expected = corpora.questions(corpus, embedded.sources.read(corpus)).questions
         assert task.max_rows == len(expected)
-        result = [task.row(index).columns["question"] for index in range(20)]
-        assert result == [question.text for question in expected[:20]]
+        questions = [task.row(index).columns["question"] for index in range(20)]
+        assert questions == [question.text for question in expected[:20]]
 
 
 def test_the_rest_of_an_article_comes_before_other_documents(embedded):
     task = task_of(embedded, "qa_1", "4k")
     corpus, _ = task.counted_sources.documents("squad")
     for index in range(10):
-        result = set(documents(parts(task.row(index).columns)[1]))
-        own = {corpus.documents[i] for i in corpus.questions[index].related}
-        assert own <= result
+        used = set(documents(parts(task.row(index).columns)[1]))
+        assert {corpus.documents[i] for i in corpus.questions[index].related} <= used

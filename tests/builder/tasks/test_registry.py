@@ -1,4 +1,4 @@
-"""The registry of task families, and the words and suites of each."""
+"""The registry of task families fits the suites and their wording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ruler_common.names import TASKS
 
 
 @pytest.mark.parametrize("dataset", TASKS)
-def test_the_benchmarks_own_suites_use_families_as_they_are_worded(dataset):
+def test_the_benchmark_suites_do_not_reword_families(dataset):
     for family, templates in read_suite(dataset).families.items():
         assert FAMILIES[family].dataset == dataset
         assert FAMILIES[family].templates == templates

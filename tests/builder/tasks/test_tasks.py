@@ -1,6 +1,6 @@
-"""The 13 tasks: their frozen rows, the audit of other rows, and what rows have in common.
+"""The rows of the 13 tasks are frozen, pass their audit, and agree with each other.
 
-`python -m tests.builder.tasks.test_tasks` prints the digests of GOLDEN again.
+`python -m tests.builder.tasks.test_tasks` prints the digests of GOLDEN.
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.registry import read_suite
 from ruler_builder.text.sources import Sources, Store, parse_choice
@@ -30,10 +25,12 @@ from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_common.rows import Row
 from ruler_dataset import load
-from ruler_release.api import verify
 from tests.builder.tasks.row_reading import RESERVE, RULER, haystack, task_of
+from tests.embedded_release import audit_problems, build_embedded
 from tests.nightly import mostly_nightly
+from tests.project import ROOT
 
+# The digests of rows 0 to 2 of each task at 4k, by suite
 GOLDEN = {
     "ruler": {
         "niah_single_1": "5660a4e4a40ba67f1766dc204c499ca8ab1d774840118d487aad27efd6ef3763",
@@ -51,38 +48,20 @@ GOLDEN = {
         "qa_2": "e1d770edac622184765b4af4ad35f76350d42b116cf9ed523e49e89cd1222ca1",
     }
 }
-"""Digests of rows 0 to 2 of each task at 4k, by suite."""
 
 
 def digests(counted_sources: CountedSources) -> dict[str, dict[str, str]]:
-    """Compute what GOLDEN has."""
+    """Return the digests that GOLDEN should have."""
     result: dict[str, dict[str, str]] = {}
     for name in GOLDEN:
         suite = read_suite(name)
         result[name] = {}
-        for task in suite.params:
-            made, digest = task_of(counted_sources, task, "4k", suite), sha256()
+        for task_name in suite.params:
+            task, digest = task_of(counted_sources, task_name, "4k", suite), sha256()
             for index in range(3):
-                digest_row(digest, made.row(index).columns)
-            result[name][task] = digest.hexdigest()
+                digest_row(digest, task.row(index).columns)
+            result[name][task_name] = digest.hexdigest()
     return result
-
-
-def build_from_embedded(root: Path, **options: Any) -> Mapping[str, str]:
-    """Build a release of embedded texts; return the configurations that could not be built."""
-    return build(BuildOptions(root, sources=("embedded",), **options)).left_out
-
-
-def audit_problems(root: Path, *tokenizers: str) -> dict[str, Any]:
-    """Return the problems that a verification with audit names, by file, and what it cannot do."""
-    report = verify(root, audit=True, tokenizers=tokenizers)
-    problems: dict[str, Any] = dict(report.not_rebuilt)
-    for path, file in report.files.items():
-        if file.count:
-            problems[path] = file.problems
-    if not report.proved:
-        problems["release"] = "not proved"
-    return problems
 
 
 def test_the_rows_of_every_task_are_frozen(embedded):
@@ -92,31 +71,30 @@ def test_the_rows_of_every_task_are_frozen(embedded):
 def test_another_process_with_another_hash_seed_makes_the_same_rows():
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-m", "tests.builder.tasks.test_tasks"]
-    root = Path(__file__).resolve().parents[3]
     result = subprocess.run(
-        command, env=environment, cwd=root, capture_output=True, text=True, check=True
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert json.loads(result.stdout) == GOLDEN
 
 
 @pytest.mark.parametrize("length", ["1k", "2k", "16k"])
 def test_rows_pass_their_audit_at_every_length(tmp_path, length):
-    build_from_embedded(tmp_path / "ruler", lengths=(length,), samples=8)
+    build_embedded(tmp_path / "ruler", lengths=(length,), samples=8)
     assert audit_problems(tmp_path / "ruler") == {}
 
 
 @pytest.mark.parametrize("kind", ["whole", *mostly_nightly(5, ["gpt2", "digits", "unigram"])])
-def test_rows_pass_their_audit_with_few_split_points_or_none(made, tmp_path, kind):
-    spec = f"mine={made(kind)}"
-    build_from_embedded(tmp_path / "ruler", tokenizers=(spec,), lengths=("2k",), samples=2)
+def test_rows_pass_their_audit_with_few_split_points_or_none(trained_tokenizer, tmp_path, kind):
+    spec = f"mine={trained_tokenizer(kind)}"
+    build_embedded(tmp_path / "ruler", tokenizers=(spec,), lengths=("2k",), samples=2)
     assert audit_problems(tmp_path / "ruler", spec) == {}
 
 
-def test_lists_are_full_where_some_of_their_words_join(made, tmp_path):
-    spec = f"mine={made('dotted')}"  # ". a" is one token
+def test_lists_fill_the_window_if_a_tokenizer_joins_words(trained_tokenizer, tmp_path):
+    spec = f"mine={trained_tokenizer('dotted')}"  # ". a" is one token
     root = tmp_path / "ruler"
     tasks = ("cwe", "fwe")
-    build_from_embedded(root, tokenizers=(spec,), lengths=("2k",), samples=40, tasks=tasks)
+    build_embedded(root, tokenizers=(spec,), lengths=("2k",), samples=40, tasks=tasks)
     assert audit_problems(root, spec) == {}
     for task in tasks:
         inputs = load(root, f"{task}_2k_mine")["input"]
@@ -126,38 +104,38 @@ def test_lists_are_full_where_some_of_their_words_join(made, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["digits", "sentencepiece", "unigram", "single_bytes"])
 def test_all_tasks_are_built_and_audited_without_proved_split_points(
-    made, counter_made, tmp_path, kind
+    trained_tokenizer, trained_counter, tmp_path, kind
 ):
-    assert not counter_made(kind).split_points.proved
+    assert not trained_counter(kind).split_points.proved
     text = (files("ruler_builder.suites") / "ruler.toml").read_text(encoding="utf-8")
-    roomy = tmp_path / "roomy.toml"  # with room for answers of many tokens
-    roomy.write_text(re.sub(r"max_new_tokens = \d+", "max_new_tokens = 400", text))
-    spec = f"mine={made(kind)}"
-    left_out = build_from_embedded(
+    suite = tmp_path / "suite.toml"  # that allows answers of many tokens
+    suite.write_text(re.sub(r"max_new_tokens = \d+", "max_new_tokens = 400", text))
+    spec = f"mine={trained_tokenizer(kind)}"
+    built = build_embedded(
         tmp_path / "ruler",
         tokenizers=(spec,),
         lengths=("4k", "16k"),
         samples=1,
-        suite=roomy,
+        suite=suite,
         skip_impossible=True,
     )
     assert audit_problems(tmp_path / "ruler", spec) == {}
-    # 300 words and an example of 190 are too long for 4096 tokens of few letters each
-    assert {*left_out} <= {"cwe_4k_mine"} or kind == "single_bytes"
-    assert all("_4k" in name for name in left_out)
+    # 300 words and an example of 190 words take more than 4,096 tokens of few letters each
+    assert {*built.left_out} <= {"cwe_4k_mine"} or kind == "single_bytes"
+    assert all("_4k" in name for name in built.left_out)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe"])
 def test_a_row_of_a_million_tokens_is_exact(embedded, name):
     task = task_of(embedded, name, "1m")
-    made = task.row(0)
-    row = made.columns
+    new_row = task.row(0)
+    row = new_row.columns
     counted = embedded.counter.count(row["input"] + row["answer_prefix"])
     assert row["length"] == counted + row["max_new_tokens"]
-    assert made.next_unit_tokens is not None
-    assert 0 <= 2**20 - RESERVE - row["length"] < made.next_unit_tokens <= 40
-    assert (made.repeats > 0) == (name == "niah_single_2")
+    assert new_row.next_unit_tokens is not None
+    assert 0 <= 2**20 - RESERVE - row["length"] < new_row.next_unit_tokens <= 40
+    assert (new_row.repeats > 0) == (name == "niah_single_2")
 
 
 @pytest.mark.parametrize("name", ["qa_1", "qa_2", "vt", "niah_single_1", "niah_single_2"])
@@ -169,28 +147,31 @@ def test_evidence_is_spread_over_the_whole_context(embedded, name):
     assert all(0.4 * expected < fifths[i] < 1.8 * expected for i in range(5)), fifths
 
 
-SHARED = [name for name in (*NIAH, "vt") if name not in ("niah_multikey_2", "niah_multikey_3")]
+SAME_HAYSTACK = [
+    name for name in (*NIAH, "vt") if name not in ("niah_multikey_2", "niah_multikey_3")
+]
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("name", SAME_HAYSTACK)
 def test_the_haystack_begins_with_the_same_text_in_every_row(embedded, name):
     task = task_of(embedded, name, "4k")
     assert len({haystack(task.row(index).columns)[:2000] for index in range(5)}) == 1
 
 
-def asked(row: Row) -> tuple[str, list[str]]:
+def question_of(row: Row) -> tuple[str, list[str]]:
+    """Return what a row asks, and the right answers."""
     return row["question"], row["outputs"]
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
-    embedded, own_texts, counter_made, name
+    embedded, trained_sources, name
 ):
-    other = own_texts(counter_made("whole"))
+    whole = trained_sources("whole")
     for index in (0, 5):
-        expected = asked(task_of(embedded, name, "4k").row(index).columns)
-        assert asked(task_of(embedded, name, "16k").row(index).columns) == expected
-        assert asked(task_of(other, name, "16k").row(index).columns) == expected
+        expected = question_of(task_of(embedded, name, "4k").row(index).columns)
+        assert question_of(task_of(embedded, name, "16k").row(index).columns) == expected
+        assert question_of(task_of(whole, name, "16k").row(index).columns) == expected
 
 
 @pytest.mark.parametrize("name", mostly_nightly(3, [*NIAH, "vt", "qa_1", "qa_2"]))
@@ -202,29 +183,31 @@ def test_an_index_has_the_same_relative_depths_at_every_length(embedded, name):
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_a_row_is_the_same_alone_and_in_any_order(embedded, own_texts, name):
+def test_a_row_does_not_depend_on_the_rows_before_it(embedded, name):
     task = task_of(embedded, name, "2k")
     rows = [task.row(index).columns for index in range(4)]
     task_of(embedded, name, "4k").row(0)
     assert [task.row(index).columns for index in (3, 2, 1, 0)] == rows[::-1]
-    alone = CountedSources(Sources(Store(None), parse_choice(["embedded"])), embedded.counter)
-    assert task_of(alone, name, "2k").row(2).columns == rows[2]
+    unused = CountedSources(Sources(Store(None), parse_choice(["embedded"])), embedded.counter)
+    assert task_of(unused, name, "2k").row(2).columns == rows[2]
 
 
 @pytest.mark.parametrize("name", RULER)
-def test_the_reserve_changes_the_filling_and_not_what_is_asked(embedded, name):
-    task, roomier = (task_of(embedded, name, "4k", reserve=r) for r in (0, 500))
+def test_the_reserve_changes_the_filling_and_not_what_is_question_of(embedded, name):
+    task, shorter = (task_of(embedded, name, "4k", reserve=r) for r in (0, 500))
     for index in (0, 3):
-        assert asked(task.row(index).columns) == asked(roomier.row(index).columns)
+        assert question_of(task.row(index).columns) == question_of(shorter.row(index).columns)
         assert task.row(index).columns["length"] <= 4096
-        assert roomier.row(index).columns["length"] <= 4096 - 500
+        assert shorter.row(index).columns["length"] <= 4096 - 500
 
 
 @pytest.mark.parametrize("name", RULER)
 def test_another_seed_makes_other_rows(embedded, name):
-    row, other = (task_of(embedded, name, "4k", seed=seed).row(0).columns for seed in (0, 1))
-    assert row["input"] != other["input"]
-    assert (asked(row) == asked(other)) == name.startswith("qa")  # the corpus' order is kept
+    a, b = (task_of(embedded, name, "4k", seed=seed).row(0).columns for seed in (0, 1))
+    assert a["input"] != b["input"]
+    assert (question_of(a) == question_of(b)) == name.startswith(
+        "qa"
+    )  # a seed does not change the order of questions
 
 
 @pytest.mark.parametrize("name", RULER)

@@ -1,4 +1,4 @@
-"""vt: wording and the solved example."""
+"""vt: its solved examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(embedde
 
 @pytest.mark.parametrize("layout", ["2025", "2024"])
 def test_no_name_of_an_example_is_part_of_a_reference(embedded, tmp_path, layout):
-    """A model that repeats the example's answer would name it: with 31 names in a row of six."""
+    """Otherwise a model that repeats the example's answer would name it."""
     (tmp_path / "my.toml").write_text(
         f'[tasks.vt]\nfamily = "variable_tracking"\nhops = 30\nlayout = "{layout}"\n'
     )

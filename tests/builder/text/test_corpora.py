@@ -1,3 +1,5 @@
+"""Corpora are read as documents and questions, in the order of their files."""
+
 from __future__ import annotations
 
 import json
@@ -10,7 +12,7 @@ from ruler_builder.text.corpora import Corpus, Question
 from ruler_common.errors import RulerError
 
 
-def asked(question: str, *answers: str, impossible: bool = False) -> dict[str, Any]:
+def qa(question: str, *answers: str, impossible: bool = False) -> dict[str, Any]:
     return {
         "question": question,
         "id": question,
@@ -27,13 +29,16 @@ SQUAD = {
             "paragraphs": [
                 {
                     "context": "The Ilvane is long.",
-                    "qas": [asked("How long?", "long", "long", "L")],
+                    "qas": [qa("How long?", "long", "long", "L")],
                 },
                 {
                     "context": "It floods.",
-                    "qas": [asked("Dry?", "no", impossible=True), asked("What?", "floods")],
+                    "qas": [
+                        qa("Dry?", "no", impossible=True),
+                        qa("What?", "floods"),
+                    ],
                 },
-                {"context": "The Ilvane is long.", "qas": [asked("Again?", "Ilvane")]},
+                {"context": "The Ilvane is long.", "qas": [qa("Again?", "Ilvane")]},
             ],
         },
         {"title": "Empty", "paragraphs": []},
@@ -42,7 +47,7 @@ SQUAD = {
             "paragraphs": [
                 {
                     "context": "Hills are high.",
-                    "qas": [asked("No answer?"), asked("High?", "high")],
+                    "qas": [qa("No answer?"), qa("High?", "high")],
                 },
                 {"context": "It floods.", "qas": []},
             ],
@@ -104,12 +109,12 @@ def test_hotpotqa_is_read_as_titled_documents_and_questions_with_their_supportin
     assert corpus.related_required
 
 
-def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept():
+def test_only_the_last_corpora_are_kept_in_memory():
     first = hotpotqa()
     assert hotpotqa() is first
     for question in "abcd":
-        other = json.dumps([HOTPOT[0] | {"question": question}]).encode()
-        assert corpora.questions("hotpotqa", other).questions[0].text == question
+        data = json.dumps([HOTPOT[0] | {"question": question}]).encode()
+        assert corpora.questions("hotpotqa", data).questions[0].text == question
     assert hotpotqa() is not first
     assert hotpotqa() == first
 

@@ -1,3 +1,5 @@
+"""Each erratum corrects its fault in the published files, and nothing else."""
+
 from __future__ import annotations
 
 import pytest
@@ -15,6 +17,7 @@ from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import Sources, Store
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
+# By erratum: a language, an invented text or words with the fault, and the correction
 CORRECTED: dict[str, tuple[str, list[str], list[str]]] = {
     "niah-needle-space": ("en", ["of {key}: {value} "], ["of {key}: {value}"]),
     "niah-inner-spaces": ("sw", ["nambari   gani"], ["nambari gani"]),
@@ -71,26 +74,25 @@ CORRECTED: dict[str, tuple[str, list[str], list[str]]] = {
     "book-rules": ("ta", ["முதல்\n-----*****-----\nஇரண்டு - * _"], ["முதல்\n\nஇரண்டு - * _"]),
     "book-contents": ("hi", ["अनुक्रम\nबयान\n"], ["बयान\n"]),
 }
-"""By erratum: a language, an invented text or words with the fault, and what becomes of them."""
-READ = {
+# Errata that reading a language corrects; tests below show them on the published files
+CORRECTED_BY_READING = {
     "book-reported-speech",
     *("niah-urdu-stop", "niah-hindi-stop", "nouns-newlines", "nouns-not-unique"),
     *("nouns-ambiguous", "words-newlines", "words-read-as-missing", "book-newlines"),
 }
-"""Errata that reading corrects: shown on the published files below."""
 
 
 @pytest.fixture(scope="module")
 def published(mirror: object, store: Store) -> Sources:
-    """The published files."""
+    """Return the published files."""
     return Sources(store)
 
 
-def test_every_erratum_is_shown_here():
+def test_every_erratum_has_a_test():
     ids = [erratum.id for erratum in errata()]
     assert len(ids) == len(set(ids))
-    assert set(ids) == set(CORRECTED) | READ
-    assert not set(CORRECTED) & READ
+    assert set(ids) == set(CORRECTED) | CORRECTED_BY_READING
+    assert not set(CORRECTED) & CORRECTED_BY_READING
 
 
 @pytest.mark.parametrize("name", CORRECTED)
@@ -101,7 +103,7 @@ def test_an_erratum_corrects_its_fault(name):
     assert faulty != corrected
 
 
-def test_an_erratum_is_for_its_own_languages_file_and_part_alone():
+def test_an_erratum_changes_only_its_language_file_and_part():
     assert fix("words", "de", ["-a", "a1", "b; c", "Art", "art"]) == [
         "-a",
         "a1",
@@ -114,7 +116,7 @@ def test_an_erratum_is_for_its_own_languages_file_and_part_alone():
     assert fix("script", "fa", ["{value} "]) == ["{value} "]
 
 
-def test_a_language_has_its_own_errata_and_those_of_the_nouns():
+def test_a_language_has_its_errata_and_those_of_the_nouns():
     ids = [erratum.id for erratum in applied("fa")]
     assert {"niah-none-word", "niah-urdu-stop", "words-joiners", "nouns-not-unique"} <= set(ids)
     assert "cwe-context-twice" not in ids
@@ -129,12 +131,12 @@ def test_no_carriage_return_is_read(published):
     assert b"\r\n" in published.read("words-da")
     assert b"\r\n" in published.read("book-sw")
     danish = read_language("da", published)
-    read = [
+    texts = [
         *danish.nouns,
         *read_language("da", published).words(),
         *read_language("sw", published).sentences(),
     ]
-    assert not any("\r" in text for text in read)
+    assert not any("\r" in text for text in texts)
 
 
 def test_no_key_is_one_of_the_five_ambiguous_nouns(published):
@@ -159,10 +161,9 @@ def test_only_rows_that_are_unique_in_every_column_are_kept():
 # ---- What a word is ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_one", [True, False])
-def test_letters_and_what_stands_inside_a_word_make_a_word(is_one):
-    right = ["hus", "tương lai", "юго-запад", "ng'ombe", "'mapa", "संख्या", "می\u200cرود", "りんご"]
-    wrong = [
+def test_a_word_has_letters_with_single_spaces_hyphens_and_apostrophes_inside():
+    words = ["hus", "tương lai", "юго-запад", "ng'ombe", "'mapa", "संख्या", "می\u200cرود", "りんご"]
+    others = [
         "",
         " ",
         "a1",
@@ -178,10 +179,11 @@ def test_letters_and_what_stands_inside_a_word_make_a_word(is_one):
         "a\n",
         "'",
     ]
-    assert [word for word in (right if is_one else wrong) if is_word(word) is not is_one] == []
+    assert [word for word in words if not is_word(word)] == []
+    assert [text for text in [*others, "'"] if is_word(text)] == []
 
 
-def test_words_are_the_same_whatever_their_case_form_and_invisible_signs():
+def test_words_are_compared_without_case_width_and_invisible_characters():
     assert identity("Straße") == identity("STRASSE")
     assert identity("ｎａｎ") == identity("nan")
     assert identity("می\u200cرود") == identity("میرود")

@@ -1,3 +1,5 @@
+"""Each language's prompts, nouns, book and dictionary are read correctly."""
+
 from __future__ import annotations
 
 import re
@@ -17,7 +19,7 @@ from ruler_common.names import LANGUAGES
 from tests.nightly import mostly_nightly
 
 UNSPACED = {"ja", "zh"}
-HOLDERS = {
+PLACEHOLDERS = {
     "task": ["context"],
     "needle": ["key", "value"],
     "question_one": ["query1"],
@@ -32,18 +34,18 @@ every_language = pytest.mark.parametrize("code", mostly_nightly(5, LANGUAGES))
 
 @pytest.fixture(scope="module")
 def published(mirror: object, store: Store) -> Sources:
-    """The published files."""
+    """Return the published files."""
     return Sources(store)
 
 
 @pytest.fixture(scope="module")
-def own(store: Store) -> Sources:
-    """The project's own stand-ins."""
+def embedded_sources(store: Store) -> Sources:
+    """Return the project's texts."""
     return Sources(store, parse_choice(["embedded"]))
 
 
 def folded(code: str, sources: Sources) -> str:
-    """A language's book as one line, its errata applied."""
+    """Return a language's corrected book as one line."""
     text = sources.read(f"book-{code}").decode("utf-8").replace("\r\n", "\n")
     return " ".join(fix("book", code, [text])[0].split())
 
@@ -51,40 +53,42 @@ def folded(code: str, sources: Sources) -> str:
 # ---- Prompts and nouns -------------------------------------------------------------------------
 
 
-def check_prompts(spoken: Language) -> None:
-    assert list(spoken.parts) == list(HOLDERS)
-    for part, text in spoken.parts.items():
-        assert re.findall(r"\{(.*?)\}", text) == HOLDERS[part]
+def check_prompts(language: Language) -> None:
+    assert list(language.parts) == list(PLACEHOLDERS)
+    for part, text in language.parts.items():
+        assert re.findall(r"\{(.*?)\}", text) == PLACEHOLDERS[part]
         assert "  " not in text
-    assert spoken.parts["needle"].endswith(spoken.facts.sentences.stop)
-    assert spoken.parts["needle"] == spoken.parts["needle"].strip()
-    assert not spoken.parts["needle"].endswith((" .", ".."))
-    assert spoken.none_word in spoken.parts["if_no"]
-    assert spoken.cwe.count("{context}") == 1
-    assert spoken.cwe.endswith(">")
-    assert "\\n" not in spoken.cwe
-    assert spoken.separator == ("" if spoken.code in UNSPACED else " ")
-    assert spoken.facts.sentences.stop == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken.code, ".")
-    for noun in spoken.nouns:
+    assert language.parts["needle"].endswith(language.facts.sentences.stop)
+    assert language.parts["needle"] == language.parts["needle"].strip()
+    assert not language.parts["needle"].endswith((" .", ".."))
+    assert language.none_word in language.parts["if_no"]
+    assert language.cwe.count("{context}") == 1
+    assert language.cwe.endswith(">")
+    assert "\\n" not in language.cwe
+    assert language.separator == ("" if language.code in UNSPACED else " ")
+    assert language.facts.sentences.stop == {"ja": "。", "zh": "。", "hi": "।"}.get(
+        language.code, "."
+    )
+    for noun in language.nouns:
         assert noun == noun.strip() != ""
-    assert len(set(map(identity, spoken.nouns))) == len(spoken.nouns)
+    assert len(set(map(identity, language.nouns))) == len(language.nouns)
 
 
 @every_language
-def test_the_prompts_and_nouns_of_a_language_are_whole(code, published):
-    spoken = read_language(code, published)
-    check_prompts(spoken)
-    assert len(spoken.nouns) == 79
-    assert spoken.errata == tuple(erratum.id for erratum in applied(code))
+def test_the_prompts_and_nouns_of_a_language_are_complete(code, published):
+    language = read_language(code, published)
+    check_prompts(language)
+    assert len(language.nouns) == 79
+    assert language.errata == tuple(erratum.id for erratum in applied(code))
 
 
 @pytest.mark.parametrize("code", ["en", "zh"])
-def test_a_stand_in_is_read_like_a_published_language(code, own):
-    spoken = read_language(code, own)
-    check_prompts(spoken)
-    assert len(spoken.nouns) >= 60
-    assert spoken.errata == ()
-    assert len(read_language("en", own).nouns) == len(spoken.nouns)
+def test_an_embedded_language_is_read_like_a_published_one(code, embedded_sources):
+    language = read_language(code, embedded_sources)
+    check_prompts(language)
+    assert len(language.nouns) >= 60
+    assert language.errata == ()
+    assert len(read_language("en", embedded_sources).nouns) == len(language.nouns)
 
 
 # ---- Books -------------------------------------------------------------------------------------
@@ -93,55 +97,56 @@ def test_a_stand_in_is_read_like_a_published_language(code, own):
 @every_language
 def test_a_book_splits_into_sentences_between_words(code, published):
     text = folded(code, published)
-    result = list(islice(read_language(code, published).sentences(), 400))
+    sentences = list(islice(read_language(code, published).sentences(), 400))
     separator = "" if code in UNSPACED else " "
     at = 0
-    for before, after in pairwise(result):
+    for before, after in pairwise(sentences):
         assert text.startswith(before, at)
         at += len(before)
         if separator:  # a needle goes where a space is
             assert text[at] == " "
-        else:  # or after a sign, which no word or number holds
+        else:  # or after a character that is in no word or number
             assert not text[at - 1].isalnum() or text[at] == " "
         at += text[at] == " "
         assert text.startswith(after, at)
-    lengths = sorted(map(len, result))
+    lengths = sorted(map(len, sentences))
     assert 10 < lengths[len(lengths) // 2] < 200
     assert lengths[-1] < 4000
-    assert not any(unicodedata.category(char) == "Cc" for char in "".join(result))
+    assert not any(unicodedata.category(char) == "Cc" for char in "".join(sentences))
 
 
 @every_language
-def test_a_sentence_ends_where_the_language_ends_one(code, published):
-    """The needles are sentences native speakers wrote: run together they come apart again."""
-    spoken = read_language(code, published)
+def test_needles_run_together_are_split_into_sentences_again(code, published):
+    """Native speakers wrote the needles."""
+    language = read_language(code, published)
     needles = [
-        spoken.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
-        for place, noun in enumerate(spoken.nouns[:6])
+        language.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
+        for place, noun in enumerate(language.nouns[:6])
     ]
     assert (
-        list(split(spoken.separator.join(needles), code, language_facts(code).sentences)) == needles
+        list(split(language.separator.join(needles), code, language_facts(code).sentences))
+        == needles
     )
 
 
 @pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])
-def test_the_sentences_of_a_whole_book_are_its_text(code, published):
+def test_the_sentences_of_a_book_joined_are_its_text(code, published):
     text = folded(code, published)
-    whole = "".join(read_language(code, published).sentences()).replace(" ", "")
-    assert whole == text.replace(" ", "")
+    joined = "".join(read_language(code, published).sentences()).replace(" ", "")
+    assert joined == text.replace(" ", "")
     if code not in UNSPACED:
         assert " ".join(read_language(code, published).sentences()) == text
 
 
-def test_a_book_is_split_only_as_far_as_it_is_asked_for(published, monkeypatch):
+def test_a_book_is_split_only_as_far_as_it_is_read(published, monkeypatch):
     windows = []
-    real = splitting._inner_starts
+    inner_starts = splitting._inner_starts
 
-    def counted(window: str, code: str) -> list[int]:
+    def count_window(window: str, code: str) -> list[int]:
         windows.append(len(window))
-        return real(window, code)
+        return inner_starts(window, code)
 
-    monkeypatch.setattr(splitting, "_inner_starts", counted)
+    monkeypatch.setattr(splitting, "_inner_starts", count_window)
     list(islice(read_language("ru", published).sentences(), 100))
     assert 0 < sum(windows) < 100_000 < len(folded("ru", published))
 
@@ -163,8 +168,8 @@ def test_words_that_look_like_missing_values_are_words(published):
     assert "nan" in read_language("vi", published).words()
 
 
-def test_only_words_of_exactly_one_class_of_cwe_are_kept(published):
-    """As the authors select: `verb,noun`, `verb, noun` and `动词` are none of the three labels."""
+def test_only_words_with_exactly_one_part_of_speech_are_kept(published):
+    """As the authors select words: `verb,noun` and `动词` are not among the three labels."""
     sizes = {code: len(read_language(code, published).words()) for code in ("zh", "ko", "pt")}
     assert sizes == {"zh": 2173, "ko": 2605, "pt": 7617}
     table = published.read("words-zh").decode("utf-8")
@@ -175,19 +180,19 @@ def test_only_words_of_exactly_one_class_of_cwe_are_kept(published):
 # ---- Which languages to build --------------------------------------------------------------------
 
 
-def test_ruler_is_in_english():
+def test_ruler_is_only_in_english():
     assert language_pairs("ruler") == [Pair("en", "en")]
     with pytest.raises(RulerError, match="--suite oneruler"):
         language_pairs("ruler", ("pl",))
 
 
-def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions():
-    result = language_pairs("oneruler")
-    assert result[:26] == [Pair(code, code) for code in LANGUAGES]
-    assert {f"{a}-{b}" for a, b in result[26:]} == {
+def test_the_default_is_26_languages_and_six_pairs():
+    pairs = language_pairs("oneruler")
+    assert pairs[:26] == [Pair(code, code) for code in LANGUAGES]
+    assert {f"{a}-{b}" for a, b in pairs[26:]} == {
         *["en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko"]
     }
-    assert language_pairs("oneruler", ("all",)) == result[:26]
+    assert language_pairs("oneruler", ("all",)) == pairs[:26]
     assert len(language_pairs("oneruler", instruction="ja")) == 26
 
 
@@ -198,7 +203,7 @@ def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions():
         (("pl", "en"), "en", [("pl", "en"), ("en", "en")]),
     ],
 )
-def test_codes_and_pairs_are_taken_in_order_and_once(codes, instruction, pairs):
+def test_codes_and_pairs_are_used_once_and_in_order(codes, instruction, pairs):
     assert language_pairs("oneruler", codes, instruction=instruction) == [*starmap(Pair, pairs)]
 
 

@@ -1,3 +1,5 @@
+"""Texts are split into sentences in every language."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from ruler_builder.text.sentences import sentence_starts, split
 from ruler_common.languages import language_facts
 
+# White space is folded as in EssayHaystack: sentencex 1.0.32 panics on a bare U+0085
 SENTENCES = st.lists(
     st.sampled_from(
         [
@@ -26,7 +29,6 @@ SENTENCES = st.lists(
     | st.text(max_size=30),
     max_size=60,
 ).map(lambda parts: " ".join(" ".join(parts).split()))
-"""White space is folded, as EssayHaystack folds it: sentencex 1.0.32 panics on a bare U+0085."""
 
 
 def sentences(text: str) -> list[str]:
@@ -47,9 +49,9 @@ def test_the_sentences_joined_give_the_text_back(text):
     assert "".join(sentences(text)) == text
 
 
-def test_sentences_are_told_apart():
-    result = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
-    assert [part.strip() for part in result] == [
+def test_english_sentences_are_split():
+    parts = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
+    assert [part.strip() for part in parts] == [
         "The grass is green.",
         "Is the sky blue?",
         "Dr. Smith says so!",
@@ -139,12 +141,12 @@ def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text):
         ("de", "Er ging.| – Nun komm.| »Ja.«| Sie kam."),
     ],
 )
-def test_a_language_ends_its_sentences_where_it_does(code, text):
+def test_sentences_end_by_the_rules_of_their_language(code, text):
     parts = [part.strip() for part in text.split("|")]
     assert list(split(text.replace("|", ""), code, language_facts(code).sentences)) == parts
 
 
-def test_a_sentence_does_not_grow_without_end():
+def test_a_text_without_sentence_ends_is_split():
     text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
     result = list(split(text, "en"))
     assert " ".join(result) == text

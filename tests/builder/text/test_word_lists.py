@@ -1,7 +1,8 @@
+"""The word lists of cwe and niah are the pinned ones."""
+
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 import unicodedata
@@ -22,13 +23,13 @@ def test_the_word_lists_are_the_pinned_ones():
 
 
 @given(st.lists(st.text("abBﬀ", min_size=1, max_size=4), max_size=9))
-def test_places_alone_are_those_of_words_that_no_other_has_in_it(words):
+def test_places_alone_are_those_of_words_that_are_in_no_other_word(words):
     folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
     expected = [place for place, word in enumerate(folded) if sum(word in x for x in folded) == 1]
     assert corpora.places_alone(words).tolist() == expected
 
 
-def test_the_extension_is_what_its_digest_says():
+def test_the_extension_has_its_digest():
     extension = corpora.extension()
     assert hashlib.sha256("\n".join(extension).encode()).hexdigest() == corpora.EXTENSION_DIGEST
     assert len(extension) > 100_000
@@ -43,21 +44,16 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy():
         "from ruler_builder.text import corpora\nfrom ruler_dataset import RulerError\n"
         "try:\n    corpora.extension()\nexcept RulerError as error:\n    print(error)\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "needs packages that are not installed" in result.stdout
-    assert "pip install wordfreq==3.1.1" in result.stdout
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "needs packages that are not installed" in done.stdout
+    assert "pip install wordfreq==3.1.1" in done.stdout
 
 
 LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 
 
 @given(LISTS, LISTS)
-def test_words_with_a_part_in_them_are_found(listed, parts):
+def test_words_with_finds_the_words_that_contain_a_part(listed, parts):
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]
     assert np.array_equal(corpora.words_with(listed, parts), np.array(expected, dtype=bool))

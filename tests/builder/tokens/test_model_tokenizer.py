@@ -1,4 +1,4 @@
-"""Which frozen rows are exact for a model: by its tokenizer's files, else by its name."""
+"""The frozen rows that are exact for a model are found by its tokenizer or its name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from ruler_builder.tokens.model_tokenizer import (
 )
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.errors import RulerError
-from tests import in_process
+from tests.in_process import ruler_output
 
 
-def printed(*arguments: object) -> str:
-    return " ".join(in_process.ruler("tokenizers", *arguments).stdout.split())
+def tokenizers_for(model: object) -> str:
+    """Return the output of `ruler tokenizers --for MODEL` in one line."""
+    return " ".join(ruler_output("tokenizers", "--for", model).split())
 
 
 def test_every_named_tokenizer_has_frozen_rows():
-    result = {name: frozen_datasets(name) for name in named()}
-    assert result["tekken"] == result["o200k_base"] == ["ruler", "oneruler"]
-    assert result["qwen2.5"] == ["ruler"]
-    assert all(result.values())
+    datasets = {name: frozen_datasets(name) for name in named()}
+    assert datasets["tekken"] == datasets["o200k_base"] == ["ruler", "oneruler"]
+    assert datasets["qwen2.5"] == ["ruler"]
+    assert all(datasets.values())
 
 
 @pytest.mark.mirror
@@ -34,18 +35,18 @@ def test_every_named_tokenizer_has_frozen_rows():
     ("name", "folder"),
     [("qwen2.5", "qwen2_5"), pytest.param("gemma3", "gemma3", marks=pytest.mark.nightly)],
 )
-def test_a_named_tokenizers_own_folder_is_recognised(name, folder, mirror, tmp_path, monkeypatch):
-    """Nothing but the folder is read: no source needs to be fetched."""
+def test_the_folder_of_a_named_tokenizer_is_recognised(name, folder, mirror, tmp_path, monkeypatch):
+    """Only the folder is read, so that no source needs to be fetched."""
     monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
     place = mirror / "tokenizers/hf" / folder
     result = find_model_tokenizer(str(place))
     assert (result.name, result.proved) == (name, True)
-    assert f"frozen rows such as all_8k_{name} (ruler) are exact for it." in printed("--for", place)
+    assert f"frozen rows such as all_8k_{name} (ruler) are exact for it." in tokenizers_for(place)
 
 
-def test_special_tokens_and_the_form_of_merges_do_not_matter(made, tmp_path):
-    """Qwen3's tokenizer is Qwen2.5's with tokens such as <think>; old files write merges "a b"."""
-    path = made("gpt2") / "tokenizer.json"
+def test_special_tokens_and_the_form_of_merges_do_not_matter(trained_tokenizer, tmp_path):
+    """Qwen3 adds tokens such as <think> to Qwen2.5's tokenizer; old files write merges as "a b"."""
+    path = trained_tokenizer("gpt2") / "tokenizer.json"
     described = json.loads(path.read_bytes())
     described["added_tokens"].append({"id": 9999, "content": "<think>", "special": True})
     pairs = [m.split(" ") if isinstance(m, str) else m for m in described["model"]["merges"]]
@@ -56,37 +57,37 @@ def test_special_tokens_and_the_form_of_merges_do_not_matter(made, tmp_path):
         assert (vocabulary_digest(changed) == vocabulary_digest(path)) is is_equal
 
 
-def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(made, tmp_path):
-    folder = shutil.copytree(made("gpt2"), tmp_path / "Qwen2.5-tuned")
+def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(trained_tokenizer, tmp_path):
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "Qwen2.5-tuned")
     assert find_model_tokenizer(str(folder)).name is None
-    text = printed("--for", folder)
+    text = tokenizers_for(folder)
     assert f"No frozen rows are exact for the tokenizer of '{folder}'." in text
     assert f"ruler build custom --tokenizer NAME={folder} --lengths 4k" in text
 
 
-def test_a_model_without_tokenizer_files_is_known_by_its_name():
+def test_a_model_without_tokenizer_files_is_recognised_by_its_name():
     result = find_model_tokenizer("gpt-4o-mini")
     assert (result.name, result.proved, result.spec) == ("o200k_base", False, None)
-    text = printed("--for", "gpt-4o-mini")
+    text = tokenizers_for("gpt-4o-mini")
     assert "Judging by its name, 'gpt-4o-mini' uses the tokenizer o200k_base" in text
     assert "Its files were not compared: this name has no tokenizer files." in text
 
 
-def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch):
+def test_the_name_decides_if_the_hub_cannot_be_reached(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     result = find_model_tokenizer("Qwen/Qwen3-8B")
     assert (result.name, result.proved, result.spec) == ("qwen2.5", False, "hf:Qwen/Qwen3-8B")
     assert result.reason
     with pytest.raises(RulerError):
-        find_model_tokenizer("ORG/unheard-of")
+        find_model_tokenizer("ORG/unknown")
     with pytest.raises(RulerError, match="is not a folder, a Hub repository"):
-        find_model_tokenizer("unheard-of")
+        find_model_tokenizer("unknown")
 
 
 @pytest.mark.parametrize(
     ("text", "message"), [("{", "cannot be read as JSON"), ("{}", "does not describe a tokenizer")]
 )
-def test_a_damaged_tokenizer_file_is_named(text, message, tmp_path):
+def test_a_damaged_tokenizer_file_is_refused(text, message, tmp_path):
     (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(RulerError, match=message):
         find_model_tokenizer(str(tmp_path))
@@ -109,5 +110,5 @@ def test_a_damaged_tokenizer_file_is_named(text, message, tmp_path):
         ("mistralai/Mistral-7B-Instruct-v0.3", None),
     ],
 )
-def test_a_family_is_known_by_the_first_part_of_its_name(model, tokenizer):
+def test_a_model_family_is_recognised_by_its_name(model, tokenizer):
     assert tokenizer_by_name(model) == tokenizer

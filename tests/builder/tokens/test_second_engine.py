@@ -1,9 +1,7 @@
-"""gigatoken counts as the tokenizers' own libraries do, and is dropped once it does not."""
+"""gigatoken counts like the tokenizers' libraries, and is dropped as soon as it does not."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -13,17 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import build
 from ruler_builder.release.worker import FileJob, FileRows
 from ruler_builder.tasks.base import NewRow
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, engine_counter, with_engine
-from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_release.api import verify
-from tests.builder.tokens.test_tokenizers import ALL_NAMED, ANY_TEXT, KINDS, LAWS, TEXTS
+from tests.builder.tokens.test_tokenizers import ALL_NAMED, ANY_TEXT, KINDS, TEXTS
+from tests.embedded_release import build_embedded
 from tests.nightly import mostly_nightly
 
 pytest.importorskip("gigatoken")  # the extra `fast`, part of the extra `test`
@@ -32,8 +28,10 @@ LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base"
 
 
 @pytest.mark.parametrize("name", ["tekken", *mostly_nightly(6, ALL_NAMED)])
-def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, embedded_text, name):
-    reference = counter_of(name)
+def test_the_engine_counts_like_the_library_of_a_named_tokenizer(
+    named_counter, embedded_text, name
+):
+    reference = named_counter(name)
     counter = with_engine(reference)
     assert counter.reference is reference
     assert counter.counted_by == GIGATOKEN
@@ -42,7 +40,6 @@ def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, emb
     assert counter.split_points == reference.split_points
     assert counter.about == reference.about
 
-    @LAWS
     @given(ANY_TEXT)
     def on_any_text(text: str) -> None:
         assert counter.count(text) == reference.count(text)
@@ -52,32 +49,17 @@ def test_the_engine_counts_a_named_tokenizer_as_its_library_does(counter_of, emb
     assert counter.counts(texts) == reference.counts(texts)
 
 
-def test_a_special_tokens_name_in_a_text_is_ordinary_text(counter_of):
+def test_the_names_of_special_tokens_are_ordinary_text(named_counter):
     for name in ("tekken", "cl100k_base"):
-        counter = with_engine(counter_of(name))
+        counter = with_engine(named_counter(name))
         for special in ("<|endoftext|>", "<|endofprompt|>", "<s>", "[INST]"):
             assert counter.count(special) > 1, (name, special)
 
 
-@pytest.fixture
-def few_bytes(made, store, tmp_path: Path) -> TokenCounter:
-    """As SmolLM2's: gigatoken wants all 256, and the reference leaves out what it does not know."""
-    described = json.loads((made("gpt2") / "tokenizer.json").read_text(encoding="utf-8"))
-    for character in ("Ą", "ñ", "ÿ"):  # the bytes 0x04, 0xf1 and 0xff
-        del described["model"]["vocab"][character]
-    shutil.copytree(made("gpt2"), tmp_path / "few")
-    (tmp_path / "few/tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
-    return load_counter(f"mine={tmp_path / 'few'}", store)
-
-
-def test_a_users_tokenizer_is_counted_right_with_or_without_the_engine(
-    counter_made, embedded_text, few_bytes
-):
+def test_custom_tokenizers_are_counted_exactly_with_the_engine(trained_counter, embedded_text):
     texts = [*TEXTS, embedded_text[:20_000], "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
-    for reference in (*map(counter_made, KINDS), few_bytes):
+    for reference in map(trained_counter, KINDS):
         assert with_engine(reference).counts(texts) == reference.counts(texts)
-    assert with_engine(few_bytes).reference is few_bytes
-    assert few_bytes.count("\x04") == 0
 
 
 def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
@@ -86,11 +68,11 @@ def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
     assert tekken.confirmed_count("The grass is green.", "row 0") == 5
 
 
-def test_the_first_row_and_one_in_a_hundred_are_sampled():
-    counted = []
+def test_the_first_row_and_every_hundredth_are_confirmed():
+    confirmed = []
 
-    def confirmed_count(text: str, where: str) -> int:
-        counted.append(where)
+    def confirmed_count(text: str, place: str) -> int:
+        confirmed.append(place)
         return 1
 
     columns: Any = {"input": "", "answer_prefix": "", "max_new_tokens": 1, "length": 2}
@@ -101,14 +83,14 @@ def test_the_first_row_and_one_in_a_hundred_are_sampled():
     )
     job = FileJob(Config("ruler", "vt", "4k"), "tekken", rows=250)
     assert len(list(FileRows(job, task))) == 250
-    assert counted == [f"row {index} of vt_4k" for index in (0, 100, 200)]
+    assert confirmed == [f"row {index} of vt_4k" for index in (0, 100, 200)]
 
 
 # ---- An engine that counts wrongly --------------------------------------------------------------
 
 
-class Wrong:
-    """Counts short texts right, so that it is not refused at once, and long ones wrong."""
+class WrongEngine:
+    """Count short texts correctly, to pass the first check, and long ones incorrectly."""
 
     def __init__(self, reference: TokenCounter) -> None:
         self.reference = reference
@@ -117,13 +99,8 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
-def wrong(reference: TokenCounter) -> TokenCounter:
-    return engine_counter(reference, Wrong(reference))
-
-
-def order(root: Path) -> BuildOptions:
-    tasks = ("niah_single_1", "qa_1")
-    return BuildOptions(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
+def wrong_counter(reference: TokenCounter) -> TokenCounter:
+    return engine_counter(reference, WrongEngine(reference))
 
 
 def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
@@ -134,14 +111,15 @@ def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
 def test_a_build_and_a_verification_drop_a_wrong_engine_and_count_again(
     tmp_path, monkeypatch, caplog, tekken
 ):
+    options = {"lengths": ("2k",), "tasks": ("niah_single_1", "qa_1"), "samples": 3}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gigatoken", None)
-        build(order(tmp_path / "reference"))
-    build(order(tmp_path / "fast"))
-    right, fast = (rows_and_engines(tmp_path / name) for name in ("reference", "fast"))
-    assert [(digest, GIGATOKEN) for digest, _ in right] == fast
+        build_embedded(tmp_path / "reference", **options)
+    build_embedded(tmp_path / "fast", **options)
+    reference, fast = (rows_and_engines(tmp_path / name) for name in ("reference", "fast"))
+    assert [(digest, GIGATOKEN) for digest, _ in reference] == fast
     assert caplog.messages == []
-    monkeypatch.setattr(second_engine, "_load_engine", wrong)
+    monkeypatch.setattr(second_engine, "_load_engine", wrong_counter)
     text = "The grass is green. " * 100
     with pytest.raises(EngineMismatch) as mismatch:
         with_engine(tekken).confirmed_count(text, "row 100 of vt_4k")
@@ -149,8 +127,8 @@ def test_a_build_and_a_verification_drop_a_wrong_engine_and_count_again(
         f"{GIGATOKEN} counts 500 tokens in row 100 of vt_4k, {tekken.counted_by} counts 501: "
         "this file is counted again without it."
     )
-    build(order(tmp_path / "wrong"))
-    assert rows_and_engines(tmp_path / "wrong") == right
+    build_embedded(tmp_path / "wrong", **options)
+    assert rows_and_engines(tmp_path / "wrong") == reference
     assert verify(tmp_path / "fast").proved
-    assert len(caplog.messages) == 4  # one for each file of both
+    assert len(caplog.messages) == 4  # one for each file, from build and verify
     assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)

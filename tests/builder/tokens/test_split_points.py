@@ -1,3 +1,5 @@
+"""No tokenizer joins tokens across the places where texts are split to be counted."""
+
 from __future__ import annotations
 
 import json
@@ -5,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -13,8 +15,6 @@ from ruler_builder.tokens import counting
 from ruler_builder.tokens.counting import SplitPoints, TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
 from tests.builder.tokens.test_tokenizers import NAMED
-
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # fmt: off
 PARTS = st.sampled_from([
@@ -30,33 +30,32 @@ PARTS = st.sampled_from([
 TEXTS = st.lists(PARTS | st.text(max_size=4), max_size=14).map("".join)
 
 
-def places(text: str, where: SplitPoints) -> list[int]:
-    return [i for i in range(1, len(text)) if where.between(text[:i], text[i:])]
+def places(text: str, split_points: SplitPoints) -> list[int]:
+    return [i for i in range(1, len(text)) if split_points.between(text[:i], text[i:])]
 
 
-def joined_over(counter: TokenCounter, text: str) -> list[str]:
-    """The split points of a text that tokens cross: split at each alone, and at all together."""
+def crossed_split_points(counter: TokenCounter, text: str) -> list[str]:
+    """Return the split points of a text that tokens cross, one by one and all together."""
     if not counter.split_points.hold_in(text):
         return []
-    cuts = places(text, counter.split_points)
-    whole = counter.count(text)
+    split_at = places(text, counter.split_points)
+    tokens = counter.count(text)
     crossed = [
-        f"{text[:cut]}|{text[cut:]}"
-        for cut in cuts
-        if sum(counter.counts([text[:cut], text[cut:]])) != whole
+        f"{text[:place]}|{text[place:]}"
+        for place in split_at
+        if sum(counter.counts([text[:place], text[place:]])) != tokens
     ]
-    edges = [0, *cuts, len(text)]
+    edges = [0, *split_at, len(text)]
     parts = [text[a:b] for a, b in pairwise(edges) if a < b]
-    return crossed if sum(counter.counts(parts)) == whole else [*crossed, "|".join(parts)]
+    return crossed if sum(counter.counts(parts)) == tokens else [*crossed, "|".join(parts)]
 
 
 @pytest.mark.parametrize("name", ["tekken", *NAMED])
-@LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_no_named_tokenizer_joins_tokens_over_a_split_point(counter_of, name, text):
-    assert counter_of(name).split_points.proved
-    assert joined_over(counter_of(name), text) == []
+def test_no_named_tokenizer_joins_tokens_across_a_split_point(named_counter, name, text):
+    assert named_counter(name).split_points.proved
+    assert crossed_split_points(named_counter(name), text) == []
 
 
 def test_tekken_has_split_points_at_stops_and_spaces(tekken):
@@ -65,8 +64,8 @@ def test_tekken_has_split_points_at_stops_and_spaces(tekken):
 
 def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line():
     text = "a b. c  d\n/e\nf!\ng\n\nh1\n é \n"
-    result = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
-    assert result == [
+    around = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
+    assert around == [
         "a| b",
         ".| c",
         "d|\n/",
@@ -79,14 +78,14 @@ def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_
     ]
 
 
-def test_a_pattern_has_split_points_before_chinese_and_japanese_stops():
+def test_stops_add_split_points_before_chinese_and_japanese_stops():
     text = "これは本です。「次」です！3。か\u3099。end。"
-    result = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
-    assert result == ["す。", "次」", "す！"]
+    around = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
+    assert around == ["す。", "次」", "す！"]
     assert places(text, SplitPoints(True)) == []
 
 
-def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_text):
+def test_every_word_of_an_essay_is_at_a_split_point(embedded_text):
     folded = " ".join(embedded_text.split()[:400])
     assert len(places(folded, SplitPoints(True))) == 399
 
@@ -94,12 +93,12 @@ def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_tex
 # ---- Gemma: BPE over the whole text ------------------------------------------------------------
 
 
-def test_gemmas_one_token_over_a_space_is_found(counter_of):
-    assert counter_of("gemma3").split_points == SplitPoints(True, ("> </",))
+def test_gemmas_only_token_across_a_space_is_found(named_counter):
+    assert named_counter("gemma3").split_points == SplitPoints(True, ("> </",))
 
 
-def test_a_text_with_a_crossing_string_is_counted_whole(counter_of):
-    gemma = counter_of("gemma3")
+def test_a_text_with_a_crossing_string_is_counted_whole(named_counter):
+    gemma = named_counter("gemma3")
     pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
     prompt = PromptBuilder(gemma)
     for piece in pieces:
@@ -110,27 +109,27 @@ def test_a_text_with_a_crossing_string_is_counted_whole(counter_of):
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "sentencepiece"])
-def test_split_points_are_read_without_the_merges_a_library_writes_last(made, kind):
-    written = Tokenizer.from_file(str(made(kind) / "tokenizer.json")).to_str()
+def test_split_points_are_read_without_the_merges(trained_tokenizer, kind):
+    written = Tokenizer.from_file(str(trained_tokenizer(kind) / "tokenizer.json")).to_str()
     assert '"merges"' not in counting.without_merges(written)
-    whole = json.dumps(json.loads(written))  # with a space after each comma: nothing is left out
-    assert counting.without_merges(whole) == whole
-    assert counting.split_points_of_json(written) == counting.split_points_of_json(whole)
+    spaced = json.dumps(json.loads(written))  # a space after each comma: nothing is cut out
+    assert counting.without_merges(spaced) == spaced
+    assert counting.split_points_of_json(written) == counting.split_points_of_json(spaced)
 
 
-# ---- Tokenizers of other kinds, made here --------------------------------------------------------
+# ---- Trained tokenizers of other kinds ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing"])
-def test_a_tokenizer_that_is_not_proved_has_no_split_points(counter_made, kind):
-    counter = counter_made(kind)
+def test_a_tokenizer_of_an_unproved_form_has_no_split_points(trained_counter, kind):
+    counter = trained_counter(kind)
     assert not counter.split_points.proved
     assert not counter.split_points.between("grass", " is")
     assert not counter.split_points.hold_in("The grass is green.")
 
 
-def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(counter_made):
-    counter = counter_made("whole")
+def test_a_whole_text_bpe_has_split_points_except_in_crossing_strings(trained_counter):
+    counter = trained_counter("whole")
     assert counter.split_points == SplitPoints(True, ("e the",))
     assert counter.count("e the") == 1 < sum(counter.counts(["e", " the"]))
     prompt = PromptBuilder(counter).add("The sake", counter.count("The sake"))
@@ -138,17 +137,15 @@ def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(co
     assert prompt.tokens == counter.count("The sake the end")
 
 
-@LAWS
 @given(text=TEXTS)
-def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(counter_made, text):
-    assert joined_over(counter_made("whole"), text) == []
+def test_a_whole_text_bpe_never_joins_tokens_across_its_split_points(trained_counter, text):
+    assert crossed_split_points(trained_counter("whole"), text) == []
 
 
-@LAWS
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing", "whole"])
-def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(counter_made, kind, texts):
-    counter = counter_made(kind)
+def test_a_prompt_is_counted_exactly_with_any_tokenizer(trained_counter, kind, texts):
+    counter = trained_counter(kind)
     prompt = PromptBuilder(counter)
     for text in texts:
         prompt.add(text, counter.count(text))
@@ -181,13 +178,13 @@ ADDED = {
         {"pre_tokenizer": {"type": "Whitespace"}},
     ],
 )
-def test_what_could_join_tokens_over_a_split_point_leaves_none(made, change):
-    path = made("whole") / "tokenizer.json"
+def test_a_tokenizer_that_could_join_tokens_has_no_split_points(trained_tokenizer, change):
+    path = trained_tokenizer("whole") / "tokenizer.json"
     assert counting.split_points_of_json(changed(path)).proved
     assert counting.split_points_of_json(changed(path, **change)) == counting.NO_SPLIT_POINTS
 
 
-def test_a_split_pattern_not_known_leaves_no_split_points():
+def test_an_unknown_split_pattern_has_no_split_points():
     assert counting.split_points_of_pattern(counting.PATTERNS["tekken"]).proved
     assert counting.split_points_of_pattern(r"\w+ \w+|\s+|.") == counting.NO_SPLIT_POINTS
 
@@ -202,9 +199,7 @@ def test_a_split_pattern_not_known_leaves_no_split_points():
         (1, "add_prefix_space", True),
     ],
 )
-def test_a_pre_tokenizer_that_differs_from_the_proved_form_leaves_no_split_points(
-    mirror, step, key, value
-):
+def test_a_pre_tokenizer_unlike_the_proved_form_has_no_split_points(mirror, step, key, value):
     text = (mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_text()
     parts = {**json.loads(text), "model": {"type": "BPE"}}
     assert counting.split_points_of_json(json.dumps(parts)).proved

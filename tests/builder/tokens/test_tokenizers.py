@@ -1,3 +1,5 @@
+"""Tokenizers count like their libraries, are digested, and are refused with a remedy."""
+
 from __future__ import annotations
 
 import hashlib
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.text.sources import Store
@@ -20,22 +22,20 @@ from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, s
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.hub.client import environment
-from tests.hub.stand_in import StandIn
+from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_command
 from tests.nightly import mostly_nightly
 
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+# Named tokenizers that transformers counts, and their folders in the mirror
 HF = {
     "qwen2.5": "qwen2_5",
     "llama3": "llama3_instruct",
     "mistral-nemo": "mistral_nemo",
     "gemma3": "gemma3",
 }
-"""Named tokenizers counted by transformers, and their folders in the mirror."""
 TIKTOKEN = ["cl100k_base", "o200k_base"]
 ALL_NAMED = ["cl100k_base", "o200k_base", "qwen2.5", "llama3", "gemma3", "mistral-nemo"]
-NAMED = mostly_nightly(2, ALL_NAMED)
-"""One named tokenizer of every kind; tekken is always tested."""
+NAMED = mostly_nightly(2, ALL_NAMED)  # one of every kind; tekken is always tested
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
 TEXTS = [
@@ -61,27 +61,25 @@ def reference_transformers(folder: Path) -> Callable[[str], int]:
 
 
 def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> list[str]:
-    """Chosen texts counted otherwise than by the library's own call, alone or together.
+    """Return the texts of TEXTS that are counted differently from the library.
 
-    Random texts are tried first, and fail at once.
+    Raises AssertionError if a random text is.
     """
 
-    @LAWS
     @given(ANY_TEXT)
     def on_any_text(text: str) -> None:
         assert counter.count(text) == reference(text)
 
     on_any_text()
     assert counter.counts([]) == []
-    together = counter.counts(TEXTS)
     return [
         text
-        for text, result in zip(TEXTS, together, strict=True)
-        if {result, counter.count(text)} != {reference(text)}
+        for text, tokens in zip(TEXTS, counter.counts(TEXTS), strict=True)
+        if {tokens, counter.count(text)} != {reference(text)}
     ]
 
 
-def test_tekken_counts_as_mistral_common_does(tekken):
+def test_tekken_counts_like_mistral_common(tekken):
     from importlib.resources import files
 
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
@@ -90,12 +88,15 @@ def test_tekken_counts_as_mistral_common_does(tekken):
     reference = Tekkenizer.from_file(path)
     for part in ("_mergeable_ranks", "_special_tokens", "_pat_str"):
         assert getattr(tekken.tokenizer, part) == getattr(reference._model, part)
-    counted = disagreements(tekken, lambda text: len(reference.encode(text, bos=False, eos=False)))
-    assert counted == []
+
+    def count(text: str) -> int:
+        return len(reference.encode(text, bos=False, eos=False))
+
+    assert disagreements(tekken, count) == []
 
 
 @pytest.mark.parametrize("name", mostly_nightly(2, TIKTOKEN))
-def test_openais_encodings_count_as_tiktoken_does(counter_of, mirror, tmp_path, monkeypatch, name):
+def test_openais_encodings_count_like_tiktoken(named_counter, mirror, tmp_path, monkeypatch, name):
     import tiktoken
     from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
 
@@ -103,11 +104,13 @@ def test_openais_encodings_count_as_tiktoken_does(counter_of, mirror, tmp_path, 
     shutil.copy(mirror / file.path, tmp_path / hashlib.sha1(file.urls[0].encode()).hexdigest())
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     encoding = tiktoken.Encoding(**ENCODING_CONSTRUCTORS[name]())
-    assert disagreements(counter_of(name), lambda text: len(encoding.encode_ordinary(text))) == []
+    assert (
+        disagreements(named_counter(name), lambda text: len(encoding.encode_ordinary(text))) == []
+    )
 
 
-def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
-    def refuse(*where: object) -> None:
+def test_files_are_read_if_symbolic_links_are_forbidden(mirror, monkeypatch):
+    def refuse(*paths: object) -> None:
         raise OSError("A required privilege is not held by the client")
 
     monkeypatch.setattr("ruler_builder.tokens.tokenizers._in_use", {})
@@ -116,19 +119,19 @@ def test_files_are_read_where_no_links_may_be_made(mirror, monkeypatch):
 
 
 @pytest.mark.parametrize("name", mostly_nightly(4, HF))
-def test_named_models_count_as_transformers_does(counter_of, mirror, name):
+def test_named_models_count_like_transformers(named_counter, mirror, name):
     assert (
-        disagreements(counter_of(name), reference_transformers(mirror / "tokenizers/hf" / HF[name]))
+        disagreements(
+            named_counter(name), reference_transformers(mirror / "tokenizers/hf" / HF[name])
+        )
         == []
     )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_users_folder_counts_as_transformers_does(made, store, kind):
-    folder = made(kind)
-    assert (
-        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
-    )
+def test_a_custom_tokenizer_counts_like_transformers(trained_tokenizer, trained_counter, kind):
+    reference = reference_transformers(trained_tokenizer(kind))
+    assert disagreements(trained_counter(kind), reference) == []
 
 
 TRUNCATION = {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
@@ -150,8 +153,10 @@ POST_PROCESSOR = {
 @pytest.mark.parametrize(
     "changes", [{"truncation": TRUNCATION, "padding": PADDING}, {"post_processor": POST_PROCESSOR}]
 )
-def test_truncation_padding_and_special_tokens_change_no_count(made, store, tmp_path, changes):
-    folder = shutil.copytree(made("gpt2"), tmp_path / "altered")
+def test_truncation_padding_and_special_tokens_change_no_count(
+    trained_tokenizer, store, tmp_path, changes
+):
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "altered")
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     counter = load_counter(f"mine={folder}", store)
@@ -162,8 +167,10 @@ def test_truncation_padding_and_special_tokens_change_no_count(made, store, tmp_
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
-def test_a_named_tokenizers_files_are_digested(counter_of, mirror, tekken, name):
-    about = counter_of(name).about
+def test_the_manifest_has_the_digests_of_a_named_tokenizers_files(
+    named_counter, mirror, tekken, name
+):
+    about = named_counter(name).about
     assert about["spec"] == name
     assert about["sha256"] == {
         Path(file.path).name: sha256_of(mirror / file.path) for file in pinned_files(name)
@@ -172,12 +179,12 @@ def test_a_named_tokenizers_files_are_digested(counter_of, mirror, tekken, name)
     assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
 
 
-def test_a_users_tokenizer_is_digested_and_another_has_another_digest(made, store):
+def test_custom_tokenizers_have_different_digests(trained_tokenizer, store):
     def about(kind: str) -> dict[str, Any]:
-        return load_counter(f"mine={made(kind)}", store).about
+        return load_counter(f"mine={trained_tokenizer(kind)}", store).about
 
     assert about("gpt2") == about("gpt2")
-    assert about("gpt2")["spec"] == f"mine={made('gpt2').name}"
+    assert about("gpt2")["spec"] == f"mine={trained_tokenizer('gpt2').name}"
     assert len(about("gpt2")["backend_sha256"]) == 64
     assert about("gpt2")["backend_sha256"] != about("crossing")["backend_sha256"]
 
@@ -187,12 +194,12 @@ def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path):
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
 
-def test_a_named_tokenizer_in_use_is_not_loaded_again(counter_of, mirror, tmp_path, monkeypatch):
-    counter = counter_of("cl100k_base")
+def test_a_named_tokenizer_is_loaded_once(named_counter, mirror, tmp_path, monkeypatch):
+    counter = named_counter("cl100k_base")
     assert load_counter("cl100k_base", Store(mirror)) is counter
     monkeypatch.setattr(time, "sleep", lambda _: None)
     with pytest.raises(RulerError, match="cl100k_base"):
-        load_counter("cl100k_base", Store(tmp_path))  # its file is looked for each time
+        load_counter("cl100k_base", Store(tmp_path))  # its file is searched for each time
 
 
 # ---- Names and refusals ------------------------------------------------------------------------
@@ -203,15 +210,15 @@ def test_seven_tokenizers_are_named_tekken_first():
 
 
 @pytest.mark.parametrize(
-    ("spec", "read"),
+    ("spec", "name_and_place"),
     [
         ("qwen2.5", ("qwen2.5", "qwen2.5")),
         ("mine=hf:ORG/NAME@main", ("mine", "hf:ORG/NAME@main")),
         ("my-2.1=/a/folder=with", ("my-2.1", "/a/folder=with")),
     ],
 )
-def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec, read):
-    assert split_spec(spec) == read
+def test_a_tokenizer_is_given_by_name_or_by_name_and_place(spec, name_and_place):
+    assert split_spec(spec) == name_and_place
 
 
 @pytest.mark.parametrize(
@@ -226,16 +233,18 @@ def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec, read):
         ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
     ],
 )
-def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(store, spec, message):
+def test_an_invalid_tokenizer_is_refused_with_the_remedy(store, spec, message):
     with pytest.raises(RulerError) as refusal:
         load_counter(spec, store)
     assert message in str(refusal.value)
 
 
-def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(made, store, tmp_path):
+def test_a_folder_without_a_tokenizer_or_with_a_damaged_one_is_refused(
+    trained_tokenizer, store, tmp_path
+):
     with pytest.raises(RulerError, match=f"'{tmp_path}' has no tokenizer: give the folder"):
         load_counter(f"mine={tmp_path}", store)
-    folder = shutil.copytree(made("gpt2"), tmp_path / "damaged")
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "damaged")
     path = folder / "tokenizer.json"
     path.write_text(path.read_text()[:1000])
     with pytest.raises(RulerError, match="Cannot load tokenizer 'mine'"):
@@ -262,7 +271,7 @@ def test_a_hub_tokenizer_without_a_network_is_refused_with_the_remedy(store):
 
 @pytest.mark.nightly
 def test_a_gated_tokenizer_is_refused_with_the_remedy(tmp_path):
-    hub = StandIn()
+    hub = FakeHub()
     for method in ("GET", "HEAD"):
         hub.fail(method, "", 403, headers={"X-Error-Code": "GatedRepo"}, times=99)
     flags = ("--lengths", "1k", "--samples", "1", "--tokenizer", "mine=hf:ruler-tests/gated")

@@ -1,7 +1,7 @@
-"""Plant a fault in a row of a real release and make everything else follow it.
+"""Plant a fault in a row of a real release, and make everything else agree with it.
 
-A fault is a function that changes a row in place. `follow` then makes depths and `length` agree
-with the changed text, so that nothing but the fault itself is wrong.
+A fault is a function that changes a row in place. `follow` then corrects depths and `length` for
+the changed text, so that nothing but the fault itself is wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def follow(row: Row, counter: TokenCounter) -> None:
-    """Depths and length as the changed text has them."""
+    """Set depths and length to those of the changed text."""
     width = max(1, row["context_end"] - row["context_start"])
     for span in row["evidence"]:
         span["depth"] = (span["start"] - row["context_start"]) / width
@@ -32,7 +32,7 @@ def follow(row: Row, counter: TokenCounter) -> None:
 
 
 def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
-    """Change the rows of a file of a release, and make the manifest's entry follow them."""
+    """Change the rows of a file of a release, and the manifest's entry with them."""
     rows = pq.read_table(root / path).to_pylist()
     change(rows)
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
@@ -51,16 +51,16 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
 
 
 def manifest_of(root: Path) -> dict[str, Any]:
-    """What a manifest says, to be changed: read as it is."""
+    """Return the manifest as a dictionary that can be changed, without checks."""
     result: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
     return result
 
 
 def keep(root: Path, *paths: str) -> None:
-    """Leave these files of a release alone, and in its manifest what belongs to them."""
+    """Keep only these files of a release, and what its manifest says about them."""
     manifest = json.loads((root / MANIFEST).read_bytes())
-    for other in manifest["files"].keys() - {*paths}:
-        (root / other).unlink(missing_ok=True)
+    for path in manifest["files"].keys() - {*paths}:
+        (root / path).unlink(missing_ok=True)
     manifest["files"] = {path: manifest["files"][path] for path in sorted(paths)}
     facts = collect_facts(manifest)
     manifest["sources"] = facts.sources
@@ -70,7 +70,7 @@ def keep(root: Path, *paths: str) -> None:
 
 
 def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest over a release's own, and make what is rendered from it follow."""
+    """Replace a release's manifest, and write the files rendered from it."""
     text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
     (root / MANIFEST).write_text(text, encoding="utf-8")
     for name, rendered in card_files(collect_facts(read_manifest(root), root)).items():
@@ -78,7 +78,7 @@ def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def edit(row: Row, start: int, end: int, new: str) -> None:
-    """Put `new` in the place of characters start … end; every offset after them moves along."""
+    """Replace the characters start … end by `new`, and move every offset after them."""
     moved = len(new) - (end - start)
 
     def place(offset: int) -> int:
@@ -94,13 +94,13 @@ def edit(row: Row, start: int, end: int, new: str) -> None:
 
 
 def swap(row: Row, old: str, new: str, after: int = 0) -> None:
-    """Replace the first `old` from a place on."""
+    """Replace the first `old` after an offset."""
     at = row["input"].index(old, after)
     edit(row, at, at + len(old), new)
 
 
 def swap_all(row: Row, old: str, new: str) -> None:
-    """Replace a string wherever the row has it."""
+    """Replace a string everywhere in a row."""
     at = row["input"].find(old)
     while at >= 0:
         edit(row, at, at + len(old), new)
@@ -111,17 +111,17 @@ def swap_all(row: Row, old: str, new: str) -> None:
 
 
 def in_context(row: Row, old: str, new: str, share: float = 0.0) -> None:
-    """Replace the first `old` of the context, or of what follows a share of it."""
+    """Replace the first `old` of the context after a share of it."""
     width = row["context_end"] - row["context_start"]
     swap(row, old, new, row["context_start"] + int(width * share))
 
 
 def needles(row: Row) -> list[str]:
-    """The texts of the evidence."""
+    """Return the texts of the evidence."""
     return [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
 
 
 def key_and_value(needle: str) -> tuple[str, str]:
-    """Of a RULER needle."""
+    """Return the key and value of one of RULER's needles."""
     key, _, value = needle.removesuffix(".").partition(" for ")[2].partition(" is: ")
     return key, value

@@ -1,6 +1,6 @@
-"""Faults planted in rows, manifest and card: each is named by `verify`, or `--audit`, or both.
+"""Faults planted in rows, manifest and card are named by `verify`, by `--audit`, or by both.
 
-Everything else follows the fault: depths, lengths, digests, the manifest's entry and the card.
+Everything else agrees with the fault: depths, lengths, digests, the manifest's entry and the card.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.builder.verify.planting import Row
 
 
 def path_of(task: str) -> str:
-    """The file of a task: `vt` in RULER's release, `zh/cwe_easy` in ONERULER's."""
+    """Return the file of a task: `vt` in RULER's release, `zh/cwe_easy` in ONERULER's."""
     return f"data/tekken/{'8k' if '/' in task else '4k'}/{task}.parquet"
 
 
@@ -39,16 +39,16 @@ def second_word(row: Row, old: str, new: str) -> None:
 def duplicate_key(row: Row) -> None:
     """Give a distractor the asked key."""
     keys = [planting.key_and_value(needle)[0] for needle in planting.needles(row)]
-    asked = next(key for key in keys if key in row["question"])
-    other = next(key for key in keys if key != asked)
-    planting.in_context(row, other, asked)
+    key = next(key for key in keys if key in row["question"])
+    distractor = next(distractor for distractor in keys if distractor != key)
+    planting.in_context(row, distractor, key)
 
 
 def duplicate_value(row: Row) -> None:
     """Give a distractor the value of the asked key."""
     values = [planting.key_and_value(needle)[1] for needle in planting.needles(row)]
-    other = next(value for value in values if value not in row["outputs"])
-    planting.in_context(row, other, row["outputs"][0])
+    distractor = next(value for value in values if value not in row["outputs"])
+    planting.in_context(row, distractor, row["outputs"][0])
 
 
 def move_span(row: Row) -> None:
@@ -65,7 +65,7 @@ def mark_distractor(row: Row) -> None:
 
 
 def half_window(row: Row) -> None:
-    """Leave out lines of noise from the middle of the context."""
+    """Remove every second line of noise from the context."""
     start, end = row["context_start"], row["context_end"]
     lines = row["input"][start:end].split("\n")
     kept = [line for place, line in enumerate(lines) if place % 2 or line != NOISE]
@@ -76,17 +76,17 @@ def half_window(row: Row) -> None:
 
 
 def tie(row: Row) -> None:
-    """Let another word take places of the least frequent reference, which leads no more."""
+    """Replace the least frequent reference by another word until both are as frequent."""
     start, end = row["context_start"], row["context_end"]
     words = row["input"][start:end].split(" ")
     last = row["outputs"][-1]
     counts = {word: words.count(word) for word in set(words) if word.isalpha()}
     rivals = [word for word in counts if word not in row["outputs"]]
     rival = max(rivals, key=lambda word: (counts[word], word))
-    spare = counts[last] - counts[rival]
+    lead = counts[last] - counts[rival]
     for place in reversed(range(len(words))):
-        if spare > 0 and words[place] == last:
-            words[place], spare = rival, spare - 2
+        if lead > 0 and words[place] == last:
+            words[place], lead = rival, lead - 2
     planting.edit(row, start, end, " ".join(words))
     row["context_start"], row["context_end"] = start, start + len(" ".join(words))
 
@@ -125,7 +125,7 @@ def insert_value(row: Row, after: str = " the ") -> None:
 
 
 ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
-    # name: (task, fault, what verify says, what the audit says; "" if the audit cannot know)
+    # name: (task, fault, verify's problem, the audit's problem; "" if the audit cannot know)
     "key twice": ("niah_multikey_1", duplicate_key, "input differs", "occurs in"),
     "value twice": ("niah_multikey_1", duplicate_value, "input differs", "needles"),
     "uuid redrawn": (
@@ -207,7 +207,7 @@ ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
         "input differs",
         "occurs elsewhere",
     ),
-    "number where nothing is": (
+    "value of an absent key": (
         "zh-en/niah_none",
         set_columns(outputs=["1234567"]),
         "outputs is",
@@ -235,7 +235,7 @@ ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
 
 
 def sentences(report: VerifyReport) -> list[str]:
-    """All that is wrong with a release: path, row and sentence."""
+    """Return the problems of a release: path, row and sentence."""
     return [
         f"{path} {row}: {what}"
         for path, file in report.files.items()
@@ -274,13 +274,14 @@ def test_a_fault_of_a_row_is_named(name, copied, tekken):
         planting.follow(rows[ROW], tekken)
 
     root = copied(path, change)
-    result = sentences(verify(root))
-    assert any(line.startswith(f"{path} {ROW}: {rebuilt}") for line in result), result
-    result = sentences(audit_release(root))
+    problems = sentences(verify(root))
+    assert any(line.startswith(f"{path} {ROW}: {rebuilt}") for line in problems), problems
+    problems = sentences(audit_release(root))
     if audited:
-        assert any(audited in line and line.startswith(f"{path} {ROW}:") for line in result), result
+        of_row = [line for line in problems if line.startswith(f"{path} {ROW}:")]
+        assert any(audited in line for line in of_row), problems
     else:
-        assert result == []
+        assert problems == []
 
 
 def exchanged(rows: list[Row]) -> None:
@@ -343,16 +344,16 @@ def test_a_fault_of_a_file_is_named(name, copied):
         manifest = planting.manifest_of(root)
         manifest["files"][path_of(task)]["rows"] += 1
         planting.write_manifest(root, manifest)
-    result = sentences(verify(root))
-    assert any(rebuilt in line for line in result), result
-    result = sentences(audit_release(root))
-    assert any(audited in line for line in result) if audited else result == [], result
+    problems = sentences(verify(root))
+    assert any(rebuilt in line for line in problems), problems
+    problems = sentences(audit_release(root))
+    assert any(audited in line for line in problems) if audited else problems == [], problems
 
 
 TOKENIZER = {"spec": "tekken", "title": "", "library": "tekken", "version": "1"}
 VT, ESSAY = path_of("vt"), path_of("niah_single_2")
 MANIFEST_FAULTS: list[tuple[str, Any, str]] = [
-    # a field, its wrong value (None: it is missing), what verify says
+    # a field, its wrong value (None: it is missing), verify's problem
     ("format", 0, "format is 0, should be 1"),
     ("note", "x", "note does not belong there"),
     ("left_out", {"vt_8k": "too long"}, "left_out does not belong there"),
@@ -396,8 +397,8 @@ def two_files(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("field", "value", "what"), MANIFEST_FAULTS)
-def test_a_fault_of_the_manifest_is_named(field, value, what, two_files, tmp_path):
+@pytest.mark.parametrize(("field", "value", "problem"), MANIFEST_FAULTS)
+def test_a_fault_of_the_manifest_is_named(field, value, problem, two_files, tmp_path):
     root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
     manifest = planting.manifest_of(root)
     *parents, name = field.split(" ")
@@ -408,8 +409,8 @@ def test_a_fault_of_the_manifest_is_named(field, value, what, two_files, tmp_pat
     if value is None:
         del table[name]
     planting.write_manifest(root, manifest)
-    result = sentences(verify(root))
-    assert any(what in line for line in result), result
+    problems = sentences(verify(root))
+    assert any(problem in line for line in problems), problems
 
 
 CARD_FAULTS = {
@@ -429,10 +430,10 @@ CARD_FAULTS = {
 
 @pytest.mark.parametrize("name", CARD_FAULTS)
 def test_a_fault_of_the_card_is_named(name, two_files, tmp_path):
-    file, old, new, what = CARD_FAULTS[name]
+    file, old, new, problem = CARD_FAULTS[name]
     root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
     text = (root / file).read_text(encoding="utf-8")
     assert old in text
     (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    result = sentences(verify(root))
-    assert any(what in line for line in result), result
+    problems = sentences(verify(root))
+    assert any(problem in line for line in problems), problems

@@ -1,11 +1,10 @@
-"""`ruler verify`: what proves the rows of a release, what is listed, and what is not a fault."""
+"""`ruler verify` proves the rows of a release and names every fault, and no other difference."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,70 +14,64 @@ from ruler_builder.release.card import card_files
 from ruler_builder.release.metadata import collect_facts
 from ruler_builder.release.worker import FileRows
 from ruler_builder.verify import audit
-from ruler_builder.verify.verify import MAY_DIFFER, audit_release
+from ruler_builder.verify.verify import audit_release
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_release.api import verify
-from tests import in_process
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row, manifest_of
 from tests.builder.verify.test_planted_faults import sentences
+from tests.embedded_release import audit_problems, build_embedded
+from tests.in_process import ruler
 
 VT, CWE = "data/tekken/4k/vt.parquet", "data/tekken/4k/cwe.parquet"
 
 
-def built(root: Path, **order: Any) -> Path:
-    """A release from the project's own texts."""
-    build(BuildOptions(root, **{"samples": 3, "sources": ("embedded",), **order}))
-    return root
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three rows of two tasks, of embedded texts; not to be changed."""
+    """Build three rows of two tasks from embedded texts. Tests must not change it."""
     root = tmp_path_factory.mktemp("small") / "ruler"
-    return built(root, lengths=("4k",), tasks=("vt", "niah_single_2"))
+    build_embedded(root, lengths=("4k",), tasks=("vt", "niah_single_2"), samples=3)
+    return root
 
 
 @pytest.fixture
 def root(small: Path, tmp_path: Path) -> Path:
-    """A copy, which may be changed."""
+    """Return a copy of the small release, which a test may change."""
     return Path(shutil.copytree(small, tmp_path / "ruler"))
 
 
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The frozen rows of vt at 4k, which read no source; not to be changed."""
+    """Build the frozen rows of vt at 4k, which need no source. Tests must not change it."""
     root = tmp_path_factory.mktemp("frozen") / "ruler"
     build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     return root
 
 
-# ---- What proves the rows ----------------------------------------------------------------------
+# ---- Rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["release", "oneruler"])
-def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(name, request):
-    """Every other suite: tests/test_suites.py."""
-    report = verify(request.getfixturevalue(name), audit=True)
-    assert sentences(report) == []
-    assert report.proved
-    assert {file.proved_by for file in report.files.values()} == {"rebuilt"}
-    assert report.notes == []
+def test_a_valid_release_is_rebuilt_and_audited_without_a_problem(name, request):
+    """The other suites are in tests/test_suites.py."""
+    root = request.getfixturevalue(name)
+    assert audit_problems(root) == {}
+    assert {file.proved_by for file in verify(root).files.values()} == {"rebuilt"}
 
 
-def test_several_processes_find_the_same(small):
+def test_several_processes_prove_the_same(small):
     report = verify(small, workers=2, audit=True)
     assert (report.proved, report.sentence) == (True, "Files: 2 rebuilt and equal.")
 
 
-def test_rows_in_the_lock_are_proved_by_it_and_not_built_again(frozen, monkeypatch):
+def test_frozen_rows_are_proved_by_their_digest_without_a_rebuild(frozen, monkeypatch):
     monkeypatch.setattr(FileRows, "__iter__", None)
     report = verify(frozen)
     assert report.proved
     assert report.sentence == "Files: 1 with frozen rows."
 
 
-def test_a_changed_frozen_row_is_named_by_building_it_again(frozen, tmp_path):
+def test_a_changed_frozen_row_is_named_after_a_rebuild(frozen, tmp_path):
     root = Path(shutil.copytree(frozen, tmp_path / "ruler"))
 
     def change(rows: list[Row]) -> None:
@@ -86,13 +79,13 @@ def test_a_changed_frozen_row_is_named_by_building_it_again(frozen, tmp_path):
 
     digest = manifest_of(root)["files"][VT]["rows_sha256"]
     planting.plant(root, VT, change)
-    claimed = manifest_of(root)
+    manifest = manifest_of(root)
     assert any("not the rows of data version 1.0.0" in line for line in sentences(verify(root)))
-    claimed["files"][VT]["rows_sha256"] = digest
-    planting.write_manifest(root, claimed)
-    result = sentences(verify(root))
-    assert any(line.startswith(f"{VT} 17: input differs at character ") for line in result)
-    assert any("which are not the frozen ones" in line for line in result)
+    manifest["files"][VT]["rows_sha256"] = digest
+    planting.write_manifest(root, manifest)
+    problems = sentences(verify(root))
+    assert any(line.startswith(f"{VT} 17: input differs at character ") for line in problems)
+    assert any("which are not the frozen ones" in line for line in problems)
 
 
 def test_only_the_first_ten_problems_of_a_file_are_kept(root):
@@ -104,12 +97,12 @@ def test_only_the_first_ten_problems_of_a_file_are_kept(root):
     assert (len(file.problems), file.count) == (10, 39)
 
 
-def test_what_another_pyarrow_wrote_is_read_by_its_rows(root):
-    planting.plant(root, VT, lambda rows: None)  # equal rows, compressed otherwise
+def test_a_file_with_other_bytes_and_the_same_rows_is_proved(root):
+    planting.plant(root, VT, lambda rows: None)  # the same rows with another compression
     assert verify(root).proved
 
 
-def test_a_changed_byte_is_named(root):
+def test_a_changed_an_empty_and_a_missing_file_are_named(root):
     data = bytearray((root / VT).read_bytes())
     data[len(data) // 2] ^= 1
     (root / VT).write_bytes(data)
@@ -120,72 +113,72 @@ def test_a_changed_byte_is_named(root):
     assert any("but it is missing" in line for line in sentences(verify(root)))
 
 
-def test_a_row_that_asks_something_else_at_another_length_is_named():
-    asked = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
-    assert [*audit.check_paired(asked)] == [
+def test_a_row_with_another_question_at_another_length_is_named():
+    questions = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
+    assert [*audit.check_paired(questions)] == [
         ("b", "the row's question is not that of the same row in a", 7)
     ]
 
 
-# ---- What cannot be checked here ---------------------------------------------------------------
+# ---- Missing sources and tokenizers --------------------------------------------------------------
 
 
 @pytest.mark.mirror
-def test_a_missing_source_is_listed_with_the_command_that_gets_it(mirror, tmp_path, monkeypatch):
-    order = BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3)
-    build(order)
+def test_a_missing_source_is_listed_with_the_command_that_fetches_it(mirror, tmp_path, monkeypatch):
+    build(BuildOptions(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3))
     broken = tmp_path / "broken"
     shutil.copytree(mirror, broken, copy_function=lambda a, b: Path(b).symlink_to(a))
     monkeypatch.delenv("RULER_MIRROR")
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
-    done = in_process.ruler("verify", tmp_path / "r")
-    first = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
-    assert " ".join(done.stderr.split()).startswith(first)
-    shown = " ".join(done.stdout.split())
-    assert "Files: 1 rebuilt and equal, 1 not checked fully." in shown
+    done = ruler("verify", tmp_path / "r")
+    message = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
+    assert " ".join(done.stderr.split()).startswith(message)
+    verdict = " ".join(done.stdout.split())
+    assert "Files: 1 rebuilt and equal, 1 not checked fully." in verdict
     assert done.code == 3
-    result = json.loads(in_process.ruler("verify", tmp_path / "r", "--json").stdout)
-    assert (result["ok"], result["proved"]) == (True, False)
+    report = json.loads(ruler("verify", tmp_path / "r", "--json").stdout)
+    assert (report["ok"], report["proved"]) == (True, False)
     (squad,) = broken.rglob("squad.json")
     squad.unlink()
     squad.write_text("{}")
-    done = in_process.ruler("verify", tmp_path / "r", "--mirror", broken)
+    done = ruler("verify", tmp_path / "r", "--mirror", broken)
     assert "Replace it with an undamaged copy" in " ".join(done.stderr.split())
     assert "sources fetch" not in done.stderr
     assert done.code == 3
 
 
 @pytest.mark.mirror
-def test_a_missing_tokenizer_is_listed_too(mirror, tmp_path, monkeypatch):
-    asked: dict[str, Any] = {"lengths": ("4k",), "tasks": ("vt", "qa_1")}
-    root = built(tmp_path / "r", tokenizers=("cl100k_base",), **asked)
+def test_a_missing_tokenizer_is_listed(mirror, tmp_path, monkeypatch):
+    root, path = tmp_path / "ruler", "data/cl100k_base/4k/vt.parquet"
+    options = {"lengths": ("4k",), "tasks": ("vt", "qa_1"), "samples": 3}
+    build_embedded(root, tokenizers=("cl100k_base",), **options)
     monkeypatch.delenv("RULER_MIRROR")
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
     for flags in ((), ("--audit",)):
-        done = in_process.ruler("verify", root, *flags)
-        shown = " ".join(done.stderr.split())
-        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in shown
+        done = ruler("verify", root, *flags)
+        message = " ".join(done.stderr.split())
+        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in message
         assert done.code == 3
-    planting.plant(root, "data/cl100k_base/4k/vt.parquet", lambda rows: rows.pop())
+    planting.plant(root, path, lambda rows: rows.pop())
     manifest = manifest_of(root)
-    manifest["files"]["data/cl100k_base/4k/vt.parquet"]["tokens"]["max"] += 1
+    manifest["files"][path]["tokens"]["max"] += 1
     planting.write_manifest(root, manifest)
-    assert in_process.ruler("verify", root).code == 1
+    assert ruler("verify", root).code == 1
 
 
 def test_rows_of_another_data_version_cannot_be_rebuilt_here(root):
     planting.write_manifest(root, {**manifest_of(root), "data_version": "0.9.0"})
     report = verify(root)
-    ((why, paths),) = report.not_rebuilt.items()
-    assert why.startswith("rows of data version 0.9.0, this builder makes 1.0.0: install ")
+    ((reason, paths),) = report.not_rebuilt.items()
+    assert reason.startswith("rows of data version 0.9.0, this builder makes 1.0.0: install ")
     assert (len(paths), report.ok, report.proved) == (2, True, False)
 
 
-# ---- What is a fault of the folder, and what is not ----------------------------------------------
+# ---- The folder ----------------------------------------------------------------------------------
 
 
-def test_a_folder_of_links_to_blobs_is_sound(root, tmp_path):
-    """So `snapshot_download` makes it."""
+def test_a_folder_of_links_to_blobs_is_valid(root, tmp_path):
+    """`snapshot_download` makes such folders."""
     blobs = tmp_path / "blobs"
     blobs.mkdir()
     for number, path in enumerate(path for path in root.rglob("*") if path.is_file()):
@@ -194,7 +187,7 @@ def test_a_folder_of_links_to_blobs_is_sound(root, tmp_path):
     assert sentences(verify(root)) == []
 
 
-def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root):
+def test_windows_line_ends_and_files_of_macos_are_ignored(root):
     for name in ("README.md", "eval.yaml", "croissant.json", MANIFEST):
         data = (root / name).read_bytes().replace(b"\n", b"\r\n")
         (root / name).write_bytes(data)
@@ -205,12 +198,12 @@ def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root):
     assert (sentences(report), report.notes) == ([], [])
 
 
-def test_a_file_that_the_manifest_does_not_list_is_named(root):
+def test_a_data_file_that_is_not_in_the_manifest_is_named(root):
     shutil.copy(root / VT, root / "data/tekken/4k/more.parquet")
     (root / "data/.notes").write_text("42")
-    what = "the file is not in the manifest: move it out of the folder"
+    problem = "the file is not in the manifest: move it out of the folder"
     paths = ("data/.notes", "data/tekken/4k/more.parquet")
-    assert sentences(verify(root)) == [f"{path} -1: {what}" for path in paths]
+    assert sentences(verify(root)) == [f"{path} -1: {problem}" for path in paths]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +215,7 @@ def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root, name):
     assert line == f"{name} -1: it changes how `datasets` loads the folder: move it out"
 
 
-def test_any_other_file_is_named_in_a_note(root):
+def test_other_files_are_named_in_a_note(root):
     for name in (".gitattributes", ".fetch"):
         (root / name).mkdir()
     (root / ".git").mkdir()
@@ -240,7 +233,7 @@ def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root):
     assert line == "README.md -1: the file is missing: run the same `ruler build` again"
 
 
-def test_the_card_of_a_repository_is_compared_as_one(root):
+def test_the_card_of_a_repository_is_checked(root):
     facts = collect_facts(read_manifest(root), root)
     for name, text in card_files(facts, True, "org/ruler").items():
         (root / name).write_text(text, encoding="utf-8")
@@ -251,7 +244,7 @@ def test_the_card_of_a_repository_is_compared_as_one(root):
     assert "README.md -1: line " in line
 
 
-def test_of_the_card_of_another_version_the_configurations_are_compared(root):
+def test_only_the_configurations_of_a_card_of_another_version_are_checked(root):
     text = json.dumps({**manifest_of(root), "builder_version": "0.1.9"})
     (root / MANIFEST).write_text(text, encoding="utf-8")
     report = verify(root)
@@ -263,7 +256,7 @@ def test_of_the_card_of_another_version_the_configurations_are_compared(root):
     assert "its configurations are not those of the manifest" in line
 
 
-def test_a_manifest_that_no_card_can_be_made_from_is_named(root):
+def test_a_manifest_that_no_card_can_describe_is_named(root):
     manifest = manifest_of(root)
     for entry in manifest["files"].values():
         entry["rows"] = 0
@@ -274,20 +267,20 @@ def test_a_manifest_that_no_card_can_be_made_from_is_named(root):
 # ---- The manifest ------------------------------------------------------------------------------
 
 
-def test_what_may_differ_is_one_list(root):
+def test_versions_of_builder_and_libraries_may_differ(root):
     manifest = manifest_of(root)
     manifest["builder_version"] = "0.1.0"
     manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
     manifest["files"][VT]["counted_by"] = "another engine 1.0"
     planting.write_manifest(root, manifest)
-    assert len(MAY_DIFFER) == 4
     assert verify(root).proved
 
 
-def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path):
+def test_parameters_that_no_row_can_have_are_named(tmp_path):
     suite = tmp_path / "suite.toml"
     suite.write_text('[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n')
-    root = built(tmp_path / "r", lengths=("2k",), suite=suite)
+    root = tmp_path / "ruler"
+    build_embedded(root, lengths=("2k",), suite=suite, samples=3)
     assert verify(root, audit=True).proved
     manifest = manifest_of(root)
     manifest["tasks"]["deep"] |= {"hops": 100, "chains": 100}
@@ -296,20 +289,21 @@ def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path):
 
 
 def test_more_rows_than_the_corpus_has_are_named(tmp_path):
-    root = built(tmp_path / "r", lengths=("2k",), tasks=("qa_1",), samples=1000)
-    path = "data/tekken/2k/qa_1.parquet"
-    most = read_manifest(root)["files"][path]["rows"]
-    planting.plant(root, path, lambda rows: rows.append({**rows[0], "index": most}))
-    result = sentences(verify(root))
-    assert any(f"{path} {most}: the row does not belong there" in line for line in result)
+    root, path = tmp_path / "ruler", "data/tekken/2k/qa_1.parquet"
+    build_embedded(root, lengths=("2k",), tasks=("qa_1",), samples=1000)
+    count = read_manifest(root)["files"][path]["rows"]
+    planting.plant(root, path, lambda rows: rows.append({**rows[0], "index": count}))
+    problems = sentences(verify(root))
+    assert any(f"{path} {count}: the row does not belong there" in line for line in problems)
 
 
-def test_a_whole_release_of_another_seed_is_named(tmp_path):
-    root = built(tmp_path / "r", lengths=("4k",), tasks=("vt", "fwe"), seed=7)
+def test_a_release_with_another_seed_than_its_manifest_is_named(tmp_path):
+    root = tmp_path / "ruler"
+    build_embedded(root, lengths=("4k",), tasks=("vt", "fwe"), samples=3, seed=7)
     assert verify(root).proved
     planting.write_manifest(root, {**manifest_of(root), "seed": 0})
-    result = sentences(verify(root))
-    assert sum(" 0: input differs at character " in line for line in result) == 2
+    problems = sentences(verify(root))
+    assert sum(" 0: input differs at character " in line for line in problems) == 2
 
 
 @pytest.mark.parametrize(
@@ -322,11 +316,11 @@ def test_a_whole_release_of_another_seed_is_named(tmp_path):
         lambda m: m["tasks"]["vt"].pop("chains"),
     ],
 )
-def test_a_task_that_no_builder_knows_is_a_sentence_and_no_traceback(root, change):
+def test_an_unknown_task_is_refused_in_one_sentence(root, change):
     manifest = {**manifest_of(root), "suite": "own"}
     change(manifest)
     (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     for flags in ((), ("--audit",)):
-        done = in_process.ruler("verify", root, *flags)
+        done = ruler("verify", root, *flags)
         assert done.code in (1, 2)
         assert "Traceback" not in done.stderr

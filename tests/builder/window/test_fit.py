@@ -1,3 +1,5 @@
+"""`fit` finds the largest number of units that fits, with few drafts."""
+
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -18,7 +20,7 @@ class Draft(NamedTuple):
 
 
 class Window:
-    """Sizes of n = 0, 1, 2, … units, and how often a draft was asked for."""
+    """The sizes of 0, 1, 2, … units, and the drafts that were made."""
 
     def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
@@ -32,14 +34,15 @@ class Window:
         return bisect_right(self.sizes, self.sizes[units] + tokens) - 1
 
 
-def by_hand(sizes: list[int], room: int, least: int) -> int:
-    return max(n for n in range(least, len(sizes)) if sizes[n] <= room)
+def by_hand(sizes: list[int], budget: int, min_units: int) -> int:
+    return max(n for n in range(min_units, len(sizes)) if sizes[n] <= budget)
 
 
+# Increasing sizes with flat parts and jumps
 SIZES = st.lists(st.integers(0, 9) | st.integers(50, 90), min_size=2, max_size=60).map(
     lambda costs: list(accumulate(costs))
 )
-"""Monotone sizes with flat places and jumps."""
+# An exact guess, two rough ones, and two useless ones
 STEPS = st.sampled_from(
     [
         lambda window: window.step,
@@ -49,46 +52,45 @@ STEPS = st.sampled_from(
         lambda window: lambda units, tokens: 10**9,
     ]
 )
-"""An exact guess, rough ones, and two useless ones."""
 
 
 @given(SIZES, STEPS, st.data())
 def test_the_largest_number_of_units_that_fits_is_found(sizes, step_of, data):
-    window, most = Window(sizes), len(sizes) - 1
-    least = data.draw(st.integers(0, most))
-    room = data.draw(st.integers(sizes[least], sizes[-1] + 20))
-    fitted = fit(window.draft, room, step_of(window), most, least)
-    assert fitted.units == by_hand(sizes, room, least)
+    window, max_units = Window(sizes), len(sizes) - 1
+    min_units = data.draw(st.integers(0, max_units))
+    budget = data.draw(st.integers(sizes[min_units], sizes[-1] + 20))
+    fitted = fit(window.draft, budget, step_of(window), max_units, min_units)
+    assert fitted.units == by_hand(sizes, budget, min_units)
     assert fitted.draft == Draft(fitted.units, sizes[fitted.units])
 
 
 @given(SIZES, STEPS, st.data())
-def test_unit_is_the_cost_of_the_next_unit_or_none_when_all_are_in(sizes, step_of, data):
+def test_next_unit_tokens_is_the_cost_of_the_next_unit_if_there_is_one(sizes, step_of, data):
     window = Window(sizes)
-    room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
-    fitted = fit(window.draft, room, step_of(window), len(sizes) - 1)
-    units, unit = fitted.units, fitted.next_unit_tokens
+    budget = data.draw(st.integers(sizes[0], sizes[-1] + 20))
+    fitted = fit(window.draft, budget, step_of(window), len(sizes) - 1)
+    units = fitted.units
     if units == len(sizes) - 1:
-        assert unit is None
+        assert fitted.next_unit_tokens is None
     else:
-        assert unit == sizes[units + 1] - sizes[units] > room - sizes[units]
+        assert fitted.next_unit_tokens == sizes[units + 1] - sizes[units] > budget - sizes[units]
 
 
 @given(st.integers(1, 40), st.integers(0, 10**6), st.integers(0, 5))
-def test_without_a_most_the_units_have_no_end(cost, room, least):
+def test_without_a_maximum_any_number_of_units_can_fit(cost, budget, min_units):
     def draft(units: int) -> Draft:
         return Draft(units, units * cost)
 
-    room = max(room, least * cost)
-    fitted = fit(draft, room, lambda n, tokens: n + tokens // cost, min_units=least)
-    assert fitted == Fitted(room // cost, draft(room // cost), cost)
+    budget = max(budget, min_units * cost)
+    fitted = fit(draft, budget, lambda n, tokens: n + tokens // cost, min_units=min_units)
+    assert fitted == Fitted(budget // cost, draft(budget // cost), cost)
 
 
 @given(SIZES, st.data())
-def test_a_good_guess_takes_few_drafts_and_none_twice(sizes, data):
+def test_a_good_guess_takes_few_drafts_and_repeats_none(sizes, data):
     window = Window(sizes)
-    room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
-    fit(window.draft, room, window.step, len(sizes) - 1)
+    budget = data.draw(st.integers(sizes[0], sizes[-1] + 20))
+    fit(window.draft, budget, window.step, len(sizes) - 1)
     assert len(window.drafted) <= 4
     assert len(set(window.drafted)) == len(window.drafted)
 
@@ -101,14 +103,14 @@ def test_a_guess_ten_percent_off_takes_few_drafts_at_a_million_tokens():
 
 
 @given(SIZES, STEPS, st.data())
-def test_a_useless_guess_still_ends_with_no_draft_made_twice(sizes, step_of, data):
+def test_a_useless_guess_ends_and_repeats_no_draft(sizes, step_of, data):
     window = Window(sizes)
-    room = data.draw(st.integers(sizes[0], sizes[-1] + 20))
-    fit(window.draft, room, step_of(window), len(sizes) - 1)
+    budget = data.draw(st.integers(sizes[0], sizes[-1] + 20))
+    fit(window.draft, budget, step_of(window), len(sizes) - 1)
     assert len(set(window.drafted)) == len(window.drafted) <= len(sizes)
 
 
-def test_a_window_too_small_for_the_least_is_refused_with_both_numbers():
+def test_a_window_too_small_for_the_minimum_is_refused_with_both_numbers():
     window = Window([700, 720, 740])
     with pytest.raises(RulerError, match=r"at least 740 tokens.* has 739 for it: take a longer"):
         fit(window.draft, 739, window.step, 2, min_units=2)

@@ -1,10 +1,12 @@
+"""Haystacks of prose and of lines have exact counts and place needles at their depths."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.text.sentences import sentence_starts
@@ -12,7 +14,6 @@ from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = """\
 The garden lay  behind the house. No one had weeded it since June, when Ada left!
 
@@ -39,14 +40,14 @@ def lines(tekken: TokenCounter) -> LineHaystack:
 
 
 def first_words() -> set[int]:
-    """Which words begin a sentence, by counting spaces."""
+    """Return the numbers of the words that begin a sentence, by counting spaces."""
     folded = " ".join(WORDS) + " "
     starts = [start + (folded[start] == " ") for start in sentence_starts(folded, "en")]
     return {folded[:start].count(" ") for start in starts if start < len(folded)}
 
 
 def prose_by_hand(units: int, needles: list[Needle]) -> str:
-    """The context of `units` words, made the slow way."""
+    """Build the context of `units` words in the simplest way."""
     begins = sorted(first_words())
     starts = [word for word in range(units) if word % len(WORDS) in begins]
     parts: list[str] = []
@@ -60,7 +61,7 @@ def prose_by_hand(units: int, needles: list[Needle]) -> str:
 
 
 def lines_by_hand(all_lines: list[str], needles: list[Needle]) -> str:
-    """The context of these lines, made the slow way."""
+    """Build the context of these lines in the simplest way."""
     units = len(all_lines)
     parts: list[str] = []
     done = 0
@@ -76,10 +77,10 @@ def context(prompt: PromptBuilder) -> str:
 
 
 def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) -> None:
-    """Needles are the evidence, and stand apart from their surroundings."""
+    """Check that the needles are the evidence, between separators."""
     ordered = sorted(needles, key=lambda needle: needle.depth)
-    result = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
-    assert result == [(needle.text, needle.answer) for needle in ordered]
+    spans = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
+    assert spans == [(needle.text, needle.answer) for needle in ordered]
     padded = f"{between}{context(prompt)}{between}"
     for e in prompt.evidence:
         start = e["start"] - prompt.context_start + 1
@@ -92,7 +93,6 @@ def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) ->
 # ---- EssayHaystack ----
 
 
-@LAWS
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
     prose, tekken, units, needles
@@ -103,13 +103,12 @@ def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@LAWS
 @given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
-    counter_made, kind, units, needles
+    trained_counter, kind, units, needles
 ):
-    counter = counter_made(kind)
+    counter = trained_counter(kind)
     prompt = EssayHaystack(TEXT, counter).lay(
         PromptBuilder(counter).add(HEAD), units, needles, TAIL
     )
@@ -123,7 +122,7 @@ def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(prose, te
     assert context(prompt) == "First. The garden lay behind the Last."
 
 
-def test_prose_begins_again_where_it_runs_out(prose, tekken):
+def test_prose_repeats_when_it_runs_out(prose, tekken):
     prompt = prose.lay(PromptBuilder(tekken), len(WORDS) + 2, [], TAIL)
     assert context(prompt) == " ".join(WORDS) + " The garden"
     assert [prose.repeats(n) for n in (0, 1, len(WORDS), len(WORDS) + 1, 2 * len(WORDS) + 1)] == [
@@ -131,17 +130,16 @@ def test_prose_begins_again_where_it_runs_out(prose, tekken):
     ]  # fmt: skip
 
 
-@LAWS
-@given(units=st.integers(0, 200), more=st.integers(-100, 200))
-def test_a_step_is_as_many_words_as_hold_so_many_tokens(prose, tekken, units, more):
-    def tokens(words: int) -> int:
-        return sum(tekken.counts([f" {WORDS[word % len(WORDS)]}" for word in range(words)]))
+@given(units=st.integers(0, 200), change=st.integers(-100, 200))
+def test_a_step_of_prose_is_the_words_that_have_these_tokens(prose, tekken, units, change):
+    def tokens(count: int) -> int:
+        return sum(tekken.counts([f" {WORDS[word % len(WORDS)]}" for word in range(count)]))
 
-    result = prose.step(units, more)
-    if tokens(units) + more >= 0:
-        assert tokens(result) <= tokens(units) + more < tokens(result + 1)
+    words = prose.step(units, change)
+    if tokens(units) + change >= 0:
+        assert tokens(words) <= tokens(units) + change < tokens(words + 1)
     else:
-        assert result == 0
+        assert words == 0
 
 
 def test_prose_knows_the_seven_digit_numbers_in_it(tekken):
@@ -157,11 +155,8 @@ def test_prose_knows_the_hyphenated_pairs_in_it(tekken):
 # ---- LineHaystack ----
 
 
-@LAWS
 @given(units=st.integers(1, 30), needles=NEEDLES)
-def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
-    lines, tekken, units, needles
-):
+def test_lines_and_needles_are_joined_by_newlines(lines, tekken, units, needles):
     prompt = lines.lay(PromptBuilder(tekken).add(HEAD), units, needles, TAIL)
     texts = [f"Line number {i} has {i * 7} cups." for i in range(units)]
     expected = lines_by_hand(texts, needles)
@@ -172,36 +167,35 @@ def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
 
 
 @pytest.mark.parametrize(("depth", "place"), [(0.0, 0), (0.24, 0), (0.26, 1), (0.99, 3), (1.0, 3)])
-def test_a_needle_can_stand_before_every_line_and_after_the_last(lines, tekken, depth, place):
+def test_a_needle_can_be_before_every_line_and_after_the_last(lines, tekken, depth, place):
     prompt = lines.lay(PromptBuilder(tekken), 3, [Needle(depth, "Here.", True)], TAIL)
     assert context(prompt).split("\n").index("Here.") == place
     assert context(prompt).count("\n") == 3
 
 
-@LAWS
-@given(units=st.integers(0, 30), more=st.integers(-300, 400))
-def test_a_step_is_as_many_lines_as_hold_so_many_tokens(lines, tekken, units, more):
+@given(units=st.integers(0, 30), change=st.integers(-300, 400))
+def test_a_step_of_lines_is_the_lines_that_have_these_tokens(lines, tekken, units, change):
     def tokens(count: int) -> int:
         return sum(tekken.counts([f"Line number {i} has {i * 7} cups.\n" for i in range(count)]))
 
-    result = lines.step(units, more)
-    assert 0 <= result <= lines.max_units == 30
-    if tokens(units) + more >= 0:
-        assert tokens(result) <= tokens(units) + more
-        assert result == 30 or tokens(units) + more < tokens(result + 1)
+    count = lines.step(units, change)
+    assert 0 <= count <= lines.max_units == 30
+    if tokens(units) + change >= 0:
+        assert tokens(count) <= tokens(units) + change
+        assert count == 30 or tokens(units) + change < tokens(count + 1)
     else:
-        assert result == 0
+        assert count == 0
 
 
-def test_no_more_lines_are_read_than_a_window_takes(tekken):
-    read: list[int] = []
+def test_only_as_many_lines_are_read_as_a_window_takes(tekken):
+    lines_read: list[int] = []
 
     def endless() -> Iterator[str]:
         for number in count():
-            read.append(number)
+            lines_read.append(number)
             yield f"Line {number} of very many."
 
     haystack = LineHaystack(endless(), 5000, tekken)
     assert haystack.step(0, 900) > 80
-    assert len(read) < 300
-    assert haystack.step(0, 10**9) == len(read) == haystack.max_units == 5000
+    assert len(lines_read) < 300
+    assert haystack.step(0, 10**9) == len(lines_read) == haystack.max_units == 5000

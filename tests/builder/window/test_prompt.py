@@ -1,9 +1,11 @@
+"""A prompt counts its tokens exactly, and records its context and evidence."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_builder.tokens.counting import TokenCounter
@@ -11,12 +13,10 @@ from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Evidence
 from tests.nightly import mostly_nightly
 
-LAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
 
 class Piece(NamedTuple):
     text: str
-    known: bool
+    is_counted: bool
     answer: bool | None
 
 
@@ -32,10 +32,10 @@ PIECES = st.lists(
 )
 
 
-def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
+def lay(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     prompt = PromptBuilder(counter)
-    for text, known, answer in pieces:
-        if known and answer is None:
+    for text, is_counted, answer in pieces:
+        if is_counted and answer is None:
             prompt.add(text, counter.count(text))
         elif answer is None:
             prompt.add(text)
@@ -44,39 +44,35 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     return prompt
 
 
-@LAWS
 @given(pieces=PIECES)
 def test_the_tokens_are_those_of_the_whole_text(tekken, pieces):
-    prompt = laid(tekken, pieces)
+    prompt = lay(tekken, pieces)
     assert prompt.text == "".join(piece.text for piece in pieces)
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("name", mostly_nightly(2, ["cl100k_base", "gemma3"]))
-def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(counter_of, name, pieces):
-    prompt = laid(counter_of(name), pieces)
+def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(named_counter, name, pieces):
+    prompt = lay(named_counter(name), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
 def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
-    counter_made, kind, pieces
+    trained_counter, kind, pieces
 ):
-    prompt = laid(counter_made(kind), pieces)
+    prompt = lay(trained_counter(kind), pieces)
     assert prompt.tokens == prompt.counter.count(prompt.text)
 
 
-@LAWS
 @given(pieces=PIECES)
-def test_evidence_holds_exactly_the_marked_text_in_order(tekken, pieces):
-    prompt = laid(tekken, pieces)
+def test_evidence_is_exactly_the_marked_text_in_order(tekken, pieces):
+    prompt = lay(tekken, pieces)
     marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
-    result = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
-    assert [one for one in result if one[0]] == [one for one in marked if one[0]]
+    spans = [(prompt.text[e["start"] : e["end"]], e["answer"]) for e in prompt.evidence]
+    assert [span for span in spans if span[0]] == [span for span in marked if span[0]]
 
 
 def test_a_part_of_a_long_piece_can_be_evidence(tekken):
@@ -105,17 +101,17 @@ def test_context_offsets_and_depths_are_those_of_the_text(tekken):
     ]
 
 
-def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken):
+def test_at_context_start_is_true_until_text_is_added(tekken):
     prompt = PromptBuilder(tekken).add("Head.")
     prompt.context_start = prompt.length
     assert prompt.at_context_start
     assert not prompt.add(" word").at_context_start
 
 
-def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(tekken):
+def test_counts_of_pieces_are_used_if_they_meet_at_a_split_point(tekken):
     assert PromptBuilder(tekken).add("The grass", 1000).add(" is", 1).tokens == 1001
 
 
-def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken):
+def test_counts_of_pieces_are_not_used_if_they_meet_elsewhere(tekken):
     prompt = PromptBuilder(tekken).add("The gra", 1000).add("ss", 1000)
     assert prompt.tokens == tekken.count("The grass")

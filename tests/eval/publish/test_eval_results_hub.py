@@ -11,7 +11,7 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 from ruler_builder.release.metadata import collect_facts, eval_yaml
-from tests.hub import stand_in
+from tests.hub import fake_hub
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo
 from tests.in_process import ruler_error
@@ -23,7 +23,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @pytest.fixture(scope="module")
 def hub(built):
     """A fake Hub with the benchmark, at a tag, and a model."""
-    server = stand_in.StandIn()
+    server = fake_hub.FakeHub()
     data = server.repos["datasets/org/ruler"] = Repo("datasets", "org/ruler")
     manifest = (built / "manifest.json").read_bytes()
     listed = eval_yaml(collect_facts(json.loads(manifest))).encode()
@@ -80,9 +80,9 @@ def test_an_error_that_the_hub_finds_in_the_file_is_shown(hub, propose):
 def test_a_pull_request_keeps_what_the_model_has(hub, propose):
     model = hub.repos["models/org/model"]
     name, before = ".eval_results/ruler_prefill.yaml", model.main
-    other = {"dataset": {"id": "org/ruler", "task_id": "vt_128k"}, "value": 7.0}
+    other_entry = {"dataset": {"id": "org/ruler", "task_id": "vt_128k"}, "value": 7.0}
     old = {"dataset": {"id": "org/ruler", "task_id": "vt_4k"}, "value": 9.0}
-    model.main = model.add({name: Blob(yaml.dump([other, old]).encode())}, "results")
+    model.main = model.add({name: Blob(yaml.dump([other_entry, old]).encode())}, "results")
     try:
         text = propose()
     finally:
@@ -145,7 +145,7 @@ def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
     ("env", "text"),
     [
         ({"HF_TOKEN": None}, "There is no token: log in with `hf auth login`, or set HF_TOKEN."),
-        ({"HF_TOKEN": "hf_wrong"}, "The Hub does not know your token (401"),
+        ({"HF_TOKEN": "hf_wrong"}, "The Hub does not accept your token (401"),
     ],
 )
 def test_without_a_token_that_counts_it_says_so(propose, env, text, built):

@@ -19,10 +19,12 @@ TOKENS = 500
 
 
 @pytest.mark.nightly
-def test_what_the_harness_itself_writes_for_500_tokens_is_scored(made, tmp_path):
+def test_what_the_harness_itself_writes_for_500_tokens_is_scored(trained_tokenizer, tmp_path):
     pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     (tmp_path / "nltk/tokenizers/punkt_tab").mkdir(parents=True)  # else it asks the network
-    metadata = json.dumps({"max_seq_lengths": [TOKENS], "tokenizer": str(made("gpt2"))})
+    metadata = json.dumps(
+        {"max_seq_lengths": [TOKENS], "tokenizer": str(trained_tokenizer("gpt2"))}
+    )
     arguments = ["--model", "dummy", "--tasks", "niah_single_1", "--metadata", metadata]
     arguments += ["--limit", "3", "--log_samples", "--output_path", str(tmp_path / "out")]
     done = subprocess.run(

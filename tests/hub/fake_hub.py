@@ -1,13 +1,13 @@
-"""A loopback stand-in of the Hub: what huggingface_hub, datasets and evaluate ask of the real one.
+"""Serve a fake Hub on this machine, for huggingface_hub, datasets and evaluate.
 
-    hub = StandIn()            # HF_ENDPOINT=hub.url HF_TOKEN=hf_owner HF_HUB_DISABLE_XET=1
+    hub = FakeHub()            # HF_ENDPOINT=hub.url HF_TOKEN=hf_owner HF_HUB_DISABLE_XET=1
     hub.repos["datasets/org/ruler"].tags
     hub.fail("POST", "/commit/", 429, headers={"Retry-After": "0"})
     hub.hold_after = 3                      # the fourth large file never finishes uploading
-    hub.intruder = "datasets/org/ruler"     # someone commits there just before the next commit
+    hub.intruder = "datasets/org/ruler"     # someone else commits just before the next commit
 
-It counts what is uploaded, demands tokens, pages its listings (so that paging is exercised) and
-redirects large files to another address, as the Hub does.
+Like the Hub, it requires tokens, divides listings into pages, and redirects large files to another
+address. It records requests and uploads.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ USERS = {
 }
 _API = r"/api/(?P<kind>datasets|spaces|models)/(?P<name>[^/]+/[^/]+)"
 _FILE = r"/(?P<kind>datasets|spaces)/(?P<name>[^/]+/[^/]+)"
-_DAILY = "/api/agent-harnesses"
-"""What huggingface_hub asks once a day and cache, before whatever a user asks."""
+_DAILY = "/api/agent-harnesses"  # huggingface_hub requests it once a day
 _MODEL = r"/(?P<name>[^/]+/[^/]+)"  # a model's address has no kind
 
 
 @dataclass
 class Failure:
-    """An answer given on purpose."""
+    """An error to answer with."""
 
     method: str
     pattern: str
@@ -50,8 +49,8 @@ class Failure:
 
 
 @dataclass
-class StandIn:
-    """The server, and what it saw."""
+class FakeHub:
+    """The server, and the requests and uploads so far."""
 
     repos: dict[str, Repo] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
@@ -61,7 +60,7 @@ class StandIn:
     drop_next: int = 0
     intruder: str | None = None
     results_error: str | None = None  # what the Hub finds wrong with files of .eval_results
-    held: threading.Event = field(default_factory=threading.Event)
+    holding: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
@@ -85,26 +84,26 @@ class StandIn:
         headers: dict[str, str] | None = None,
         times: int = 1,
     ) -> None:
-        """Answer the next matching requests with a status."""
+        """Answer the next matching requests with an error."""
         self.failures.append(Failure(method, pattern, status, message, headers or {}, times))
 
     def dataset(self, name: str) -> Repo:
         return self.repos[f"datasets/{name}"]
 
     def sent_since(self, mark: int) -> list[str]:
-        """The requests after a mark that change something: uploads, commits, tags, repositories."""
+        """Return the requests after the first `mark` that upload, commit, tag or create."""
         changing = re.compile(r"PUT|POST .*/(commit|tag)/|POST /api/repos/create")
         return [line for line in self.requests[mark:] if changing.match(line)]
 
 
 class _Handler(Reading, Writing, BaseHTTPRequestHandler):
-    hub: StandIn
+    hub: FakeHub
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -154,8 +153,8 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
     def _failure(self) -> Answer | None:
         with self.hub.lock:
             for failure in self.hub.failures:
-                asked = failure.method == self.command and re.search(failure.pattern, self.address)
-                if failure.times and asked:
+                is_path = re.search(failure.pattern, self.address)
+                if failure.times and failure.method == self.command and is_path:
                     failure.times -= 1
                     return failure.status, {"error": failure.message}, failure.headers
         return None
@@ -178,15 +177,15 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
             ("GET HEAD", _MODEL + "/resolve/(?P<revision>[^/]+)/(?P<path>.+)", self.model_file),
         ]
         for methods, pattern, handle in routes:
-            match = re.fullmatch(pattern, self.raw)  # still quoted: refs%2Fpr%2F1 is one part
+            match = re.fullmatch(pattern, self.raw)  # before unquoting: refs%2Fpr%2F1 is one part
             if self.command in methods.split() and match:
                 return handle(**{name: unquote(v) for name, v in match.groupdict().items() if v})
-        raise Refusal(404, f"the stand-in has no {self.command} {self.address}")
+        raise Refusal(404, f"the fake Hub has no {self.command} {self.address}")
 
     def model_file(self, **asked: str) -> Answer:
         return self.resolve("models", **asked)
 
-    # ---- who asks ----
+    # ---- users ----
 
     def user(self, writes: bool = False) -> dict[str, Any] | None:
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -200,9 +199,9 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
     def repo(self, kind: str, name: str, writes: bool = False) -> Repo:
         user, repo = self.user(writes), self.hub.repos.get(f"{kind}/{name}")
         owner = name.split("/")[0]
-        mine = user is not None and owner in (user["name"], *user["orgs"])
-        if repo is None or (repo.private and not mine):
+        is_member = user is not None and owner in (user["name"], *user["orgs"])
+        if repo is None or (repo.private and not is_member):
             raise Refusal(404 if user else 401, "Repository not found", "RepoNotFound")
-        if writes and not (mine and user and user["write"]):
+        if writes and not (is_member and user and user["write"]):
             raise Refusal(403, f"You don't have the rights to write to {name}")
         return repo
