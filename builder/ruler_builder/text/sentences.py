@@ -27,13 +27,11 @@ _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 _QUOTATION_ENDS = tuple("\"'”’»›")
 
 
-def sentence_starts(text: str, language: str) -> list[int]:
-    """Return the character offsets at which sentences start, ascending; the first is 0."""
-    return list(iter_starts(text, language))
+def sentence_starts(text: str, language: str) -> Iterator[int]:
+    """Yield the character offsets at which sentences start, ascending; the first is 0.
 
-
-def iter_starts(text: str, language: str) -> Iterator[int]:
-    """Yield the offsets of `sentence_starts`, reading a long text only as far as they are used."""
+    A long text is read only as far as the offsets are used.
+    """
     yield 0
     at = 0
     while at + _WINDOW < len(text):
@@ -75,7 +73,7 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
     text, paragraphs = _folded(text)
     about = about or SentenceFacts()
     start = 0
-    for offset in iter_starts(text, language):
+    for offset in sentence_starts(text, language):
         at = _after_space(text, offset) if about.spaced else _after_closing(text, offset)
         if about.spaced:
             if _is_inside(text, at):
