@@ -181,14 +181,14 @@ def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> R
 def decide(options: DecideOptions) -> SequentialDecision:
     """Decide with as few rows as possible whether model B loses less than a limit (`ruler decide`).
 
-    With `backend`, `model` and `out` (or `other`) the rows of model B are run as they are needed;
-    release, configurations, mode, thinking and sampling are those of the base run. Returns the last
+    With `backend`, `model` and `out` (or `candidate`) the rows of model B are run as needed; its
+    release, configurations, mode, thinking and sampling are those of model A. Returns the last
     look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs that cannot be
     paired, and if the limit differs from the one fixed before the first row.
     """
     from ruler_eval.gate.decide import decide_run, decide_stored
 
-    if options.other is not None and options.backend is None:
+    if options.candidate is not None and options.backend is None:
         return decide_stored(options)
     return decide_run(options, on_look=lambda look: None).decision
 
