@@ -103,7 +103,7 @@ def test_a_release_in_the_hubs_cache_loads_offline(release, offline):
     assert rows == 40
     assert refused == (
         "HF_HUB_OFFLINE is set, and 'org/other' is not in the cache: "
-        "unset it, or ask for what is in the cache."
+        "unset it, or name a repository that is in the cache."
     )
 
 
