@@ -95,7 +95,7 @@ def test_rows_load_by_name_and_no_row_of_the_26_changes(done, tmp_path):
 def test_without_its_folder_the_rows_are_not_rebuilt(done):
     printed = in_process.ruler("verify", "turkish", cwd=done[0])
     assert printed.code == 3
-    assert "not here: give --language-folder FOLDER" in " ".join(printed.stderr.split())
+    assert "are missing: give --language-folder FOLDER" in " ".join(printed.stderr.split())
     rebuild = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--samples", "1")
     printed = in_process.ruler(*rebuild, "--languages", "tr", cwd=done[0])
     assert printed.code == 2
