@@ -45,7 +45,6 @@ def freeze(
     if len(versions) != 1:
         raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
     (version,) = versions
-    folder = folder or FROZEN
     before = read_frozen(version, folder)
     frozen = None if replace_all else before
     for manifest in manifests:
@@ -116,10 +115,10 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
         return added
     if (added.seed, added.reserve) != (frozen.seed, frozen.reserve):
         raise RulerError("Releases of another seed or reserve cannot be frozen together.")
-    _refuse_other("source", frozen.sources, added.sources)
+    _refuse_changed("source", frozen.sources, added.sources)
     dataset = manifest["dataset"]
     recorded, new = frozen.rows.get(dataset, {}), added.rows[dataset]
-    _refuse_other("configuration", recorded, new)
+    _refuse_changed("configuration", recorded, new)
     return replace(
         frozen,
         builder_version=added.builder_version,
@@ -128,11 +127,11 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
     )
 
 
-def _refuse_other(kind: str, recorded: Mapping[str, str], new: Mapping[str, str]) -> None:
-    other = [name for name in new if recorded.get(name, new[name]) != new[name]]
-    if other:
+def _refuse_changed(kind: str, recorded: Mapping[str, str], new: Mapping[str, str]) -> None:
+    changed = [name for name in new if recorded.get(name, new[name]) != new[name]]
+    if changed:
         raise RulerError(
-            f"{len(other)} {kind}s were frozen with another digest, first {other[0]}: "
+            f"{len(changed)} {kind}s were frozen with another digest, first {changed[0]}: "
             "say why in CHANGELOG.md and freeze every release again, with --replace."
         )
 
@@ -169,7 +168,7 @@ def main() -> None:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     rows = sum(len(names) for names in frozen.rows.values())
-    path = (arguments.to or FROZEN) / f"{frozen.data_version}.toml"
+    path = arguments.to / f"{frozen.data_version}.toml"
     print(f"Data version {frozen.data_version}: {rows} configurations are frozen in '{path}'.")
 
 

@@ -43,7 +43,7 @@ def test_load_takes_a_tokenizer_for_the_suffix(release):
     ("name", "suggestion"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
 )
 def test_an_unknown_configuration_is_refused_with_a_suggestion(release, name, suggestion):
-    with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. What"):
+    with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. To list"):
         load(release, name)
 
 

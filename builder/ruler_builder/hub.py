@@ -202,7 +202,8 @@ def _verify(root: Path, verification: VerifyOptions | None) -> str:
     if not report.proved:
         why, paths = next(iter(report.not_rebuilt.items()))
         raise RulerError(
-            f"'{root}' is not pushed: {number_of(len(paths), 'file')} could not be rebuilt: {why}."
+            f"'{root}' is not pushed, because {number_of(len(paths), 'file')} could not be "
+            f"rebuilt: {why.removesuffix('.')}."
         )
     return f"Verified: {number_of(len(report.files), 'file')}. {report.sentence}"
 

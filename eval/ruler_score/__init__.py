@@ -25,6 +25,6 @@ def ruler_score_path() -> str:
 
 
 def metric_files() -> list[Path]:
-    """Return the modules that score, which an export and the metric's Space copy."""
-    excluded = {"__init__.py", "app.py", "tests.py"}  # the package, the Space's page, its examples
+    """Return the modules that score; exports and the metric's Space have copies of them."""
+    excluded = {"__init__.py", "app.py", "tests.py"}  # the package, and the Space's page
     return sorted(file for file in Path(__file__).parent.glob("*.py") if file.name not in excluded)

@@ -1,9 +1,9 @@
-"""The words of ONERULER's 26 languages for scoring; docs/embed_languages.py writes the table.
+"""List the words of ONERULER's 26 languages that scoring needs.
 
     LANGUAGES["pl"].none        # ('brak',)
 
-The words come from ruler_common/languages/*.toml, with their sources. Change them there, then run
-`python -m docs.embed_languages`. They are copied here so that the metric is complete by itself.
+The table is copied from ruler_common/languages/*.toml, which have the sources, so that the metric
+needs no other files. Change the words there, then run `python -m docs.embed_languages`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ class LanguageRules(NamedTuple):
     conjunctions: tuple[str, ...]
     """The words for "and"."""
     none: tuple[str, ...]
-    """The word that the prompt asks for if there is no answer, in each of its spellings."""
+    """The prompt's word for "none", in each of its spellings."""
     none_forms: tuple[str, ...]
-    """Its other forms."""
+    """Other forms of that word."""
     none_exceptions: tuple[str, ...] = ()
-    """Words or beginnings of words that contain a form and do not mean "none"."""
+    """Words, or beginnings of words, that contain a form but do not mean "none"."""
     touching: bool = False
     """Whether words are written without spaces, or with endings attached."""
     may_precede: tuple[str, ...] = ()
     """If `touching`: particles that may touch the word after them."""
     may_follow: tuple[str, ...] = ()
-    """If `touching`: particles that may touch the word before them, and no other letter."""
+    """If `touching`: particles that may touch the word before them, if no letter follows."""
     fold: tuple[tuple[int, str], ...] = ()
-    """Code points of equal letters, each with the letter it becomes before case folding."""
+    """Equal letters: a code point, and the letter it is replaced by before case folding."""
 
 
 LANGUAGES: dict[str, LanguageRules] = {

@@ -2,7 +2,7 @@
 
     read_answer(normalize("<Odpowiedź>12</Odpowiedź>"), "pl")      # "12"
 
-A language is the code of one of the 26, or the rules of any other.
+A language is the code of one of the 26 languages, or the rules of another one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from .language_rules import LANGUAGES, LanguageRules
 
 Language = str | LanguageRules
-"""The ISO 639-1 code of one of the 26 languages, or the rules of any other (`read_rules`)."""
+"""The ISO 639-1 code of one of the 26 languages, or the rules of another one (`read_rules`)."""
 
 _FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
@@ -67,7 +67,7 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
             fold=tuple((ord(letter), str(folded)) for letter, folded in table.get("fold", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"this does not describe a language: {error!r}.") from None
+        raise ValueError(f"the table does not describe a language: {error!r}.") from None
 
 
 def _words(value: Any) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def _words(value: Any) -> tuple[str, ...]:
 def normalize(text: str, language: Language | None = None) -> str:
     """Normalize a text: NFKC, case folding, no zero-width characters, digits 0 … 9, apostrophes '.
 
-    Some languages have further equal letters (`LanguageRules.fold`), such as Russian ё and е.
+    Some languages treat further letters as equal (`LanguageRules.fold`), such as Russian ё and е.
     """
     folds = () if language is None else rules_for(language).fold
     if text.isascii() and not folds:

@@ -40,7 +40,7 @@ from .language_rules import LANGUAGES
 from .language_text import Language, is_letter, normalize, numbers, read_answer, rules_for
 
 NONE_WORDS = {language: rules.none for language, rules in LANGUAGES.items()}
-"""The word that each prompt asks for if there is no answer, in each of its spellings."""
+"""The word for "none" in each language's prompts, in each of its spellings."""
 AUTHORS_NONE_WORDS = {
     **{language: words[:1] for language, words in NONE_WORDS.items()},
     "cs": ("žádné", "žádná"),

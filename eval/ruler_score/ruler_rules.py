@@ -30,8 +30,8 @@ def whole_word_match(prediction: str, references: Sequence[str]) -> float:
 def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     """Return whether the prediction has no other item of the references' kind (`strict`).
 
-    The kinds are numbers (of two digits or more), UUIDs, variable names in capitals, and for cwe
-    and fwe the items of the list. For others, such as answers to questions, it is always true.
+    The kinds are numbers of at least two digits, UUIDs, variable names in capitals, and for cwe and
+    fwe the items of the list. For other references, such as answers to questions, it is true.
     """
     expected = {normalize(reference) for reference in references}
     if all(reference.isdecimal() for reference in references):

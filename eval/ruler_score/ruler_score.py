@@ -1,25 +1,24 @@
-"""The `evaluate` metric: scores each row by the rule of its task, and computes the means.
+"""Score predictions by the rules of their tasks: the `evaluate` metric.
 
-RULER (arXiv:2404.06654, section 4) checks whether the prediction contains the references; ONERULER
-(arXiv:2503.01996, section 3) whether the answer is exactly the references. One row:
+For RULER (arXiv:2404.06654, section 4) a prediction must contain the references; for ONERULER
+(arXiv:2503.01996, section 3) the answer must be exactly the references. One row:
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
 
 Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class is defined only if
-`evaluate` was imported before, as `evaluate.load` does; the rules by themselves load in
+`evaluate` was imported before, as `evaluate.load` does; without it this module loads in
 milliseconds.
 """
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-# All modules of the metric are imported here, because evaluate copies only these.
+# All modules of the metric are imported here, because `evaluate` copies only those.
 from .language_rules import LANGUAGES, LanguageRules
 from .language_text import read_rules
 from .oneruler_rules import authors_leave_out
@@ -91,15 +90,15 @@ Args:
     predictions: list of strings, one per row; reasoning (<think>…</think>) is removed and counted.
     references: list of lists of strings, the `outputs` of the rows.
     tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
-    languages: ISO 639-1 code of each row's instruction; needed for ONERULER, None for RULER.
+    languages: ISO 639-1 code of each row's instruction; required for ONERULER, None for RULER.
     none_words: the `none_word` of each row; None: the language's word.
-    compat: None, or "authors" for ONERULER's published script, which reads the whole text.
-    model: the model's name; with `compat`, deepseek's and o3's answers have special rules.
+    compat: None, or "authors" for ONERULER's published script, which scores the whole text.
+    model: the model's name; with `compat`, answers of deepseek and o3 have special rules.
     finish_reasons: why each answer ended; with `compat`, o3's that end with `length` are dropped.
     language_rules: of custom languages, by code: `facts` in the release's manifest.json.
 Returns:
     score: the benchmark's rule, 0 … 100; for several tasks the mean of their scores.
-    strict: all references and nothing else of the kind asked for; for qa, as whole words.
+    strict: all references and nothing else of their kind; for qa, as whole words.
     n, thinking, thinking_cut: rows; rows with reasoning; rows that ended within it.
     dropped: with `compat`, rows that the authors' script leaves out of n.
     per_task: the same for each of several tasks. whole_word (qa), words_right (cwe_*).
@@ -127,12 +126,6 @@ _CITATION = """\
 """
 
 
-_OPTIONS = (
-    "predictions", "references", "tasks", "languages", "none_words", "compat", "model",
-    "finish_reasons", "language_rules",
-)  # fmt: skip
-
-
 def compute(
     predictions: Sequence[str | None],
     references: Sequence[Sequence[str]],
@@ -143,15 +136,10 @@ def compute(
     model: str | None = "",
     finish_reasons: Sequence[str | None] | None = None,
     language_rules: Mapping[str, Mapping[str, Any]] | None = None,
-    **unknown: Any,
 ) -> dict[str, Any]:
     """Compute the metric: see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
-    for name in unknown:
-        matches = difflib.get_close_matches(name, _OPTIONS, 1)
-        hint = f" Did you mean {matches[0]}=?" if matches else ""
-        raise ValueError(f"{name}= is not an argument of the metric.{hint}")
     check_rows(predictions, references)
-    if compat is None and None in predictions:  # the authors leave out rows without an answer
+    if compat is None and None in predictions:  # with `compat` they are left out
         row = list(predictions).index(None)
         raise ValueError(f"predictions[{row}] is None: use '' for a missing answer.")
     rows, model = len(predictions), model or ""
@@ -183,13 +171,15 @@ def compute(
 
 
 def _column(name: str, values: Sequence[str | None] | None, rows: int) -> list[str | None]:
-    """Return one value for each row, None by default. Raises ValueError for a wrong list."""
+    """Return one value for each row, None by default. Raises ValueError for bad input."""
     if isinstance(values, str):
         raise ValueError(f"{name} is a string: pass a list with one item per row.")
     column: list[str | None] = [None] * rows if values is None else list(values)
     if len(column) != rows:
-        raise ValueError(f"{name} has {len(column)} items, predictions {rows}: one per row.")
-    for row, value in enumerate(column):  # the missing value of a pandas column is a nan
+        raise ValueError(
+            f"{name} has {len(column)} items and predictions {rows}: pass one item per row."
+        )
+    for row, value in enumerate(column):  # a missing value in a pandas column is a nan
         if not (value is None or isinstance(value, str)):
             raise ValueError(f"{name}[{row}] is {value!r}: pass a string, or None.")
     return column
@@ -202,7 +192,7 @@ def _custom_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Language
         raise ValueError("language_rules must be a dictionary: {'tr': facts}.")
     for code, table in tables.items():
         if code in LANGUAGES:
-            raise ValueError(f"language_rules has {code!r}, whose rules the metric has already.")
+            raise ValueError(f"language_rules has {code!r}, one of the 26 languages: leave it out.")
         try:
             rules[code] = read_rules(table)
         except ValueError as error:
@@ -216,17 +206,20 @@ def check_rows(predictions: Any, references: Any) -> None:
         if values is None or isinstance(values, str):
             raise ValueError(f"{name} must be a list with one item per row.")
     if len(predictions) != len(references):
-        raise ValueError(f"{len(predictions)} predictions, {len(references)} references.")
+        raise ValueError(
+            f"predictions has {len(predictions)} items and references {len(references)}: pass one "
+            "list of references per prediction."
+        )
     for row, (text, outputs) in enumerate(zip(predictions, references, strict=True)):
         if not (text is None or isinstance(text, str)):
             raise ValueError(f"predictions[{row}] is not a string but {type(text).__name__}.")
         if isinstance(outputs, str) or not hasattr(outputs, "__len__"):
             raise ValueError(f"references[{row}] must be a list of strings: [['a'], ['b', 'c']].")
         if not len(outputs) or not all(isinstance(reference, str) for reference in outputs):
-            raise ValueError(f"references[{row}] must have one string or more.")
+            raise ValueError(f"references[{row}] must have at least one string, and only strings.")
 
 
-if "evaluate" in sys.modules:  # importing it takes seconds, and only its users need the class
+if "evaluate" in sys.modules:  # importing it takes seconds, which only its users need
     import datasets
     import evaluate
 
@@ -250,7 +243,7 @@ if "evaluate" in sys.modules:  # importing it takes seconds, and only its users 
             )
 
         def _enforce_nested_string_type(self, *_: Any) -> None:
-            """Do nothing: `evaluate` checks only the first row, `check_rows` all of them."""
+            """Do nothing: `evaluate` checks only the first row, `check_rows` checks all."""
 
         def add_batch(
             self, *, predictions: Any = None, references: Any = None, **kwargs: Any

@@ -25,7 +25,7 @@ _XML = (
     "thinking",  # Claude
     "thought",  # EXAONE
     "seed:think",  # Seed-OSS
-    "reasoning",  # fine-tuned models; this one and the next are in Open WebUI's list of marks
+    "reasoning",  # fine-tuned models; Open WebUI has this mark and the next
     "reason",
     "scratchpad",  # Hermes 3, by its system prompt
     "reflection",  # Reflection-Llama-3.1, by its system prompt
@@ -39,7 +39,7 @@ _PAIRS = {
     "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
     "gemma": ("<|channel>thought", "<channel|>"),  # Gemma 4
 }
-"""The marks of reasoning in chat templates and system prompts; upper and lower case are equal."""
+"""The marks of reasoning in chat templates and system prompts; case makes no difference."""
 CHANNEL_TAGS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The marks of gpt-oss's channels."""
 REASONING_TAGS = (*(mark for pair in _PAIRS.values() for mark in pair), "<|channel>", *CHANNEL_TAGS)
@@ -62,8 +62,8 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
     Reasoning is the text between an opening tag and the next closing tag of its family (of any
     family if its own is never closed); the text before a closing tag that was not opened, because
     the prompt opened it; and, in a truncated text, the text after an opening tag that is not
-    closed. The rest is the answer. `opened` is the tag with which the prompt ended, see
-    `opened_reasoning`.
+    closed. The rest is the answer. `opened` is the tag at the end of the prompt
+    (`opened_reasoning`).
 
         split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
         split_reasoning("<think>so it is")                    # ("so it is", "", "truncated")
@@ -90,7 +90,7 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
         family = _FAMILIES.get(tag[0].lower(), "channel")
         closing = None if family in absent else _CLOSINGS[family].search(text, begin)
         if closing is None:
-            absent.add(family)  # there is no such closing tag in the rest of the text
+            absent.add(family)  # the rest of the text has no such closing tag
             closing = _CLOSING.search(text, begin)
         answer.append(before)
         reasoning.append(text[begin : closing.start() if closing else len(text)])
@@ -111,6 +111,6 @@ def _pieces(texts: Iterable[str]) -> list[str]:
 
 
 def opened_reasoning(prompt: str) -> str:
-    """Return the opening tag with which a rendered prompt ends, as DeepSeek-R1's does, or ""."""
+    """Return the opening tag at the end of a rendered prompt, such as DeepSeek-R1's, or ""."""
     tag = _OPENED.search(prompt, max(0, len(prompt) - 200))  # longer than any tag
     return tag[0].strip() if tag else ""

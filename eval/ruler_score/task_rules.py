@@ -1,4 +1,4 @@
-"""Score one row by the rule of its task, and list the references in its prediction.
+"""Score one row by the rule of its task, and find the references in its prediction.
 
     score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
     score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
@@ -42,7 +42,7 @@ ONERULER_TASKS = (
 # fmt: on
 
 ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
-"""The tag around the answer that the prompts of each language ask for (`answer_numbers`)."""
+"""The tag around the answer that the prompts of each language ask for."""
 
 
 class TextScore(NamedTuple):
@@ -51,11 +51,11 @@ class TextScore(NamedTuple):
     score: float  # 0 … 1
     strict: float  # 0 … 1, by the stricter rule: whole words, and nothing else in a list
     reasoning: ReasoningState  # whether the prediction has reasoning, and whether it ended
-    found: int  # the number of references that are in the answer
+    found: int  # the number of references in the answer
 
 
 def is_oneruler(task: str | None, language: Language | None) -> bool:
-    """Return whether a task is ONERULER's; a name that RULER has too needs a language for that."""
+    """Return whether a task is ONERULER's; if RULER has the same name, the language decides."""
     return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
 
 
@@ -75,15 +75,15 @@ def score_row(
         references: the row's `outputs`.
         task: the task's name, or None.
         language: the language of the instruction, for rows of ONERULER; None for RULER.
-        none_word: the row's word for "none", if it has one.
-        compat: "authors" to score as the script of ONERULER's authors does; None for our rules.
-        model: the model's name; the authors' script reads answers of deepseek models differently.
+        none_word: the row's `none_word`, if it has one.
+        compat: "authors" to score as ONERULER's authors' script does; None for our rules.
+        model: the model's name; the authors' script has special rules for some models.
 
     Raises:
         ValueError: for an unknown task, language or `compat`, and for a row without references.
     """
     _check_row(task, language, compat)
-    if not len(references):  # an array has no truth value
+    if not len(references):  # may be an array, which has no truth value
         raise ValueError("A row without references cannot be scored.")
     _, answer, reasoning = split_reasoning(prediction)
     if not is_oneruler(task, language):
@@ -112,9 +112,7 @@ def _score_ruler(
 ) -> TextScore:
     """Score an answer as RULER's reference code does."""
     text = postprocess(answer).lower()
-    found = 0
-    for reference in references:
-        found += reference.lower() in text
+    found = sum(reference.lower() in text for reference in references)
     if task in QA_TASKS:
         score = float(found > 0)  # string_match_part in the reference code
         strict = score * whole_word_match(answer, references)
@@ -135,21 +133,21 @@ def check_names(
     """Raise ValueError for an unknown task, language or `compat`."""
     all_tasks = {*RULER_TASKS, *ONERULER_TASKS}
     for task in set(tasks) - all_tasks - {None}:
-        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(all_tasks))}.")
+        raise ValueError(f"Unknown task {task!r}. The tasks: {', '.join(sorted(all_tasks))}.")
     codes = {language for language in languages if isinstance(language, str)}
     for code in codes - ANSWER_TAGS.keys():
         raise ValueError(
-            f"Unknown language {code!r}; known: {', '.join(ANSWER_TAGS)}. Pass the rules of "
-            "another language as language_rules=."
+            f"Unknown language {code!r}. The languages: {', '.join(ANSWER_TAGS)}. Pass the rules "
+            "of another language as language_rules=."
         )
     if compat not in (None, "authors"):
-        raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
+        raise ValueError(f"Unknown compat {compat!r}: pass 'authors' or None.")
 
 
 def references_found(
     prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
 ) -> list[bool]:
-    """Return for each reference whether the prediction contains it, by the benchmark's rules."""
+    """Return for each reference whether the prediction has it, by the benchmark's rules."""
     answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()
@@ -158,9 +156,8 @@ def references_found(
     answer = answer_in(answer, language)
     if task == "niah_none":
         return [says_none(answer, language, reference) for reference in references]
-    words = [normalize(reference, language).strip() for reference in references]
     if str(task).startswith("cwe"):
-        found = read_list(answer, references, language).found
+        in_answer = read_list(answer, references, language).found
     else:
-        found = numbers(answer)
-    return [word in found for word in words]
+        in_answer = numbers(answer)
+    return [normalize(reference, language).strip() in in_answer for reference in references]

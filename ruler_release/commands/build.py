@@ -195,7 +195,7 @@ def show_report(report: VerifyReport, as_json: bool) -> None:
         sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
         return
     for why, paths in report.not_rebuilt.items():
-        note(f"Not checked fully: {number_of(len(paths), 'file')}, {why}")
+        note(f"Not checked fully: {number_of(len(paths), 'file')}, because {why}")
     for text in report.notes:
         note(text)
     for file in report.files.values():

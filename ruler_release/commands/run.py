@@ -214,11 +214,11 @@ def default_folder(model: str, parent: Path = Path("runs")) -> Path:
 
 def after_decision(decision: SequentialDecision, options: DecideOptions) -> str | None:
     """Return the next command after a verdict, if there is one."""
-    other = options.other or options.out or ""
+    candidate = options.candidate or options.out or ""
     if decision["verdict"] == "larger":
-        return command_line("ruler", "errors", other)
+        return command_line("ruler", "errors", candidate)
     if decision["rows"] == decision["of"]:
-        return command_line("ruler", "compare", options.base, other)
+        return command_line("ruler", "compare", options.base, candidate)
     return None  # a stopped run cannot be compared by task
 
 
@@ -246,7 +246,7 @@ def decide(options: DecideCommand) -> None:
     check_file(options.json, "decision.json", "--json")
 
     lines: list[str] = []
-    if options.backend is None and options.other is not None:
+    if options.backend is None and options.candidate is not None:
         announce("Looking at the rows of both models")
         decision = decide_stored(options)
     else:

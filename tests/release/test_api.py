@@ -89,8 +89,8 @@ def test_run_counts_how_every_row_ended(out, tmp_path):
     assert isinstance(summary, RunSummary)
     assert summary.total == {"stop": 4}
     assert repr(summary) == "RunSummary({'stop': 4}, missing=0)"
-    again = ruler.run(out, configs=["all"], backend="oracle", out=tmp_path / "run")
-    assert {name: states.total() for name, states in again.states.items()} == {
+    second = ruler.run(out, configs=["all"], backend="oracle", out=tmp_path / "run")
+    assert {name: states.total() for name, states in second.states.items()} == {
         "niah_single_1_4k": 5,
         "vt_4k": 5,
     }

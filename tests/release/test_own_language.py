@@ -47,7 +47,7 @@ def change(path: Path, old: str | None, new: str) -> None:
     path.write_text(new if old is None else text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done):
+def test_it_is_built_proved_rebuilt_run_scored_analysed_and_drawn(done):
     root, message = done
     files = read_manifest(root / "turkish")["files"].values()
     assert len({file["task"] for file in files if file["language"] == "tr"}) == 8
@@ -72,7 +72,7 @@ def test_the_release_says_who_wrote_the_language(done):
     assert "| tr | hiçbiri | hiçbirisi: longer form" in card
 
 
-def test_the_metric_alone_scores_it_by_the_manifest(done, monkeypatch, capsys):
+def test_the_metric_by_itself_scores_it_by_the_manifest(done, monkeypatch, capsys):
     monkeypatch.chdir(done[0])
     exec(documents.blocks(PAGE, "Scoring elsewhere", "python")[0], {})
     assert capsys.readouterr().out.strip() == "100.0"
@@ -83,23 +83,23 @@ def test_rows_load_by_name_and_no_row_of_the_26_changes(done, tmp_path):
     assert rows[0]["outputs"] == ["hiçbiri"]
     few = {"suite": "oneruler", "lengths": "2k", "samples": 2}
     few |= {"tasks": ["niah_multikey", "cwe_hard"], "sources": "embedded", "languages": "zh"}
-    alone = ruler.build(tmp_path / "alone", **few).manifest
+    without_folder = ruler.build(tmp_path / "alone", **few).manifest
     few["languages"] = ["zh", "tr", "zh-tr"]
-    beside = ruler.build(tmp_path / "beside", language_folders=FOLDER, **few).manifest
-    for path, entry in alone["files"].items():
-        assert beside["files"][path]["sha256"] == entry["sha256"]
-    assert alone["languages"]["zh"] == beside["languages"]["zh"]
-    assert "data/tekken/2k/zh-tr/niah_multikey.parquet" in beside["files"]
+    with_folder = ruler.build(tmp_path / "beside", language_folders=FOLDER, **few).manifest
+    for path, entry in without_folder["files"].items():
+        assert with_folder["files"][path]["sha256"] == entry["sha256"]
+    assert without_folder["languages"]["zh"] == with_folder["languages"]["zh"]
+    assert "data/tekken/2k/zh-tr/niah_multikey.parquet" in with_folder["files"]
 
 
-def test_without_its_folder_the_rows_are_not_made_anew(done):
-    shown = in_process.ruler("verify", "turkish", cwd=done[0])
-    assert shown.code == 3
-    assert "not here: give --language-folder FOLDER" in " ".join(shown.stderr.split())
-    again = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--samples", "1")
-    shown = in_process.ruler(*again, "--languages", "tr", cwd=done[0])
-    assert shown.code == 2
-    assert "Unknown language 'tr'" in shown.stderr
+def test_without_its_folder_the_rows_are_not_rebuilt(done):
+    printed = in_process.ruler("verify", "turkish", cwd=done[0])
+    assert printed.code == 3
+    assert "are missing: give --language-folder FOLDER" in " ".join(printed.stderr.split())
+    rebuild = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--samples", "1")
+    printed = in_process.ruler(*rebuild, "--languages", "tr", cwd=done[0])
+    assert printed.code == 2
+    assert "Unknown language 'tr'" in printed.stderr
 
 
 def test_another_folder_of_the_same_code_is_named(done, copy):
@@ -182,10 +182,10 @@ def test_a_fault_of_a_folder_is_one_sentence(name, old, new, sentence, copy, tmp
     tasks = "cwe_easy" if name == "words.csv" else "niah_single"
     words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", tasks)
     flags = ("--language-folder", "tr", "--sources", "embedded")
-    shown = in_process.ruler("build", "out", *words, *flags, cwd=tmp_path)
-    assert shown.code == 2
-    assert sentence in " ".join(shown.stderr.split())
-    named = "".join(shown.stderr.split())  # a long path is broken over lines
+    printed = in_process.ruler("build", "out", *words, *flags, cwd=tmp_path)
+    assert printed.code == 2
+    assert sentence in " ".join(printed.stderr.split())
+    named = "".join(printed.stderr.split())  # a long path is broken over lines
     assert any(f"tr/{file}" in named for file in (name, "niah.txt"))
     assert not (tmp_path / "out").exists()
 
@@ -195,7 +195,7 @@ def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror):
         documents.blocks(PAGE, "Nouns", "text")[place].split() for place in (0, 1)
     )
     sources = [Sources(Store(mirror)), Sources(Store(mirror), parse_choice(["embedded"]))]
-    assert [[*shared_nouns(one)["en"]] for one in sources] == [published, embedded]
+    assert [[*shared_nouns(source)["en"]] for source in sources] == [published, embedded]
     lines = (FOLDER / "nouns.tsv").read_text(encoding="utf-8").splitlines()
     assert {line.split("\t")[0] for line in lines} >= {*published, *embedded}
 
@@ -262,16 +262,16 @@ def test_results_that_do_not_describe_their_language_are_refused(done, tmp_path)
     results = json.loads((done[0] / "runs/turkish/results.json").read_text(encoding="utf-8"))
     results["dataset"]["languages"] = {}
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
-    shown = in_process.ruler("analyze", "results.json", cwd=tmp_path)
-    assert shown.code == 2
-    assert "rows in 'tr', a language that they do not describe" in " ".join(shown.stderr.split())
+    printed = in_process.ruler("analyze", "results.json", cwd=tmp_path)
+    assert printed.code == 2
+    assert "rows in 'tr' but no description of that language" in " ".join(printed.stderr.split())
 
 
 def test_results_of_two_languages_of_one_code_are_refused():
     table = _table()
-    other = {**table, "script": "Arabic"}
+    changed = {**table, "script": "Arabic"}
     with pytest.raises(RulerError, match="two different languages named 'tr'"):
-        ReleaseLanguages.joined([{"tr": table}, {"tr": other}])
+        ReleaseLanguages.joined([{"tr": table}, {"tr": changed}])
 
 
 def test_an_export_scores_it_too(done, tmp_path):

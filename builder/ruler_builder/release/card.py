@@ -149,13 +149,13 @@ def _shortened(row: Mapping[str, Any]) -> str:
     if row["evidence"]:
         needle = row["evidence"][0]
         spans.insert(1, (max(0, needle["start"] - _NEAR), needle["end"] + _NEAR))
-    shown, shown_end = "", 0
+    excerpt, excerpt_end = "", 0
     for start, end in spans:
-        if start > shown_end:
-            shown += " […] "
-        shown += text[max(start, shown_end) : end]
-        shown_end = max(shown_end, end)
-    return json.dumps({**row, "input": shown}, ensure_ascii=False, indent=1)
+        if start > excerpt_end:
+            excerpt += " […] "
+        excerpt += text[max(start, excerpt_end) : end]
+        excerpt_end = max(excerpt_end, end)
+    return json.dumps({**row, "input": excerpt}, ensure_ascii=False, indent=1)
 
 
 def _tasks(facts: ReleaseFacts) -> dict[str, Any]:
@@ -306,20 +306,23 @@ def fill_tables(manifest: Manifest, columns: Mapping[str, list[str]]) -> dict[st
         columns: The lengths of each tokenizer.
     """
     by_task, reserve = manifest["dataset"] == "ruler", manifest["reserve"]
-    tasks = list(manifest["tasks"])
-    files = []
+    files, tasks = manifest["files"], list(manifest["tasks"])
+
+    def order(path: str) -> tuple[int, str, int, str]:
+        languages = languages_of(files[path])
+        return len(languages), languages, tasks.index(files[path]["task"]), path
+
     repeating: set[str] = set()  # tasks and languages of files in which a text starts over
-    for path, entry in manifest["files"].items():
-        languages = languages_of(entry)
-        files.append((len(languages), languages, tasks.index(entry["task"]), path))
+    for entry in files.values():
         if entry["repeats"]:
-            repeating |= {entry["task"], languages}
+            repeating |= {entry["task"], languages_of(entry)}
     full: Cells = {}
     repeats: Cells = {}
     exhausted: Cells = {}
-    for _, languages, _, path in sorted(files):
-        entry = manifest["files"][path]
+    for path in sorted(files, key=order):
+        entry = files[path]
         task, tokenizer, length = entry["task"], entry["tokenizer"], entry["length"]
+        languages = languages_of(entry)
         label = task if by_task else languages
         if _is_full(entry):
             full.setdefault((tokenizer, label, length), []).append(entry)

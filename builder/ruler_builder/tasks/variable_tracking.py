@@ -38,6 +38,7 @@ from ruler_builder.window.haystacks import (
     MIN_TOKENS_PER_LINE,
     Haystack,
     Needle,
+    RunOnHaystack,
 )
 from ruler_builder.window.prompt import PromptBuilder, fit
 from ruler_common.rows import Row
@@ -166,7 +167,7 @@ class VariableTracking(Task[ChainParams]):
         self._min_units = self._links
         lines = max(_EXAMPLE_TOKENS, self.key.max_length) // MIN_TOKENS_PER_LINE + self._links
         if self.params.layout == "2024":
-            self._haystack = self.counted_sources.run_on_noise(lines)
+            self._haystack = RunOnHaystack(NOISE, lines, self.counter)
         else:
             self._haystack = self.counted_sources.noise(lines)
 

@@ -2,7 +2,7 @@
 
     errata.fix("cwe", "vi", [template])      # the template with every erratum of vi/cwe.txt applied
     errata.applied("vi")                     # those errata, for the manifest and the card
-    errata.wording("vi")                     # errors left as published, listed in the card
+    errata.wording()                         # errors left as published, listed in the card
 
 Structural errors are corrected while a file is read; what native speakers wrote is left alone.
 """
@@ -52,17 +52,13 @@ class Erratum:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """An error of wording that is left as published.
-
-    Either `excerpt` is a part of the file's text that shows the error, or `check` names the measure
-    by which it was found.
-    """
+    """An error of wording that is left as published."""
 
     language: str
     file: str
     what: str
-    excerpt: str = ""
-    check: str = ""
+    # Text of the file that shows the error; "" if it is not in one place
+    excerpt: str
 
 
 @cache
@@ -93,15 +89,16 @@ def applied(code: str) -> list[Erratum]:
     ]
 
 
-def wording(code: str | None = None) -> list[Wording]:
-    """Return the errors of wording that are left as published, in one language or in all."""
+def wording() -> list[Wording]:
+    """Return the errors of wording that are left as published, one for each language."""
     errors = []
     for table in _tables()["wording"]:
-        fields = {key: table[key] for key in ("file", "what", "check") if key in table}
         excerpts = table.get("excerpts") or dict.fromkeys(table["languages"], "")
         for language, excerpt in excerpts.items():
-            if code in (None, language):
-                errors.append(Wording(language=language, excerpt=excerpt, **fields))
+            error = Wording(
+                language=language, file=table["file"], what=table["what"], excerpt=excerpt
+            )
+            errors.append(error)
     return errors
 
 

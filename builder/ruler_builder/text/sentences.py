@@ -27,13 +27,11 @@ _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 _QUOTATION_ENDS = tuple("\"'”’»›")
 
 
-def sentence_starts(text: str, language: str) -> list[int]:
-    """Return the character offsets at which sentences start, ascending; the first is 0."""
-    return list(iter_starts(text, language))
+def sentence_starts(text: str, language: str) -> Iterator[int]:
+    """Yield the character offsets at which sentences start, ascending; the first is 0.
 
-
-def iter_starts(text: str, language: str) -> Iterator[int]:
-    """Yield the offsets of `sentence_starts`, reading a long text only as far as they are used."""
+    A long text is read only as far as the offsets are used.
+    """
     yield 0
     at = 0
     while at + _WINDOW < len(text):
@@ -62,10 +60,11 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
     Joined by a space they are the folded text again; in a language without spaces, joined by
     nothing, they are that text without the spaces between sentences. A sentence starts after a
     space (`spaced`) or after a character that ends one, so never inside a word or a number;
-    quotation marks stay with what they quote. In languages with spaces none starts with a dash and
-    a word in lower case, a closing bracket or quotation mark, or a number by itself; nor, unless
-    it grows beyond 1,500 characters, in lower case, after an initial, or while speech is still
-    being reported (`_is_reported`).
+    quotation marks stay with what they quote. In languages with spaces no sentence starts
+
+    - with a dash and a word in lower case, a closing bracket or quotation mark, or a number alone;
+    - in lower case, after an initial, or with words that report the speech before them
+      (`_is_reported`), unless the sentence before would be longer than 1,500 characters.
 
     Args:
         text: The text.
@@ -75,7 +74,7 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
     text, paragraphs = _folded(text)
     about = about or SentenceFacts()
     start = 0
-    for offset in iter_starts(text, language):
+    for offset in sentence_starts(text, language):
         at = _after_space(text, offset) if about.spaced else _after_closing(text, offset)
         if about.spaced:
             if _is_inside(text, at):

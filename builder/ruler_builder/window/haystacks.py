@@ -390,10 +390,6 @@ class CountedSources:
         """Return `count` lines of the noise sentences."""
         return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
-    def run_on_noise(self, count: int) -> RunOnHaystack:
-        """Return a haystack of at most `count` noise lines, joined by spaces."""
-        return RunOnHaystack(corpora.NOISE, count, self.counter)
-
     def _dictionary(self, code: str) -> tuple[CountedTexts, np.ndarray]:
         """Return a language's words, and the places of those that are not part of another.
 

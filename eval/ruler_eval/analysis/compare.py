@@ -4,12 +4,12 @@
 
 Differences are A − B in points (−100 … 100); intervals and p values are those of
 score/intervals.py. `p_holm` is adjusted for all tests of the comparison by Holm's method. `better`
-names the model that these rows show to be better: the interval excludes 0, `p_holm` is below 0.05,
-and there are ten independent rows or more. `detectable` is the difference found with 95 %
-confidence in 80 % of repetitions, given the observed variance of the rows; `least` the smallest 0/1
-difference that can be significant: six rows.
+is the model that these rows show to be better: the interval excludes 0, `p_holm` is below 0.05, and
+there are at least ten independent rows. `detectable` is the difference that is significant in 80 %
+of repetitions, given the observed variance of the rows; `least` is the smallest difference that
+right or wrong rows can show: that of six rows.
 
-One model on the rows of two seeds: analysis/seeds.py. Three models or more: analysis/ranks.py.
+seeds.py compares one model on the rows of two seeds, ranks.py three models or more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict, final
@@ -53,11 +53,8 @@ from ruler_eval.score.results import (
     warnings_of,
 )
 
-ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
-    "references",
-    "question",
-    "prompt",
-)
+AskedColumn = Literal["references", "question", "prompt"]
+ASKED_COLUMNS: tuple[AskedColumn, ...] = get_args(AskedColumn)
 """The columns of digests that say what a row asks."""
 Side = Literal["a", "b"]
 Verdict = Literal["smaller", "larger", "unknown"]
@@ -76,7 +73,7 @@ NOT_SETTINGS = {
     "decision",
     "estimate",
 }
-"""Fields of run.json that are not settings of the model or its backend, or are shown elsewhere."""
+"""Fields of run.json that are not settings of the model or backend, or are reported elsewhere."""
 
 
 class RowCounts(TypedDict):
@@ -89,19 +86,15 @@ class RowCounts(TypedDict):
 
 
 class ComparedModel(TypedDict):
-    """Whose results they are, and on which rows; `whole`: every row of them has an answer.
-
-    `doubts` are what keeps them from being sure, in words. `counts` are those of the configurations
-    that are compared.
-    """
+    """The model of one of the results, and its rows."""
 
     model: str | None
     mode: str | None
     partial: bool
-    rows: str
-    doubts: list[str]
-    whole: bool
-    counts: RowCounts
+    rows: str  # which rows were scored, in words
+    doubts: list[str]  # warnings about the results
+    whole: bool  # whether every row has an answer
+    counts: RowCounts  # of the configurations that are compared
 
 
 class Difference(TypedDict):
@@ -124,14 +117,10 @@ class Difference(TypedDict):
 
 
 class CellDifference(Difference):
-    """The difference of one configuration, over n rows, and its exact test.
+    """The difference of one configuration, and its exact test."""
 
-    p, raw and by Holm; of 0/1 scores the rows that only one of the two got right and the least
-    difference that can be significant.
-    """
-
-    n: int
-    only_a: int | None
+    n: int  # rows
+    only_a: int | None  # rows that only A got right, if all rows are right or wrong
     only_b: int | None
     p: float | None
     p_holm: float | None
@@ -139,48 +128,40 @@ class CellDifference(Difference):
 
 
 class AnsweredRows(Difference):
-    """The difference over the rows that both models answered; `unanswered` rows are left out.
+    """The difference over the rows that both models answered.
 
-    A row is unanswered if it failed or is missing; in `all` it counts as wrong.
+    The `unanswered` rows, which failed or are missing, are left out; in `all` they count as wrong.
     """
 
     unanswered: int
 
 
 class Decision(TypedDict):
-    """Whether B lost less than `max_drop` points against A.
-
-    `rows` are the rows of a configuration on average; `whole` says whether they are all.
-    `answered` is what the verdict would be over the rows that both models answered, if some failed
-    or are missing.
-    """
+    """Whether B lost less than `max_drop` points against A."""
 
     max_drop: float
     drop: float
     interval: Interval
     verdict: Verdict
-    rows: int
-    whole: bool
-    answered: NotRequired[Verdict]
+    rows: int  # of a configuration, on average
+    whole: bool  # whether these are all rows
+    answered: NotRequired[Verdict]  # by the rows that both answered, if some failed or are missing
 
 
 @final
 class Comparison(TypedDict):
-    """What `ruler compare` found; `decision` if a limit was given.
-
-    `settings` are those of run.json that differ, as [A's, B's]. `answered` is there if rows are
-    unanswered; None if no row was answered by both.
-    """
+    """The result of `ruler compare` for two models."""
 
     format: int
     a: ComparedModel
     b: ComparedModel
-    settings: dict[str, list[str]]
+    settings: dict[str, list[str]]  # the settings of run.json that differ, as [A's, B's]
     configurations: dict[str, CellDifference]
     lengths: dict[str, Difference]
     all: Difference
     answered: NotRequired[AnsweredRows | None]
-    decision: NotRequired[Decision]
+    """Only if some rows are unanswered; None if both models answered none of the rows."""
+    decision: NotRequired[Decision]  # with --max-drop
 
 
 @dataclass(frozen=True)
@@ -237,7 +218,7 @@ def compare(a: Results, b: Results) -> Comparison:
 
 
 def decision(comparison: Comparison, max_drop: float) -> Decision:
-    """Compare the drop from A to B over all configurations with the largest that is allowed.
+    """Compare the drop from A to B over all configurations with the limit `max_drop`.
 
     The question is about other rows like these: the verdict is `smaller` if the whole
     noninferiority interval lies below `max_drop` (points), `larger` if it lies above, and unknown
@@ -264,7 +245,7 @@ def decision(comparison: Comparison, max_drop: float) -> Decision:
 
 
 def _verdict(difference: Difference, max_drop: float) -> Verdict:
-    """Compare one difference of two means with the limit."""
+    """Return whether a difference of two means is below the limit."""
     low, high = difference["noninferiority"]
     if difference["independent_rows"] < MIN_INDEPENDENT_ROWS:
         return "unknown"
@@ -272,7 +253,7 @@ def _verdict(difference: Difference, max_drop: float) -> Verdict:
 
 
 def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the configurations of each length, and those of the mean over all: without 0k."""
+    """Return the configurations of each length, and those of the mean over all, without 0k."""
     lengths: dict[str, list[str]] = {}
     counted = []
     for name in names:
@@ -284,7 +265,7 @@ def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str
 
 
 def model_of(results: Results, names: Collection[str]) -> ComparedModel:
-    """Return whose results these are, on how many rows, and what became of those compared."""
+    """Return the model and rows of results, and how the rows of these configurations ended."""
     answered, total = answered_rows(results)
     counts: RowCounts = {"failed": 0, "does_not_fit": 0, "truncated": 0, "missing": 0}
     for name in names:
@@ -315,22 +296,21 @@ def seeds_of(a: Results, b: Results) -> dict[Side, int] | None:
 def different_settings(a: Results, b: Results) -> dict[str, list[str]]:
     """Return the settings of run.json in which two runs differ, as [A's, B's].
 
-    None of a run without run.json; a field that only one of the two has is "not recorded" in the
-    other.
+    A field that only one of them has is "not recorded" in the other. Runs without a run.json have
+    no settings to compare.
     """
     if "backend" not in a["run"] or "backend" not in b["run"]:
         return {}
     settings_a, settings_b = dict(_settings(a["run"])), dict(_settings(b["run"]))
-    differences = {}
-    for name in dict.fromkeys([*settings_a, *settings_b]):
-        values = [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
-        if values[0] != values[1]:
-            differences[name] = values
-    return differences
+    return {
+        name: [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
+        for name in dict.fromkeys([*settings_a, *settings_b])
+        if settings_a.get(name) != settings_b.get(name)
+    }
 
 
 def _settings(run: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the settings of a run, those within others by their path: `sampling.temperature`."""
+    """Yield the settings of a run; nested ones by their path, such as `sampling.temperature`."""
     for name, value in run.items():
         if prefix == "" and name in NOT_SETTINGS:
             continue
@@ -342,13 +322,13 @@ def _settings(run: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
 
 
 def refuse_stopped(results: Results) -> None:
-    """Raise RulerError for a run that was stopped: no interval of a comparison holds for it."""
+    """Raise RulerError for a run that was stopped by its scores: its intervals are not valid."""
     stop = stopped_at(results["run"])
     if stop is not None and results["partial"]:
         raise RulerError(
-            f"The run of '{results['model']}' was stopped after {stop['rows']} of {stop['of']} "
-            "rows of each task by its own scores, so that no interval of a comparison holds. What "
-            "holds is in its run.json; to compare, run its other rows: ruler run."
+            f"The run of '{results['model']}' was stopped by its own scores after {stop['rows']} "
+            f"of {stop['of']} rows of each task, so no interval of a comparison is valid. Its "
+            "valid result is in run.json; to compare, run the other rows with `ruler run`."
         )
 
 
@@ -384,12 +364,12 @@ def paired_cells(a: Results, b: Results) -> Pairs:
 
 
 def check_same_data(a: Results, b: Results) -> None:
-    """Refuse results of two data sets, of other rows, or by other rules."""
+    """Raise RulerError for results of two data sets, different rows or different rules."""
     if a["dataset"]["name"] != b["dataset"]["name"]:
         raise RulerError(f"'{a['dataset']['name']}' and '{b['dataset']['name']}' share no rows.")
     for key in ("score_version", "rules"):
         if a[key] != b[key]:
-            raise RulerError(f"The results differ in {key}: score both runs again, the same way.")
+            raise RulerError(f"The results differ in {key}: score both runs in the same way.")
     digests_a, digests_b = a["dataset"].get("rows", {}), b["dataset"].get("rows", {})
     for config in digests_a:
         if config in digests_b and digests_a[config] != digests_b[config]:
@@ -399,22 +379,23 @@ def check_same_data(a: Results, b: Results) -> None:
 def _check_same_rows(
     a: Results, b: Results, shared: Mapping[str, Sequence[tuple[int, int, int]]]
 ) -> None:
-    """Refuse rows that have other references, another question or another prompt in A than in B.
+    """Raise RulerError for rows whose references, question or prompt differ between A and B.
 
-    A digest that only one of the two has is passed over.
+    Digests that only one of them has are not compared.
     """
     for column in ASKED_COLUMNS:
         digests_a, digests_b = a["rows"][column], b["rows"][column]
         for name, places in shared.items():
-            differ = []
-            for index, i, j in places:
-                if digests_a[i] != digests_b[j] and digests_a[i] and digests_b[j]:
-                    differ.append(index)
+            differ = [
+                index
+                for index, i, j in places
+                if digests_a[i] and digests_b[j] and digests_a[i] != digests_b[j]
+            ]
             if differ:
                 raise RulerError(
                     f"Row {differ[0]} of '{name}' has another {column.removesuffix('s')} in A than "
-                    f"in B ({len(differ)} rows differ): the two models were not asked the same, so "
-                    "their rows cannot be paired."
+                    f"in B ({len(differ)} rows differ), so the rows cannot be paired: run both "
+                    "models on the same rows."
                 )
 
 
@@ -422,20 +403,18 @@ def _answered_pairs(pairs: Pairs) -> Pairs:
     """Return the rows that both models answered."""
     answered = {}
     for name, rows in pairs.rows.items():
-        kept = rows.is_answered
-        if kept.any():
-            answered[name] = PairedRows(rows.index[kept], rows.a[kept], rows.b[kept], kept[kept])
+        both = rows.is_answered
+        if both.any():
+            answered[name] = PairedRows(rows.index[both], rows.a[both], rows.b[both], both[both])
     return Pairs(answered, pairs.cells, pairs.documents)
 
 
 def paired_over(
     pairs: Pairs, names: Collection[str], shares: Mapping[str, float] | None = None
 ) -> PairedMean:
-    """Return the mean of A − B over configurations, weighted alike or by `shares`."""
-    drops = {}
-    for name in names:
-        rows = pairs.rows[name]
-        drops[name] = dict(zip(rows.index.tolist(), rows.a - rows.b, strict=True))
+    """Return the mean of A − B over configurations, with equal weights or those of `shares`."""
+    rows = {name: pairs.rows[name] for name in names}
+    drops = {name: dict(zip(r.index.tolist(), r.a - r.b, strict=True)) for name, r in rows.items()}
     return paired_mean(strata_of(drops, pairs.cells, shares, pairs.documents))
 
 
@@ -465,7 +444,7 @@ def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:
 
 
 class ExactTest(NamedTuple):
-    """Whether the rows of one configuration tell the two models apart; see CellDifference."""
+    """The exact test of one configuration; see CellDifference."""
 
     only_a: int | None
     only_b: int | None

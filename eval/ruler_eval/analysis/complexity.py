@@ -1,7 +1,7 @@
-"""RULER's tasks: how scores fall as they grow harder, and which of them measure the same.
+"""Show how scores fall as RULER's tasks become harder, and which tasks measure the same.
 
-Figures 2 and 3 of RULER (arXiv:2404.06654, section 5). Tasks that differ in one parameter make a
-panel, a task is a line of it, by length a point. The dotted line of Figure 3, question answering
+Figures 2 and 3 of RULER (arXiv:2404.06654, section 5). Tasks that differ in one parameter are the
+lines of a panel, with a point for each length. The dotted line of Figure 3, question answering
 without documents, is a line with a score only at `0k`.
 
     for panel in panels(load(Path("runs/mine"))):
@@ -13,6 +13,9 @@ clustered agglomeratively with the correlation coefficient as the measure.
 
     analysis = correlate({"a": load(Path("a/results.json")), "b": load(Path("b/results.json"))})
     analysis["tasks"], analysis["correlation"]          # in the order of the dendrogram's leaves
+
+This module uses numpy alone, because every page imports it and importing pandas takes 0.3 s of CPU,
+a fifth of the time of a small page.
 """
 
 from __future__ import annotations
@@ -26,13 +29,14 @@ import numpy as np
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
+from ruler_common.text import number_of
 from ruler_eval.score.results import Cell, Results, is_alone, lengths_of
 from ruler_eval.tasks import FAMILIES
 
 _NOT_PARAMETERS = ("family", "max_new_tokens")
-"""What a parameter table has besides what makes a task harder."""
+"""Entries of a parameter table that do not make a task harder."""
 MIN_OBSERVATIONS = 3
-"""With fewer, a correlation means nothing."""
+"""With fewer observations, a correlation is meaningless."""
 Observation = tuple[str, str, str, str]
 """The name of a model or file, tokenizer, length and languages."""
 
@@ -41,7 +45,7 @@ _SHORT = {"words": "W", "numbers": "N", "uuids": "U"}
 
 @dataclass(frozen=True)
 class Line:
-    """One task of a panel: the value of the panel's parameter, and the scores by length."""
+    """One task of a panel, with its value of the panel's parameter and its scores by length."""
 
     value: str
     task: str
@@ -50,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Tasks that differ in one parameter only; lengths are names, shortest first."""
+    """Tasks that differ in one parameter; lengths are names, shortest first."""
 
     title: str
     tokenizer: str
@@ -59,10 +63,10 @@ class Panel:
 
 
 def panels(results: Results) -> list[Panel]:
-    """Return a panel for each parameter that alone differs between scored tasks of a family.
+    """Return a panel for each parameter that is the only difference between some scored tasks.
 
-    None where the results do not know the tasks' parameters, or no two tasks differ so; a task
-    without those of its family is in no panel.
+    There are none if the results have no parameters, or no two tasks differ in a single one. Tasks
+    that lack a parameter of their family are in no panel.
     """
     described = {}
     for task, table in results["dataset"].get("parameters", {}).items():
@@ -71,20 +75,21 @@ def panels(results: Results) -> list[Panel]:
             params = {name: value for name, value in table.items() if name not in _NOT_PARAMETERS}
             with suppress(KeyError, TypeError):  # a custom release may lack a parameter
                 described[task] = {"family": table["family"], **_labels(table["family"], params)}
-    drawn = []
-    every_cell = results["configurations"].values()
-    english = [c for c in every_cell if c["score"] is not None and languages_of(c) == "en"]
-    for tokenizer in dict.fromkeys(cell["tokenizer"] for cell in english):
-        cells = [cell for cell in english if cell["tokenizer"] == tokenizer]
+    by_tokenizer: dict[str, list[Cell]] = {}
+    for cell in results["configurations"].values():
+        if cell["score"] is not None and languages_of(cell) == "en":
+            by_tokenizer.setdefault(cell["tokenizer"] or "unknown", []).append(cell)
+    all_panels = []
+    for tokenizer, cells in by_tokenizer.items():
         scored = {c["task"]: described[c["task"]] for c in cells if c["task"] in described}
         for title, tasks in _groups(scored).items():
-            drawn.append(_panel(title, tokenizer or "unknown", tasks, cells))
-    return drawn
+            all_panels.append(_panel(title, tokenizer, tasks, cells))
+    return all_panels
 
 
 def _labels(family: str, params: Mapping[str, Any]) -> dict[str, str]:
-    """Return a task's parameters as the figures name them."""
-    if family == "niah":  # a haystack full of needles is a number of keys
+    """Return a task's parameters by the names of the figures."""
+    if family == "niah":  # a haystack of needles is the largest number of keys
         full = params["haystack"] == "needles"
         queries = params["queries"]
         return {
@@ -105,19 +110,24 @@ def _labels(family: str, params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _groups(described: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Title of a panel -> its tasks with their values of the parameter in which they differ."""
+    """Return the tasks of each panel by its title, with their values of its parameter."""
     groups: dict[str, dict[str, str]] = {}
     for parameter in dict.fromkeys(name for table in described.values() for name in table):
-        alike: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+        if parameter in ("family", "dataset"):
+            continue
+        # tasks by the values of all their other parameters
+        by_rest: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
         for task, table in described.items():
-            if parameter in table and parameter not in ("family", "dataset"):
+            if parameter in table:
                 rest = tuple(sorted((n, v) for n, v in table.items() if n != parameter))
-                alike.setdefault(rest, {})[task] = table[parameter]
-        for rest, tasks in alike.items():
+                by_rest.setdefault(rest, {})[task] = table[parameter]
+        for rest, tasks in by_rest.items():
             if len(set(tasks.values())) > 1:
-                family = dict(rest)["family"].replace("_", " ")
-                others = ", ".join(value for name, value in rest if name == "dataset")
-                title = f"{family}{f' ({others})' if others else ''}: {parameter}"
+                common = dict(rest)
+                title = common["family"].replace("_", " ")
+                if "dataset" in common:
+                    title += f" ({common['dataset']})"
+                title += f": {parameter}"
                 while title in groups:
                     title += f", {next(iter(tasks))}"
                 groups[title] = tasks
@@ -135,7 +145,7 @@ def _panel(title: str, tokenizer: str, tasks: Mapping[str, str], cells: list[Cel
 
 
 def _order(value: str) -> tuple[int, float, str]:
-    """Numbers by size, then words; `30:3` by its ratio."""
+    """Return the sort key of a value: numbers by size (`30:3` by its ratio), then words."""
     first, _, second = value.partition(":")
     try:
         return 0, float(first) / float(second or 1), value
@@ -144,20 +154,20 @@ def _order(value: str) -> tuple[int, float, str]:
 
 
 def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
-    """Correlate and cluster the tasks of several results, by name of the model or file.
+    """Correlate and cluster the tasks of several results, by the name of the model or file.
 
     `merges` lists the clusters as they form: the two that join, and their distance 1 − r (average
-    linkage); `by_chance` is the correlation that unrelated tasks reach, `constant` the tasks whose
-    score never changes, which correlate with nothing. Raises RulerError if every task was scored in
-    fewer than MIN_OBSERVATIONS observations.
+    linkage). `by_chance` is the correlation that unrelated tasks reach by chance; `constant` are
+    the tasks whose score never changes, which have no correlation. Raises RulerError if fewer than
+    MIN_OBSERVATIONS observations have all tasks.
     """
     scores = observations(results)
     tasks = list(dict.fromkeys(task for row in scores.values() for task in row))
     whole = {place: row for place, row in scores.items() if len(row) == len(tasks)}
     if len(whole) < MIN_OBSERVATIONS or len(tasks) < 2:
         raise RulerError(
-            f"Every task was scored at {len(whole)} pairs of model and length, and "
-            f"{MIN_OBSERVATIONS} or more are needed (of 2 tasks or more): give more runs."
+            f"Every task was scored for {number_of(len(whole), 'pair')} of model and length, and "
+            f"at least {MIN_OBSERVATIONS} are needed, with at least 2 tasks: give more runs."
         )
     matrix = np.array([[row[task] for task in tasks] for row in whole.values()])
     varied = [task for task, spread in zip(tasks, np.ptp(matrix, axis=0), strict=True) if spread]
@@ -182,7 +192,7 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
 
 
 def by_chance(count: int) -> float:
-    """Return the correlation that two unrelated tasks exceed, either way, in one case of twenty."""
+    """Return the absolute correlation that two unrelated tasks exceed in one case of twenty."""
     from scipy.special import stdtrit
 
     t = float(stdtrit(count - 2, 0.975))
@@ -190,7 +200,7 @@ def by_chance(count: int) -> float:
 
 
 def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, float]]:
-    """Task scores by (model, tokenizer, length, languages), without the control 0k."""
+    """Return the task scores by model, tokenizer, length and languages, without the control 0k."""
     scores: dict[Observation, dict[str, float]] = {}
     for name, result in results.items():
         for cell in result["configurations"].values():
@@ -210,8 +220,8 @@ def cluster(correlation: np.ndarray, tasks: list[str]) -> tuple[list[int], list[
     condensed = squareform(distance, checks=False)
     tree = optimal_leaf_ordering(linkage(condensed, "average"), condensed)
     groups, merges = [[task] for task in tasks], []
-    for left, right, height, _ in tree:
-        pair = [groups[int(left)], groups[int(right)]]
+    for first, second, height, _ in tree:
+        pair = [groups[int(first)], groups[int(second)]]
         groups.append(pair[0] + pair[1])
         merges.append({"distance": float(height), "clusters": pair})
     return [int(leaf) for leaf in leaves_list(tree)], merges

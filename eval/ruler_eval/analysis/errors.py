@@ -34,7 +34,8 @@ KINDS: Mapping[str, str] = {
     "missing": "there is no prediction",
     "does not fit": "the prompt did not fit the model's window",
     "failed": "the row ended with an error",
-    "truncated": "the answer ended at the token limit, which counts as wrong, or in the reasoning",
+    "truncated": "the answer ended at the token limit and counts as wrong, or ended within the "
+    "reasoning",
     "empty": "the answer has no letter and no digit",
     "wrong count": "every reference, and more than was asked for",
     "distractor": "the value of another needle, or a variable of another chain of the context",
@@ -42,7 +43,8 @@ KINDS: Mapping[str, str] = {
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
     "from memory": "the same answer as the model's own without documents (at 0k)",
-    "repeats the prompt": "at least 40 consecutive characters of the context",
+    "repeats the prompt": "at least 40 consecutive characters of the context, or, without wrong "
+    "words, of the instruction",
     "wrong words": "numbers, names or words of the right form, none of them right",
     "other": "none of these, such as a wrong answer in question answering",
 }
@@ -56,10 +58,11 @@ COLUMNS = (
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DIGITS = re.compile(r"\d{2,}")
 _WORD = re.compile(r"[^\W\d_][\w-]+")
+_SENTENCE_END = re.compile(r"[.?!。？！।\n]")
 _ASSIGNED = re.compile(r"VAR ([A-Z]+) =")
 _NAME = re.compile(r"\b[A-Z]{2,}\b")
 _REPEATED = 40
-"""Consecutive characters of the context that make an answer a copy."""
+"""Consecutive characters of the prompt that make an answer a copy."""
 _NEEDLE_BEGINNING = 20  # characters of a needle, before its key
 _BEFORE_VALUE = 5  # characters of a needle, between its key and its value: " is: "
 _MIN_LETTERS, _OTHER_SCRIPT = 10, 0.2  # of which at most this share is in the references' script
@@ -146,11 +149,11 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
         return Error("another language", right, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
         return Error("from memory", right, of)
-    if _copies_context(row, raw):
+    if _copies(raw, _context_to_copy(row, answers)):
         return Error("repeats the prompt", right, of)
     if named or (answers == "words" and any(letter.isalpha() for letter in text)):
         return Error("wrong words", right, of)
-    return Error("other", right, of)
+    return Error("repeats the prompt" if _copies(raw, _instruction(row)) else "other", right, of)
 
 
 def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str | None:
@@ -276,9 +279,13 @@ def _refuses(
     """Return whether an answer says that there is none, or declines to answer."""
     if answers == "text":  # small models explain on the lines after the first
         text = normalize(raw.strip().splitlines()[0])
+    none_word = row.get("none_word") or ""
+    if none_word:  # the prompt's sentence that asks for this word is not an answer
+        for sentence in _SENTENCE_END.split(row["input"][row["context_end"] :]):
+            if none_word in sentence and len(sentence) > 2 * len(none_word):
+                text = text.replace(normalize(sentence, language).strip(), "")
     if _REFUSAL.search(text.replace("’", "'")):
         return True
-    none_word = row.get("none_word") or None
     return answers == "values" and language is not None and says_none(text, language, none_word)
 
 
@@ -303,24 +310,36 @@ def _script(character: str) -> str:
     return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
 
 
-def _copies_context(row: PartialRow, answer: str) -> bool:
-    """Return whether an answer copies _REPEATED consecutive characters of the context.
+def _context_to_copy(row: PartialRow, answers: Answers) -> str:
+    """Return the context, without its needles: to repeat their words is a way to answer."""
+    needles = row["evidence"] if answers in ("values", "variables") else []
+    parts, end = [], row["context_start"]
+    for span in needles:
+        parts.append(row["input"][end : span["start"]])
+        end = max(end, span["end"])
+    parts.append(row["input"][end : row["context_end"]])
+    return " \0 ".join(parts)
 
-    Case and spaces aside. A copy begins with a word. A needle is not counted: to repeat its words
-    is a way to answer.
+
+def _instruction(row: PartialRow) -> str:
+    """Return the text before and after the context, without the question."""
+    before, after = row["input"][: row["context_start"]], row["input"][row["context_end"] :]
+    question = row.get("question")
+    return f"{before} \0 {after.replace(question, '')}" if question else before
+
+
+def _copies(answer: str, prompt: str) -> bool:
+    """Return whether an answer copies _REPEATED consecutive characters of a part of the prompt.
+
+    Case and spaces aside. A copy begins with a word.
     """
     answer = " ".join(answer.casefold().split())
     if len(answer) < _REPEATED:
         return False
-    parts, end = [], row["context_start"]
-    for span in row["evidence"]:
-        parts.append(row["input"][end : span["start"]])
-        end = max(end, span["end"])
-    parts.append(row["input"][end : row["context_end"]])
-    context = " \0 ".join(" ".join(part.casefold().split()) for part in parts)
+    prompt = " ".join(prompt.casefold().split())
     starts = [0, *(match.end() for match in re.finditer(" ", answer))]
     pieces = [answer[start : start + _REPEATED] for start in starts]
-    return any(len(piece) == _REPEATED and piece in context for piece in pieces)
+    return any(len(piece) == _REPEATED and piece in prompt for piece in pieces)
 
 
 def _plain(text: str) -> str:

@@ -88,7 +88,7 @@ def analyze(
     errors: Iterable[Mapping[str, Any]] = (),
     lengths: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return all figures for which the results have the data.
+    """Return all figures for which the results have data.
 
     Args:
         results: the results of each model, by its name.
@@ -107,7 +107,7 @@ def analyze(
     if lengths:
         unknown = set(lengths) - {length for _, length in places.values()}
         if unknown:
-            raise RulerError(f"No results here are at {min(unknown)}: leave it out of --lengths.")
+            raise RulerError(f"No results are at {min(unknown)}: leave it out of --lengths.")
     chosen = {}
     for name, result in results.items():
         cells_at_lengths = {
@@ -131,7 +131,7 @@ def analyze(
     undescribed = sorted(used_languages - about.keys())
     if undescribed:
         raise RulerError(
-            f"The results have rows in '{undescribed[0]}', a language that they do not describe: "
+            f"The results have rows in '{undescribed[0]}' but no description of that language: "
             "score the run again with `ruler score`."
         )
     models = {name: _model(results[name], cells, about) for name, cells in chosen.items()}
@@ -217,7 +217,7 @@ def table_of_rows(results: Results, names: Collection[str]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Means:
-    """Makes the means of a model's configurations, with their intervals."""
+    """Computes means over a model's configurations, with their intervals."""
 
     cells: Cells
     rows: RowsByConfig
@@ -262,7 +262,7 @@ def ranked(
     for language in sorted(scores, key=lambda code: (places[code] != usual, -scores[code])):
         rank = None
         if places[language] == usual:
-            rank = 1 + sum(other > scores[language] for other in usual_scores)
+            rank = 1 + sum(score > scores[language] for score in usual_scores)
         ranking.append(
             {
                 "language": language,
@@ -411,14 +411,14 @@ def _codes_in_pairs(table: pd.DataFrame) -> list[str]:
     return sorted({*pairs.text, *pairs.instruction})
 
 
-# The offer to answer "none"
+# The option to answer "none"
 
 
 def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
-    """Compare niah_single with and without the offer to answer "none" (Figure 1B).
+    """Compare niah_single with and without the option to answer "none" (Figure 1B).
 
-    The difference is paired, over the rows that both tasks have: with − without, so it is negative
-    if the offer hurts.
+    The difference is with − without, over the rows that both tasks have, paired; it is negative if
+    the option lowers the score.
 
     Raises:
         RulerError: if a row does not ask the same in both tasks.
@@ -435,7 +435,8 @@ def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
         if any(references[twin][i] != references[name][i] for i in index):
             raise RulerError(
                 f"The rows of niah_single and {ABLATION} at {cell['length']} in "
-                f"{languages_of(cell)} do not ask the same: they cannot be paired."
+                f"{languages_of(cell)} do not ask the same, so they cannot be paired: run both "
+                "tasks of one release."
             )
         if not index:  # partial results without a shared row
             continue
@@ -531,8 +532,8 @@ def _errors_at(
     for error in errors:
         if error.get("config") not in places:
             raise RulerError(
-                f"The errors are in '{error.get('config')}', which no results here have: give "
-                "those of the same runs."
+                f"The errors are in '{error.get('config')}', which no results have: give the "
+                "errors of the same runs."
             )
         if not lengths or places[error["config"]][1] in lengths:
             chosen.append(error)

@@ -2,11 +2,11 @@
 
     ranks({"qwen": …, "llama": …, "phi": …})["average"][0]
 
-A model's rank lies, with 95 % confidence, between 1 + the number of models shown to be better and
-the number of models minus those shown to be worse, by paired intervals of all its pairs together:
-1 - 0.05 / pairs each (Mogstad, Romano, Shaikh and Wilhelm, 2024). Averages are over the rows that
-all models share: the mean at each length, then over lengths, weighted equally, or rising (inc) or
-falling (dec) with the length, as in RULER's tables.
+With 95 % confidence, the rank of a model is between 1 + the number of models shown to be better and
+the number of models minus those shown to be worse. They are shown by paired intervals, with a
+confidence of 1 − 0.05 / (the model's pairs) each (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+Averages are over the rows that all models share: the mean at each length, then over lengths, with
+equal weights, or with weights that rise (inc) or fall (dec) with the length, as in RULER's tables.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ruler_eval.score.results import Cell, Results, is_alone, lengths_of, row_va
 
 
 class Ranked(TypedDict):
-    """A model's average (0 … 100), its rank, 1 for the best, and its first and last possible."""
+    """A model's average and rank."""
 
     model: str
-    score: float
-    rank: int
-    ranks: list[int]
+    score: float  # 0 … 100
+    rank: int  # 1 is the best
+    ranks: list[int]  # the first and last rank that are possible at 95 %
 
 
 class Ranking(TypedDict):
-    """The models by each average, the best first, and whose results they are, as given."""
+    """The models by each average, the best first; `models` has them in the order of the results."""
 
     average: list[Ranked]
     weighted_inc: list[Ranked]
@@ -53,7 +53,7 @@ class Ranking(TypedDict):
 def ranks(results: Mapping[str, Results]) -> Ranking:
     """Rank models by their averages over the rows that all of them share.
 
-    Raises RulerError if they share no rows, or as `compare` does for two of them.
+    Raises RulerError if they share no rows, and as `compare` does.
     """
     for result in results.values():
         refuse_stopped(result)

@@ -2,10 +2,11 @@
 
     compare_seeds(published, fresh)["all"]["interval"]
 
-The rows of two seeds ask something else, so no row has a partner. The interval of such a difference
-is made of the two scores' own intervals by the method of variance estimates recovery (Zou and
-Donner, 2008): it has a width at scores of 0 and 100 too. Rows that ask the same under both seeds,
-as the questions of a corpus do, are shown and counted in no mean: a model may know them in either.
+The rows of two seeds ask different things, so they cannot be paired. The interval of the difference
+is computed from the intervals of both scores by the method of variance estimates recovery (Zou and
+Donner, 2008), so it has a width even at scores of 0 and 100. Configurations whose rows ask the same
+under both seeds, such as questions of a corpus, are shown but count in no mean, because a model may
+know them under either seed.
 """
 
 from __future__ import annotations
@@ -42,39 +43,33 @@ from ruler_eval.score.results import (
 )
 
 SAME_QUESTIONS = 0.5
-"""Two seeds ask the same if more than this share of the rows does."""
+"""Two seeds ask the same in a configuration if more than this share of its rows does."""
 _Side = tuple[Mapping[str, Cell], RowsByConfig]
 
 
 class SeedDifference(TypedDict):
-    """Two means over configurations, A − B with its interval, and which of the two is higher.
-
-    Means are 0 … 100, differences are in points.
-
-    `higher` is None if the interval holds 0 or there are too few rows; `detectable` is the
-    difference found with 95 % confidence in 80 % of repetitions.
-    """
+    """Two means over configurations, and their difference A − B in points."""
 
     configurations: int
-    a: float
+    a: float  # 0 … 100
     b: float
     difference: float
     interval: Interval
-    detectable: float
-    higher: Side | None
+    detectable: float  # the difference that is significant in 80 % of repetitions
+    higher: Side | None  # None if the interval includes 0, or with too few rows
 
 
 class SeedCell(SeedDifference):
-    """The difference of one configuration: rows of each side, whether both seeds ask the same."""
+    """The difference of one configuration."""
 
-    n_a: int
+    n_a: int  # rows
     n_b: int
-    same_questions: bool
+    same_questions: bool  # whether most rows ask the same under both seeds
 
 
 @final
 class SeedComparison(TypedDict):
-    """What `ruler compare` found of the results of two seeds; `all` is None if no row is fresh."""
+    """The result of `ruler compare` for two seeds; `all` is None if all rows ask the same."""
 
     format: int
     seeds: dict[Side, int]
@@ -87,15 +82,15 @@ class SeedComparison(TypedDict):
 
 
 def compare_seeds(a: Results, b: Results) -> SeedComparison:
-    """Compare two results without pairs: by configuration, by length, and over all.
+    """Compare two results without pairing rows: by configuration, by length, and over all.
 
-    Raises RulerError if the seeds are not known or the same, or if data set, data version, tasks or
-    rules differ, so that a difference could have another cause than the rows.
+    Raises RulerError if the seeds are unknown or equal, or if data set, data version, tasks or
+    rules differ, so that the difference may have another cause than the rows.
     """
     seeds = seeds_of(a, b)
     if seeds is None:
         raise RulerError("These are not results of two seeds: compare them row by row.")
-    _check_alike(a, b)
+    _check_settings(a, b)
     cells_a, cells_b = a["configurations"], b["configurations"]
     names = [n for n in cells_a if n in cells_b and cells_a[n]["n"] and cells_b[n]["n"]]
     if not names:
@@ -123,45 +118,43 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
     }
 
 
-def _check_alike(a: Results, b: Results) -> None:
-    """Refuse results that differ in more than the rows."""
+def _check_settings(a: Results, b: Results) -> None:
+    """Raise RulerError for results that differ in more than the rows."""
     for key in ("name", "data_version", "parameters"):
         value_a, value_b = a["dataset"].get(key), b["dataset"].get(key)
         if value_a is not None and value_b is not None and value_a != value_b:
-            shown = f": {value_a} and {value_b}" if isinstance(value_a, str) else ""
+            values = f" ({value_a} and {value_b})" if isinstance(value_a, str) else ""
             raise RulerError(
-                f"The results of the two seeds differ in the data set's {key}{shown}. Build both "
-                "releases alike, but for --seed."
+                f"The results of the two seeds differ in the data set's {key}{values}: build both "
+                "releases with the same options, except for --seed."
             )
     for key in ("score_version", "rules", "mode"):
         if a[key] != b[key]:  # type: ignore[literal-required]
-            raise RulerError(f"The results differ in {key}: run and score both the same way.")
+            raise RulerError(f"The results differ in {key}: run and score both in the same way.")
 
 
 def _ask_the_same(a: Results, b: Results, names: Sequence[str]) -> set[str]:
-    """Return the configurations in which most rows ask what the other seed's row asks.
+    """Return the configurations in which most rows ask the same under both seeds.
 
-    The same question, if questions are known, and the same references.
+    Such rows have the same references and the same question, if questions are known.
     """
-    asked = []  # of each side the references and questions, by configuration and index
-    for results in (a, b):
-        asked.append((row_values(results, "references"), row_values(results, "question")))
-    (references_a, questions_a), (references_b, questions_b) = asked
+    references_a, references_b = row_values(a, "references"), row_values(b, "references")
+    questions_a, questions_b = row_values(a, "question"), row_values(b, "question")
     same = set()
     for name in names:
-        both = references_a[name].keys() & references_b[name].keys()
-        equal = 0
-        for index in both:
-            equal += (
-                references_a[name][index] == references_b[name][index]
-                and questions_a[name][index] == questions_b[name][index]
-            )
-        if equal > SAME_QUESTIONS * len(both):
+        indices = references_a[name].keys() & references_b[name].keys()
+        equal = [
+            references_a[name][index] == references_b[name][index]
+            and questions_a[name][index] == questions_b[name][index]
+            for index in indices
+        ]
+        if sum(equal) > SAME_QUESTIONS * len(indices):
             same.add(name)
     return same
 
 
 def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDifference:
+    """Return the difference of the means over these configurations."""
     means, rows, lows, highs = [], [], [], []
     for cells, by_config in sides:
         scores = {name: by_config.scores[name] for name in names}

@@ -7,7 +7,8 @@
 every stratum (a task at a length).
 
 The rule. Let D be the difference A − B of a row, d the limit, N = `of` the number of rows in all
-strata together. There are two bets, each a fraction λ of the largest bet that cannot lose all:
+strata together. There are two bets, each a fraction λ of the largest bet that cannot lose
+everything:
 
     against "all N rows drop by d or more":  the mean over λ of  Π (1 + λ/(1 − m) · (m − D))
     against "all N rows drop by d or less":  the mean over λ of  Π (1 + λ/(1 + m) · (D − m))
@@ -26,8 +27,9 @@ is Π_t (1 + q(m − μ_t)), which is at most (1 + q(m − μ))^T by the inequal
 geometric means, where μ is the mean of the T values μ_t. If all N rows drop by d or more, then
 μ >= m and the expectation is at most 1. So the product, and the weighted mean over λ of such
 products, is a nonnegative supermartingale that begins at 1. By Ville's inequality the chance that
-it ever reaches 1/ALPHA is at most ALPHA, however often one looks. The other side is the same with
-signs reversed. After the last row the drop over all N rows is known, and the verdict is exact.
+it ever reaches 1/ALPHA is at most ALPHA, however often the rows are looked at. The proof for the
+other side is the same with signs reversed. After the last row the drop over all N rows is known,
+and the verdict is exact.
 
 In this argument the row scores are fixed numbers and only the order is random. So rows may depend
 on each other in any way: the same question at several lengths, several questions about one
@@ -37,7 +39,7 @@ Assumptions:
 
 - The order is random and has nothing to do with how hard the rows are (plan.py: a hash).
 - Every stratum has the same number of rows, and a look sees complete steps.
-- Answers do not depend on when they are asked. If the server gets worse during the run, early
+- Answers do not depend on when they are requested. If the server gets worse during the run, early
   rows say nothing about later ones, and the verdict can be wrong more often than ALPHA.
 - The candidate was not chosen by its scores on the rows that come first. The order differs from
   that of `--limit`, so picking the best of several candidates with `--limit` does no harm.
@@ -61,8 +63,8 @@ ALPHA = 0.025
 THRESHOLD = 1 / ALPHA
 """The evidence at which a verdict is reached."""
 BET_FRACTIONS = np.array([0.05, 0.2, 0.5, 0.95])
-"""The bets, as fractions of the largest bet that cannot lose all. Smaller fractions gain too little
-within the rows of a release, and each additional one dilutes the others."""
+"""The bets, as fractions of the largest bet that cannot lose everything. Smaller ones gain too
+little within the rows of a release, and each additional one dilutes the others."""
 WEIGHTS = np.array([0.1, 0.3, 0.3, 0.3])
 _END = 1 - 1e-9
 _MAX_LOG = 690.0  # e^690 is a finite number
@@ -109,10 +111,10 @@ def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
 
 
 def anytime_bounds(drops: np.ndarray, of: int | None = None) -> tuple[float, float]:
-    """Return a 95 % confidence interval: the limits that the evidence cannot decide yet.
+    """Return a 95 % confidence interval: the limits about which there is no verdict yet.
 
-    The probability that an end misses is at most ALPHA, however often it is computed. Evidence
-    grows with the distance of the limit, so the ends are found by root search.
+    Each end misses with a probability of at most ALPHA, however often the interval is computed. The
+    evidence grows with the distance of the limit, so the ends are found by root search.
     """
     from scipy.optimize import brentq
 

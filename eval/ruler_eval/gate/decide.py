@@ -3,16 +3,16 @@
     decide_stored(DecideOptions("runs/base", "runs/quantised", max_drop=2))["verdict"]  # "smaller"
     decide_run(DecideOptions("runs/base", backend=…, …), on_look=print).decision["verdict"]
 
-There are two questions. The verdict is about *these rows*: would all rows of the plan show a drop
+There are two questions. The verdict is about *these rows*: is the drop over all rows of the plan
 below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
 however often the rows are looked at (betting.py has the rule and its proof); after the last row it
-is exact. The other question is about *other rows like these*: `other_rows_interval` is the 95 %
+is exact. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
 interval of the drop on another sample of the benchmark.
 
 Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
-as wrong for its model. The limit and the rule are written to run.json before the first row, the
-verdict and all looks after the last one. If the process is killed, the same call looks at the same
-rows in the same order and reaches the same verdict.
+as wrong. The limit and the rule are written to run.json before the first row, the verdict and all
+looks after the last one. If the process is killed, the same call looks at the same rows in the same
+order and reaches the same verdict.
 """
 
 from __future__ import annotations
@@ -46,19 +46,16 @@ RULE = "bets 4"
 
 
 class Look(TypedDict):
-    """A look at the rows so far.
+    """A look at the rows so far."""
 
-    It has the number of rows of each stratum, the drop in points, and the highest evidence so far.
-    """
-
-    rows: int
-    drop: float
-    smaller: float
+    rows: int  # of each stratum
+    drop: float  # in points
+    smaller: float  # the highest evidence so far for a smaller, and for a larger drop
     larger: float
 
 
 class LookedAtModel(TypedDict):
-    """A model and its rows up to a look: how many are unanswered (failed, missing) or truncated."""
+    """A model, and how many rows are unanswered (failed or missing) or truncated up to a look."""
 
     model: str | None
     unanswered: int
@@ -66,7 +63,7 @@ class LookedAtModel(TypedDict):
 
 
 class AnsweredDrop(TypedDict):
-    """The drop over the rows that both models answered, and the verdict from only those rows."""
+    """The drop over the rows that both models answered, and the verdict from those rows."""
 
     unanswered: int
     drop: float | None
@@ -81,18 +78,18 @@ class SequentialDecision(TypedDict):
     """The maximum probability of a wrong verdict about these rows, on each side."""
     max_drop: float
     verdict: Verdict
-    """`unknown` until it is reached; never after the last row."""
+    """`unknown` until a verdict is reached; never after the last row."""
     drop: float
-    """Points that B lost on the rows of the last look."""
+    """Points that B lost on the rows up to the last look."""
     interval: list[float]
     """95 % interval of the drop over all rows of the plan, valid at every look."""
     other_rows_interval: list[float]
     """95 % interval of the drop over other rows like these."""
     rows: int
     of: int
-    """How many rows of each task at each length were looked at, and how many exist."""
+    """The rows of each task and length that were looked at, and all of them."""
     tasks: dict[str, float]
-    """Points that B lost in each task, the largest loss first; these are not tested."""
+    """Points that B lost in each task, the largest loss first; they are not tested."""
     looks: list[Look]
     a: LookedAtModel
     b: LookedAtModel
@@ -101,10 +98,10 @@ class SequentialDecision(TypedDict):
 
 
 class Candidate(Protocol):
-    """Model B: its rows exist (StoredRows) or are run before each look (RunInWaves)."""
+    """Model B, whose rows exist (StoredRows) or are run before each look (RunInWaves)."""
 
     plan: LookPlan
-    rows: ScoredRows
+    rows: ScoredRows  # those answered so far
 
     @property
     def model(self) -> str | None:
@@ -117,13 +114,13 @@ class Candidate(Protocol):
 class StoredRows:
     """Model B, whose rows are in the results of a finished run."""
 
-    def __init__(self, base: Results, other: Results, max_drop: float) -> None:
+    def __init__(self, base: Results, results: Results, max_drop: float) -> None:
         """Raise RulerError if the models cannot be paired, or if a different limit was fixed."""
-        paired_cells(base, other)
-        check_same_limit(other, max_drop)
-        self.plan = plan_of_results(base, other)
-        self.rows = ScoredRows.from_results(other)
-        self.model: str | None = other["model"]
+        paired_cells(base, results)
+        check_same_limit(results, max_drop)
+        self.plan = plan_of_results(base, results)
+        self.rows = ScoredRows.from_results(results)
+        self.model: str | None = results["model"]
 
     def answer(self, rows: int) -> None:
         """Raise RulerError if a row of the next look is missing."""
@@ -142,15 +139,15 @@ def decide(
 ) -> SequentialDecision:
     """Look at the rows of two models until there is a verdict, and return the last look."""
     check_same_limit(base, max_drop)
-    test = SequentialTest(candidate.plan, base, candidate.model, max_drop)
+    test = SequentialTest(base, candidate, max_drop)
     for rows in candidate.plan.looks():
-        if missing := candidate.plan.missing_row(test.base.scores, rows):
+        if missing := candidate.plan.missing_row(test.rows_a.scores, rows):
             raise RulerError(
                 f"A has no {missing}, which the test needs: finish that run, and score it without "
                 "--partial."
             )
         candidate.answer(rows)
-        decision = test.look(rows, candidate.rows)
+        decision = test.look(rows)
         on_look(decision)
         if decision["verdict"] != "unknown":
             break
@@ -158,7 +155,7 @@ def decide(
 
 
 class DecidedRun(NamedTuple):
-    """The last look, the states of model B's rows, and the prompt tokens of rows not run."""
+    """The last look, the states of model B's rows, and the prompt tokens of the other rows."""
 
     decision: SequentialDecision
     summary: RunSummary
@@ -170,7 +167,7 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
     if options_of_run(options):
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     base = open_results(Path(options.base))
-    stored = StoredRows(base, open_results(Path(str(options.other))), options.max_drop)
+    stored = StoredRows(base, open_results(Path(str(options.candidate))), options.max_drop)
     return decide(base, stored, options.max_drop, on_look=lambda look: None)
 
 
@@ -179,7 +176,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
-    if options.backend is None or (options.out is None and options.other is None):
+    if options.backend is None or (options.out is None and options.candidate is None):
         raise RulerError(
             "To run model B, add --model, --backend and --out, or name its RUN folder."
         )
@@ -193,7 +190,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
 
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
-    """Return the settings fixed before the first row: limit, rule, and the scores of model A."""
+    """Return the settings that are fixed before the first row, with a digest of A's scores."""
     scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
@@ -212,34 +209,30 @@ def check_same_limit(results: Results, max_drop: float) -> None:
 
 
 class SequentialTest:
-    """Holds the looks at two models so far."""
+    """The looks at two models so far."""
 
-    def __init__(
-        self, plan: LookPlan, base: Results, candidate: str | None, max_drop: float
-    ) -> None:
-        self.plan, self.max_drop = plan, max_drop
-        self.base, self._cells = ScoredRows.from_results(base), base["configurations"]
-        self._documents = documents_of(base)
-        self._models = base["model"], candidate
-        self._drops = np.empty((0, len(plan.order)))
-        self._answered = np.empty((0, len(plan.order)), dtype=bool)
+    def __init__(self, base: Results, candidate: Candidate, max_drop: float) -> None:
+        self.plan, self.max_drop = candidate.plan, max_drop
+        self.rows_a, self.rows_b = ScoredRows.from_results(base), candidate.rows
+        self._base, self._candidate = base, candidate
+        self._drops = np.empty((0, len(self.plan.order)))
+        self._answered = np.empty((0, len(self.plan.order)), dtype=bool)
         self._looks: list[Look] = []
 
-    def look(self, rows: int, other: ScoredRows) -> SequentialDecision:
+    def look(self, rows: int) -> SequentialDecision:
         """Look at the first `rows` rows of each stratum; each look needs more of them."""
-        self._add_rows(rows, other)
+        self._add_rows(rows)
         drop = 100 * float(self._drops.mean())
         if rows == self.plan.rows:
             verdict: Verdict = "smaller" if drop < self.max_drop else "larger"
             interval = [drop, drop]
-            other_rows = self._interval_of_all(other)
+            other_rows_interval = self._interval_of_all()
         else:
             smaller, larger = self._evidence(self._drops, self.plan.all_rows)
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
             verdict = _verdict(smaller, larger)
             interval = [100 * end for end in anytime_bounds(self._drops, self.plan.all_rows)]
-            other_rows = [100 * end for end in anytime_bounds(self._drops)]
-        model_a, model_b = self._models
+            other_rows_interval = [100 * end for end in anytime_bounds(self._drops)]
         decision = SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
@@ -247,38 +240,39 @@ class SequentialTest:
             verdict=verdict,
             drop=drop,
             interval=interval,
-            other_rows_interval=other_rows,
+            other_rows_interval=other_rows_interval,
             rows=rows,
             of=self.plan.rows,
             tasks=self._drops_by_task(),
             looks=[*self._looks],
-            a=self._looked_at(model_a, self.base, rows),
-            b=self._looked_at(model_b, other, rows),
+            a=self._looked_at(self._base["model"], self.rows_a, rows),
+            b=self._looked_at(self._candidate.model, self.rows_b, rows),
         )
         if not self._answered.all():
             decision["answered"] = self._over_answered(rows == self.plan.rows)
         return decision
 
-    def _add_rows(self, rows: int, other: ScoredRows) -> None:
+    def _add_rows(self, rows: int) -> None:
         """Add the rows since the last look: A − B of each, and whether both models answered."""
         drops, answered = [], []
         for stratum, names in self.plan.configs.items():
             new = self.plan.order[stratum][len(self._drops) : rows]
-            drops.append([np.mean([self._drop(name, i, other) for name in names]) for i in new])
+            drops.append([np.mean([self._drop(name, index) for name in names]) for index in new])
             answered.append(
-                [not any(self._is_unanswered(name, i, other) for name in names) for i in new]
+                [all(self._is_answered(name, index) for name in names) for index in new]
             )
         self._drops = np.concatenate([self._drops, np.array(drops).T])
         self._answered = np.concatenate([self._answered, np.array(answered).T])
 
-    def _drop(self, name: str, index: int, other: ScoredRows) -> float:
+    def _drop(self, name: str, index: int) -> float:
         """Return A − B of a row; a missing row counts as wrong."""
-        scores_a, scores_b = self.base.scores.get(name, {}), other.scores.get(name, {})
+        scores_a, scores_b = self.rows_a.scores.get(name, {}), self.rows_b.scores.get(name, {})
         return scores_a.get(index, 0.0) - scores_b.get(index, 0.0)
 
-    def _is_unanswered(self, name: str, index: int, other: ScoredRows) -> bool:
-        """Whether a row failed or is missing in either model."""
-        return any(index in side.unanswered.get(name, ()) for side in (self.base, other))
+    def _is_answered(self, name: str, index: int) -> bool:
+        """Return whether both models answered a row."""
+        sides = (self.rows_a, self.rows_b)
+        return not any(index in side.unanswered.get(name, ()) for side in sides)
 
     def _looked_at(self, model: str | None, side: ScoredRows, rows: int) -> LookedAtModel:
         """Count the unanswered and truncated rows of a model up to a look."""
@@ -296,7 +290,7 @@ class SequentialTest:
         for column, (task, _) in enumerate(self.plan.configs):
             columns.setdefault(task, []).append(column)
         drops = {
-            task: 100 * float(self._drops[:, places].mean()) for task, places in columns.items()
+            task: 100 * float(self._drops[:, of_task].mean()) for task, of_task in columns.items()
         }
         return {task: drops[task] for task in sorted(drops, key=lambda task: -drops[task])}
 
@@ -325,13 +319,14 @@ class SequentialTest:
         smaller, larger = evidence(drops, self.max_drop / 100, of)
         return float(smaller[-1]), float(larger[-1])
 
-    def _interval_of_all(self, other: ScoredRows) -> list[float]:
+    def _interval_of_all(self) -> list[float]:
         """Return the 95 % interval of the drop over other rows like all those of the plan."""
         drops: dict[str, Mapping[int, float]] = {}
         for stratum, names in self.plan.configs.items():
             for name in names:
-                drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
-        mean = paired_mean(strata_of(drops, self._cells, None, self._documents))
+                drops[name] = {i: self._drop(name, i) for i in self.plan.order[stratum]}
+        cells, documents = self._base["configurations"], documents_of(self._base)
+        mean = paired_mean(strata_of(drops, cells, None, documents))
         if mean.rows < MIN_INDEPENDENT_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in noninferiority_interval(mean)]

@@ -20,7 +20,7 @@ MODEL_B = "Model B, to run its rows"
 NOT_IN_DECIDE = ("until", "shard", "repeats", "answers")
 """Options of `ruler run` that `ruler decide` does not have.
 
-It decides when to stop, needs every task at each look, and scores rows as they are answered."""
+It decides when to stop, needs every task at each look, and scores each row once it is answered."""
 
 
 def _as_in_run(name: str, help: str = "") -> Option:
@@ -36,7 +36,7 @@ class DecideOptions:
     base: Annotated[
         Place, Option("Model A: a RUN folder, or a results.json.", argument=True, metavar="A")
     ] = field(kw_only=False)
-    other: Annotated[
+    candidate: Annotated[
         Place | None,
         Option(
             "Model B: a RUN folder, or a results.json; with --backend the folder of its run.",
@@ -99,24 +99,24 @@ class DecideOptions:
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
-    """Return the options of model B's run: those of the base, unless they are set here."""
+    """Return the options of model B's run: those of A, except for those set here."""
     run: dict[str, Any] = {
         **_options_of_base(base),
-        "out": options.other,
+        "out": options.candidate,
         **options_of_run(options),
         "progress": options.progress,
     }
     if options.dataset is not None and options.data_revision is None:
-        run["data_revision"] = None  # the base's revision belongs to another repository
+        run["data_revision"] = None  # A's revision belongs to another repository
     template = base["run"].get("chat_template")
     if template and options.chat_template is None:
         raise RulerError(
-            f"The base was run with the chat template '{template['name']}': give model B's, such "
-            f"as --chat-template {template['name']}."
+            f"Model A was run with the chat template '{template['name']}': name the one for model "
+            f"B, such as --chat-template {template['name']}."
         )
     for name in ("dataset", "configs"):
         if not run.get(name):
-            raise RulerError(f"The base does not say what it was run on: add --{name}.")
+            raise RulerError(f"Model A's results do not say what it was run on: add --{name}.")
     return RunOptions(**run)
 
 
@@ -132,7 +132,7 @@ def options_of_run(options: DecideOptions) -> dict[str, Any]:
 
 
 def _options_of_base(results: Results) -> dict[str, Any]:
-    """Return the settings of a scored run, as fields of RunOptions."""
+    """Return the settings of a scored run as fields of RunOptions."""
     settings: Mapping[str, Any] = results["run"]
     configs = [name for name, cell in results["configurations"].items() if cell["max_length"]]
     run: dict[str, Any] = {

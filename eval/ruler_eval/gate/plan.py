@@ -1,12 +1,13 @@
-"""Which rows a gate looks at, in which order, and when.
+"""Plan which rows a sequential test looks at, in which order, and when.
 
     plan = plan_of_results(base)          # of a run that has all its rows
     plan.looks()                          # [5, 10, …, 495, 500]: rows of each task
 
 Every task at every length is a stratum. Its rows are in a random order, which is drawn by a hash
-and independent of the other strata, as the proof in betting.py requires. The languages and
-tokenizers of a task count as one row: their mean by index. The order differs from that of
-`--limit`, so that a candidate chosen by its first `--limit` rows is not tested on those rows first.
+and independent of the other strata, as the proof in betting.py requires. The rows of a task with
+the same index in several languages and under several tokenizers count as one row: their mean. The
+order differs from that of `--limit`, so that a candidate chosen by its first `--limit` rows is not
+tested on those rows first.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from ruler_eval.score.own_run import stopped_at
 from ruler_eval.score.results import Results, Scores, is_alone, row_values
 
 WAVE, WAVE_OVER_LENGTHS = 10, 2
-"""New rows of each task and length that are answered together: with one length, with several."""
+"""New rows of each task and length that are answered together, at one length and at several."""
 LOOK_EVERY = 5
-"""New rows of each task between two looks, with one length."""
+"""New rows of each task between two looks, at one length."""
 
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -34,10 +35,10 @@ Stratum = tuple[str, str]
 
 @dataclass(frozen=True)
 class LookPlan:
-    """The rows of a gate and their order.
+    """The rows of a test and their order.
 
-    Raises RulerError if strata differ in rows or languages, because the proof in betting.py needs
-    equal weights.
+    Raises RulerError if strata differ in the number of rows or languages, because the proof in
+    betting.py needs equal weights.
     """
 
     order: Mapping[Stratum, Sequence[int]]
@@ -55,12 +56,12 @@ class LookPlan:
 
     @property
     def rows(self) -> int:
-        """Rows of each stratum."""
+        """The number of rows of each stratum."""
         return len(next(iter(self.order.values())))
 
     @property
     def all_rows(self) -> int:
-        """Rows of all strata together."""
+        """The number of rows of all strata together."""
         return self.rows * len(self.order)
 
     @property
@@ -70,7 +71,7 @@ class LookPlan:
 
     @property
     def wave(self) -> int:
-        """New rows of each stratum that are answered together."""
+        """The number of new rows of each stratum that are answered together."""
         return WAVE if self.is_at_one_length else WAVE_OVER_LENGTHS
 
     def looks(self) -> list[int]:
@@ -88,7 +89,7 @@ class LookPlan:
 
 
 def gate_order(data_version: str, task: str, length: str, indices: Iterable[int]) -> list[int]:
-    """Return row indices in the random order of the gate, drawn for each task and length."""
+    """Return row indices in the random order of the test, drawn for each task and length."""
 
     def random_key(index: int) -> bytes:
         text = json.dumps(["gate", data_version, task, length, index])
@@ -98,15 +99,15 @@ def gate_order(data_version: str, task: str, length: str, indices: Iterable[int]
 
 
 def gate_order_of_file(manifest: Manifest, entry: FileEntry, indices: list[int]) -> list[int]:
-    """Return row indices of a release's file in the order of the gate."""
+    """Return row indices of a release's file in the order of the test."""
     return gate_order(manifest["data_version"], entry["task"], entry["length"], indices)
 
 
-def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
+def plan_of_results(base: Results, candidate: Results | None = None) -> LookPlan:
     """Return the plan for a scored run.
 
-    If the other model was run with a smaller `--limit`, the plan has only its rows. Raises
-    RulerError if the rows of the run are not those that a `--limit` chooses.
+    If the candidate was run with a smaller `--limit`, the plan has only its rows. Raises RulerError
+    if the rows of the run are not those that a `--limit` chooses.
     """
     data = base["dataset"]
     version = data["data_version"] or ""
@@ -115,7 +116,7 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
     configs: dict[Stratum, list[str]] = {}
     scores = row_values(base, "score")
     for name, cell in base["configurations"].items():
-        if is_alone(cell):  # the control without a haystack counts in no mean
+        if is_alone(cell):  # the control 0k counts in no mean
             continue
         stratum = cell["task"], cell["length"]
         frozen = row_order(version, data["name"], *stratum, cell["rows_available"])
@@ -128,34 +129,33 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
             )
         if chosen.setdefault(stratum, indices) != indices:
             raise RulerError(
-                f"'{name}' has a different number of rows than the task's other languages: score "
-                "runs with the same --limit."
+                f"'{name}' has a different number of rows than the other languages of the task: "
+                "run them with the same --limit."
             )
         configs.setdefault(stratum, []).append(name)
-    limit = _rows_of(other, configs) if other else None
+    limit = _rows_asked(candidate, configs) if candidate else None
     order = {s: gate_order(version, *s, indices[:limit]) for s, indices in chosen.items()}
     return LookPlan(order, configs)
 
 
-def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | None:
+def _rows_asked(results: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | None:
     """Return how many rows of each configuration a run was asked for; None for all of them."""
-    if other["partial"] and (stopped := stopped_at(other["run"])):
+    if results["partial"] and (stopped := stopped_at(results["run"])):
         return stopped["of"]
-    cells = other["configurations"]
+    cells = results["configurations"]
     sizes = [cells[name]["n"] for names in configs.values() for name in names if name in cells]
     return min(sizes, default=0) or None
 
 
 def plan_of_run(run: RunPlan) -> LookPlan:
-    """Return the plan of a run in progress, in the order of its rows."""
+    """Return the plan of a run in progress, with its rows in the order of the run."""
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
     for config, indices in run.rows.items():
         file = run.files[config]
         if not file["max_length"]:
             raise RulerError(
-                f"'{config}' is the control without a haystack, which counts in no mean: "
-                "leave it out of --configs."
+                f"'{config}' is the control 0k, which counts in no mean: leave it out of --configs."
             )
         stratum = file["task"], file["length"]
         order[stratum] = indices

@@ -1,4 +1,4 @@
-"""A run in waves, whose rows are scored as soon as they are answered.
+"""Run rows in waves, and score each row as soon as it is answered.
 
 with open_waves(options, {"until": …}) as run:
     run.answer(20)                     # now 20 rows of each task and length have scores
@@ -63,7 +63,7 @@ def open_waves(
     base: Results | None = None,
     order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
-    """Open a run that answers as many rows as its caller asks for.
+    """Open a run that answers as many rows as the caller asks for.
 
     Args:
         options: The options of the run.
@@ -87,7 +87,7 @@ def open_waves(
 
 
 class RunInWaves:
-    """An open run with its plan and the scores of the rows answered so far."""
+    """An open run, with its plan and the scores of the rows answered so far."""
 
     def __init__(self, work: OpenRun, base: Results | None) -> None:
         self.work, self.options = work, work.options
@@ -137,7 +137,7 @@ class RunInWaves:
     def _check_base(self, base: Results) -> None:
         """Raise RulerError before a row is run if the base cannot be compared with this run.
 
-        It may have been scored by a different version, on different rows, or without some rows.
+        It may have been scored by another version, on other rows, or without some of the rows.
         """
         if base["score_version"] != SCORE_VERSION:
             raise RulerError(

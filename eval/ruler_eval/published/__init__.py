@@ -1,1 +1,1 @@
-"""Results that others published, as data: to be read beside one's own, which are of other rows."""
+"""Results that others published, as data, to be read beside those of a run on other rows."""

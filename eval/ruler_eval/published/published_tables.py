@@ -1,18 +1,18 @@
-"""Published tables of results, read from the TOML files beside this module.
+"""Read published tables of results from the TOML files of this folder.
 
     for table in newest_tables("ruler"):
         table.group                                       # "all", "retrieval (NIAH)", …
         table.models[0].model, table.models[0].scores["128k"]      # percent
 
-Of RULER (arXiv:2404.06654): Tables 3 and 10 to 16, and the reference repository's table; of
-ONERULER (arXiv:2503.01996): Figure 3. Every table gives its source, its date and the rows it was
-measured on, which are never the rows of a release: the figures show the level of known models, and
-a difference of a few points means nothing.
+They are Tables 3 and 10 to 16 of RULER (arXiv:2404.06654), the table of its repository, and Figure
+3 of ONERULER (arXiv:2503.01996). Every table names its source, its date and the rows it was
+measured on, which are never the rows of a release: the figures show the level of well-known models,
+and a difference of a few points means nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -25,37 +25,28 @@ ModelKind = Literal["aligned", "base"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedModel:
-    """One row of a table, as printed; scores and averages in percent, None where none is printed.
-
-    `scores` has the names of lengths as keys (`4k`, in the dataset's own thousands). `source` is
-    where the model's own authors published it, if not the authors of the table.
-    """
+    """One row of a table as printed; None if a value is not printed."""
 
     model: str
     claimed: str
-    scores: Mapping[str, float]
+    scores: Mapping[str, float]  # percent, by the names of lengths in the data set (`4k`)
     effective: str | None = None
-    average: float | None = None
+    average: float | None = None  # percent, as are inc and dec
     inc: float | None = None
     inc_rank: int | None = None
     dec: float | None = None
     dec_rank: int | None = None
-    source: str | None = None
+    source: str | None = None  # of scores that the model's authors published
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedTable:
-    """A table of results: which figures they are, of which models, and where they stand.
-
-    `group` is the name of a group in the summary of a results.json, or of a task (`is_task`);
-    `languages` are the languages there. `threshold` is the score of `threshold_model` at 4K, for
-    the effective lengths of RULER.
-    """
+    """A table of results."""
 
     dataset: str
     name: str
-    group: str
-    languages: str
+    group: str  # the name of a group in the summary of a results.json, or of a task (`is_task`)
+    languages: str  # as in that summary
     models_are: ModelKind
     models: tuple[PublishedModel, ...]
     source: str
@@ -64,24 +55,20 @@ class PublishedTable:
     measured_on: str
     is_task: bool = False
     threshold_model: str | None = None
-    threshold: float | None = None
+    threshold: float | None = None  # that model's score at 4K, for RULER's effective lengths
 
     @property
     def lengths(self) -> list[str]:
-        """The names of the lengths that any model was measured at, in the table's order."""
+        """The names of the lengths at which any model was measured, in the table's order."""
         return list(dict.fromkeys(length for model in self.models for length in model.scores))
 
 
 def newest_tables(
     dataset: str, models_are: ModelKind = "aligned", of_tasks: bool = False
 ) -> list[PublishedTable]:
-    """Return the latest table for each group and language of `ruler` or `oneruler`.
+    """Return the newest table for each group, or with `of_tasks` for each task, and language.
 
-    None for another.
-
-    With `of_tasks` those for each task.
-
-    The reference repository's table repeats Table 3 of the paper, so it stands for it here.
+    The table of the reference repository repeats Table 3 of the paper and replaces it.
     """
     newest: dict[tuple[str, str], PublishedTable] = {}
     for table in sorted(published_tables(), key=lambda table: table.date):
@@ -93,17 +80,12 @@ def newest_tables(
 
 @cache
 def published_tables() -> tuple[PublishedTable, ...]:
-    """Every table of the TOML files in this folder."""
-    return tuple(
-        table
-        for file in sorted(files(__package__).iterdir(), key=lambda file: file.name)
-        if file.name.endswith(".toml")
-        for table in _tables({"languages": "en", **read_toml(file)})
-    )
-
-
-def _tables(common: dict[str, Any]) -> Iterator[PublishedTable]:
-    """Yield the tables of one file: what stands above them holds for all."""
-    for table in common.pop("tables"):
-        models = tuple(PublishedModel(**model) for model in table["models"])
-        yield PublishedTable(**{**common, **table, "models": models})
+    """Return the tables of all TOML files in this folder."""
+    tables = []
+    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            shared: dict[str, Any] = {"languages": "en", **read_toml(file)}  # by all of its tables
+            for table in shared.pop("tables"):
+                models = tuple(PublishedModel(**model) for model in table["models"])
+                tables.append(PublishedTable(**{**shared, **table, "models": models}))
+    return tuple(tables)

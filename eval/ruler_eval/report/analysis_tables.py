@@ -1,17 +1,27 @@
-"""What `ruler errors` prints, and `ruler analyze` for RULER: plain text, or Markdown."""
+"""Write the tables of `ruler errors`, and of `ruler analyze` for RULER, as text or Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ruler_common.text import COLUMNS, line_of, number, picked, sentences, table, titled, width
+from ruler_common.text import (
+    COLUMNS,
+    line_of,
+    number,
+    number_of,
+    picked,
+    sentences,
+    table,
+    titled,
+    width,
+)
 from ruler_eval.analysis.errors import KINDS
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.complexity import Panel
 
-_CAUTION = 0.6  # a correlation by chance that a reader is warned of
+_CAUTION = 0.6  # a warning is shown if chance reaches this correlation
 _MAX_EXAMPLE = 60  # characters of a reference or an answer in an example
 
 Error = Mapping[str, Any]
@@ -54,9 +64,9 @@ def errors(wrong_rows: Sequence[Error], markdown: bool = False) -> str:
     if markdown:
         columns.append("an example")
     header, cells = picked(rows, columns)
-    left = (0, 1, len(header) - 1) if markdown else (0, 1)
+    left_aligned = (0, 1, len(header) - 1) if markdown else (0, 1)
     meanings = [sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in KINDS if kind in kinds]
-    parts = [table(header, cells, markdown, left, examples), "\n".join(meanings)]
+    parts = [table(header, cells, markdown, left_aligned, examples), "\n".join(meanings)]
     if memory := _from_memory(by_config, markdown):
         parts.append(memory)
     return "\n\n".join(parts)
@@ -65,7 +75,7 @@ def errors(wrong_rows: Sequence[Error], markdown: bool = False) -> str:
 def _from_memory(by_config: Mapping[str, Mapping[str, list[Error]]], markdown: bool) -> str:
     """Return the share of wrong answers that equal the model's answer without documents.
 
-    The text is empty if no answers without documents are known.
+    The text is empty if there are no answers without documents.
     """
     rows = []
     for config, by_kind in by_config.items():
@@ -79,7 +89,7 @@ def _from_memory(by_config: Mapping[str, Mapping[str, list[Error]]], markdown: b
 
 
 def _detail(kind: str, same: Sequence[Error]) -> str:
-    """Return how many of n were right, or how near the distractor was to the gold."""
+    """Return the mean distance of distractors from the right evidence, or how many were right."""
     gaps = [error["gap"] for error in same if error["gap"] is not None]
     if gaps:
         return f"{100 * sum(gaps) / len(gaps):.0f} % of depth away"
@@ -120,14 +130,14 @@ def _indented(example: str) -> str:
 
 
 def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
-    """Return the matrix in leaf order, then the clusters as they join.
+    """Return the matrix in leaf order, then the clusters in the order in which they join.
 
-    A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch are neighbours.
+    A cluster is a range of the matrix's rows, because the leaves of a branch are neighbours.
     """
     tasks, pairs = analysis["tasks"], len(analysis["observations"])
     matrix = []
-    for place, (task, row) in enumerate(zip(tasks, analysis["correlation"], strict=True), 1):
-        matrix.append([f"{place} {task}", *(f"{r:.2f}" for r in row)])
+    for line, (task, row) in enumerate(zip(tasks, analysis["correlation"], strict=True), 1):
+        matrix.append([f"{line} {task}", *(f"{r:.2f}" for r in row)])
     parts = [f"Correlation over {pairs} pairs of model and length"]
     if analysis["by_chance"] >= _CAUTION:
         caution = (
@@ -140,8 +150,8 @@ def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
     for merge in analysis["merges"]:
         row = []
         for cluster in merge["clusters"]:
-            places = sorted(1 + tasks.index(task) for task in cluster)
-            row.append("-".join(map(str, dict.fromkeys((places[0], places[-1])))))
+            lines = sorted(1 + tasks.index(task) for task in cluster)
+            row.append(str(lines[0]) if len(lines) == 1 else f"{lines[0]}-{lines[-1]}")
         merges.append([*row, f"{merge['distance']:.3f}"])
     if merges:
         parts.append("Clusters as they join, by their rows above (average linkage of 1 − r)")
@@ -150,8 +160,8 @@ def correlation(analysis: Mapping[str, Any], markdown: bool = False) -> str:
         constant = f"Left out, because their scores never change: {', '.join(analysis['constant'])}"
         parts.append(sentences(constant, markdown))
     if analysis["left_out"]:
-        skipped = len(analysis["left_out"])
-        parts.append(f"Left out, because tasks are missing: {skipped} pairs")
+        pairs_left_out = number_of(len(analysis["left_out"]), "pair")
+        parts.append(f"Left out, because tasks are missing: {pairs_left_out}")
     return "\n\n".join(parts)
 
 

@@ -1,8 +1,8 @@
-"""What `ruler compare` prints, in 80 columns: the verdict first, then the tables behind it.
+"""Write the verdict and tables of `ruler compare`, in 80 columns or as Markdown.
 
     print(comparison(compare(a, b)))
 
-Two runs have paired differences, two seeds unpaired differences, three or more runs their ranks.
+Two runs have paired differences, two seeds unpaired differences, and three or more runs ranks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MAX_SETTING = 40  # characters
 _TESTS = "p is for a single test; p (Holm) is adjusted for all {tests} tests of this table."
 _BETTER = """better: the model that is better on these rows: the 95 % interval (from, to) excludes
-0, p (Holm), if there is one, is below 0.05, and there are at least 10 rows."""
+0, p (Holm), if it is given, is below 0.05, and there are at least 10 rows."""
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
     "larger": "which is above",
@@ -47,7 +47,7 @@ _LEAST = "least: the smallest difference that this number of right or wrong rows
 
 
 def comparison(result: Comparison, markdown: bool = False) -> str:
-    """Return verdict and tables of two runs; differences are A − B in points."""
+    """Return the verdict and tables of two runs; differences are A − B in points."""
     rows = _difference_rows(result)
     columns = ("", "n", "A", "B", "A − B", "from", "to", "better")
     differences = table(*picked(rows, columns, "A", "B", "A − B"), markdown)
@@ -70,7 +70,7 @@ def comparison(result: Comparison, markdown: bool = False) -> str:
 
 
 def comparison_verdict(result: Comparison, markdown: bool = False) -> str:
-    """Return the overall leader and lead, the decision of `--max-drop`, and the counts of leads."""
+    """Return the overall lead, the decision of `--max-drop`, and the number of leads of each."""
     mean = result["all"]
     a = f"{result['a']['model'] or 'unnamed'} (A)"
     b = f"{result['b']['model'] or 'unnamed'} (B)"
@@ -114,7 +114,7 @@ def decision(result: Decision) -> str:
 
 
 def unanswered_rows(result: Comparison) -> str:
-    """Return how the rows of both models ended, and the verdict without unanswered ones."""
+    """Return how the rows of both models ended, and the verdict without unanswered rows."""
     a, b = counts_line(result["a"]), counts_line(result["b"])
     if not a and not b:
         return ""
@@ -136,18 +136,15 @@ def unanswered_rows(result: Comparison) -> str:
 
 
 def counts_line(model: ComparedModel) -> str:
-    """Return the rows without a whole answer: `3 failed, 1 truncated`; empty if there are none."""
+    """Return the counts of rows without a whole answer: `3 failed, 1 truncated`, or ""."""
     counts = model["counts"]
-    parts = []
-    if counts["failed"]:
-        parts.append(f"{counts['failed']:,} failed")
-    if counts["missing"]:
-        parts.append(f"{counts['missing']:,} missing")
-    if counts["truncated"]:
-        parts.append(f"{counts['truncated']:,} truncated")
-    if counts["does_not_fit"]:
-        parts.append(f"{counts['does_not_fit']:,} did not fit the model's window")
-    return ", ".join(parts)
+    endings = {
+        "failed": counts["failed"],
+        "missing": counts["missing"],
+        "truncated": counts["truncated"],
+        "did not fit the model's window": counts["does_not_fit"],
+    }
+    return ", ".join(f"{count:,} {ending}" for ending, count in endings.items() if count)
 
 
 def _count_tests(result: Comparison) -> int:
@@ -180,9 +177,9 @@ def seeds(result: SeedComparison, markdown: bool = False) -> str:
 
 
 def ranking(result: Ranking, markdown: bool = False) -> str:
-    """Return the first model, and a table of all by average and by both weighted averages.
+    """Return the best model, and a table of all models by average and both weighted averages.
 
-    Each has its rank, and the ranks that are possible at 95 %.
+    Each average has its rank, and the ranks that are possible at 95 %.
     """
     rows: dict[str, list[str]] = {}
     for models in (result["average"], result["weighted_inc"], result["weighted_dec"]):
@@ -194,29 +191,29 @@ def ranking(result: Ranking, markdown: bool = False) -> str:
     header = ["model"]
     for title in ("Avg.", "inc", "dec"):
         header += [title, "rank", "95 %"]
-    best, *others = result["average"]
-    rivals = [ranked["model"] for ranked in others if ranked["ranks"][0] == 1]
+    best, *rest = result["average"]
+    rivals = [ranked["model"] for ranked in rest if ranked["ranks"][0] == 1]
     text = f"{best['model']} has the highest average, {number(best['score'])}; "
     if rivals:
-        text += f"{', '.join(rivals)} may be first too (95 %)."
+        text += f"{', '.join(rivals)} may also be first (95 %)."
     else:
         text += "no other model can be first (95 %)."
     weights = (
         "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
         "95 %: the ranks that are possible with this number of rows."
     )
-    whose = "\n".join(sentences(_model(model), markdown) for model in result["models"])
-    parts = [sentences(text, markdown), whose, table(header, rows.values(), markdown)]
+    model_lines = "\n".join(sentences(_model(model), markdown) for model in result["models"])
+    parts = [sentences(text, markdown), model_lines, table(header, rows.values(), markdown)]
     return "\n\n".join([*parts, sentences(weights, markdown)])
 
 
-# ---- Parts of them -------------------------------------------------------------------------------
+# ---- Shared parts --------------------------------------------------------------------------------
 
 
 def _models(
     result: Comparison | SeedComparison, markdown: bool, seeds: Mapping[Side, int] | None = None
 ) -> str:
-    """Return a line for each side: seed, model and its rows; then the settings that differ."""
+    """Return a line with seed, model and rows for each side, and the settings that differ."""
     a, b = _model(result["a"]), _model(result["b"])
     if seeds is not None:
         a, b = f"seed {seeds['a']}, {a}", f"seed {seeds['b']}, {b}"
@@ -231,7 +228,7 @@ def _models(
 
 
 def _model(model: ComparedModel) -> str:
-    """Return the model, its rows, and the reasons to doubt its scores."""
+    """Return the model, its rows, and the warnings about its scores."""
     return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
 
 

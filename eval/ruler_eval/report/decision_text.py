@@ -1,4 +1,4 @@
-"""What `ruler decide` and `ruler run --until` print: a line for each look, then the verdict.
+"""Write the lines of `ruler decide` and `ruler run --until`: one per look, then the verdict.
 
 look_line(decision)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
 decision_lines(decision)       # or decision_markdown(decision), for a pull request
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from ruler_eval.gate.until import MeanEstimate
 
 WORST_TASKS = 3
-"""Tasks whose losses are named."""
+"""The number of tasks whose losses are named."""
 
 
 def look_line(decision: SequentialDecision) -> str:
-    """Return one look: rows, the drop so far, and the interval of the drop over all rows."""
+    """Return the line of a look: rows, the drop so far, and its interval over all rows."""
     return (
         f"{decision['rows']:,} of {decision['of']:,} rows of each task: B lost "
         f"{decision['drop']:.1f} points so far; over all rows {bounds(decision['interval'])}"
@@ -61,7 +61,7 @@ def verdict_sentence(decision: SequentialDecision) -> str:
 
 
 def worst_tasks(decision: SequentialDecision) -> str:
-    """Return the tasks with the largest losses: `vt 4.2, cwe 1.1`; empty if B lost nowhere."""
+    """Return the tasks with the largest losses: `vt 4.2, cwe 1.1`; "" if B lost in none."""
     losses = [(task, drop) for task, drop in decision["tasks"].items() if drop > 0]
     return ", ".join(f"{task} {drop:.1f}" for task, drop in losses[:WORST_TASKS])
 
@@ -69,10 +69,10 @@ def worst_tasks(decision: SequentialDecision) -> str:
 def decision_markdown(decision: SequentialDecision) -> str:
     """Return the decision as Markdown for a pull request: verdict, figures, losses by task."""
     passed = "Passed" if decision["verdict"] == "smaller" else "Failed"
-    verdict, *others = decision_lines(decision)
+    verdict, *lines = decision_lines(decision)
     rows = [[task, f"{drop:+.1f}"] for task, drop in decision["tasks"].items()]
     tasks = table(["task", "points lost"], rows, markdown=True)
-    return "\n\n".join([f"**{passed}.** {verdict}", *others, tasks])
+    return "\n\n".join([f"**{passed}.** {verdict}", *lines, tasks])
 
 
 def _named(side: str, model: LookedAtModel) -> str:
@@ -91,13 +91,9 @@ def _unanswered_lines(decision: SequentialDecision) -> list[str]:
 
 
 def _counts(model: LookedAtModel) -> str:
-    """Return the rows without a whole answer: `3 failed or missing, 1 truncated`, or nothing."""
-    parts = []
-    if model["unanswered"]:
-        parts.append(f"{model['unanswered']:,} failed or missing")
-    if model["truncated"]:
-        parts.append(f"{model['truncated']:,} truncated")
-    return ", ".join(parts)
+    """Return the counts of rows without a whole answer: `3 failed or missing, 1 truncated`."""
+    endings = {"failed or missing": model["unanswered"], "truncated": model["truncated"]}
+    return ", ".join(f"{count:,} {ending}" for ending, count in endings.items() if count)
 
 
 def _answered(decision: SequentialDecision) -> str:
@@ -123,7 +119,7 @@ def estimate_line(estimate: MeanEstimate) -> str:
 
 
 def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
-    """Return the prompt tokens of the rows that were not run, and their price, if there are any.
+    """Return the line of the rows that were not run: their prompt tokens and their price.
 
     `price` is per million tokens of prompts and of answers.
     """

@@ -1,4 +1,4 @@
-"""The tables of `ruler analyze` for ONERULER: one for each figure of the paper."""
+"""Write the tables of `ruler analyze` for ONERULER, one for each figure of the paper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report(analysis: Mapping[str, Any], markdown: bool = False) -> str:
 
 
 def text_tokens(counts: Mapping[str, Any], markdown: bool = False) -> str:
-    """Return what `ruler_release.api.tokens_by_tokenizer` counted: a column for each tokenizer."""
+    """Return the counts of `ruler_release.api.tokens_by_tokenizer`, a column for each tokenizer."""
     title = (
         f"Mean prompt tokens of the same {counts['rows']:,} rows by tokenizer, fitted under "
         f"{counts['fitted_under']}"
@@ -125,7 +125,7 @@ def _ranked_languages(name: str, model: Mapping[str, Any], markdown: bool) -> It
 
 
 def _best_and_worst(title: str, sides: Mapping[str, Any] | None, markdown: bool) -> str:
-    """Return two groups of languages by length."""
+    """Return the means of two groups of languages by length."""
     if sides is None:
         return ""
     rows = []
@@ -152,7 +152,7 @@ def _none_ablation(items: Sequence[Mapping[str, Any]], markdown: bool) -> str:
         row = [item["length"].upper(), item["languages"], *scores, bounds(item["interval"])]
         rows.append(row)
     header = ["length", "language", "none offered", "not offered", "difference", INTERVAL]
-    return titled('The offer to answer "none"', header, rows, markdown, left=(0, 1))
+    return titled('The option to answer "none"', header, rows, markdown, left=(0, 1))
 
 
 def _words_right(items: Sequence[Mapping[str, Any]], markdown: bool) -> str:
@@ -216,7 +216,7 @@ def _token_table(
 def _kinds_of_errors(
     what: str, kinds_by_name: Mapping[str, Mapping[str, int]], markdown: bool
 ) -> str:
-    """Return how many errors are of each kind, by language, or by task and length."""
+    """Return the number of errors of each kind, by language, or by task and length."""
     rows = []
     for name, kinds in kinds_by_name.items():
         total = sum(kinds.values())

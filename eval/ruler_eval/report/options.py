@@ -1,4 +1,4 @@
-"""What `ruler report` is asked to do: the options of the command and of the Python call."""
+"""The options of `ruler report`, for the command and the Python call."""
 
 from __future__ import annotations
 

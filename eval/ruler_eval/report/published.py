@@ -1,4 +1,4 @@
-"""Published models below the scored one: what `ruler score --beside published` prints.
+"""Show published models below the scored one: `ruler score --beside published`.
 
 Beside published models (all, tekken): NVIDIA/RULER, README.md at 8c6666e, 2025-07-21
 
@@ -29,15 +29,15 @@ def published_models(
 ) -> str:
     """Return a table for each group, language and task with published results, or a sentence.
 
-    The models are the aligned ones, or with the threshold `base` the base ones. Without
-    `all_tables` only the table of all tasks is shown, if there is one.
+    The published models are aligned ones, or with the threshold `base` base ones. Without
+    `all_tables` only the table of all tasks is shown, if it exists.
     """
     tables = _tables_for(results, baseline)
-    whole = [published for published in tables if published.group == "all"]
+    overall = [published for published in tables if published.group == "all"]
     if not all_tables:
-        tables = whole or tables
+        tables = overall or tables
     rows = rows_of(results)
-    beside = "Beside" if are_frozen(rows) else "Not comparable with"
+    relation = "Beside" if are_frozen(rows) else "Not comparable with"
     model = f"own: {results['model'] or 'unnamed model'}"
     parts: list[str] = []
     measured_on: dict[str, None] = {}
@@ -45,21 +45,21 @@ def published_models(
         for published in tables:
             if published.is_task:
                 scores = _task_scores(results, tokenizer, published)
-                drawn = _task_table(model, scores, published, markdown) if scores else ""
+                table_text = _task_table(model, scores, published, markdown) if scores else ""
             else:
                 group = by_language.get(published.languages, {}).get(published.group)
-                drawn = _group_table(model, group, published, markdown) if group else ""
-            if not drawn:
+                table_text = _group_table(model, group, published, markdown) if group else ""
+            if not table_text:
                 continue
             name = [published.group, tokenizer]
             if results["dataset"]["name"] == "oneruler" and not published.is_task:
                 name.insert(1, published.languages)
-            title = f"{beside} published models ({', '.join(name)}): {published.source}, "
-            parts += [sentences(title + published.date, markdown), drawn]
+            title = f"{relation} published models ({', '.join(name)}): {published.source}, "
+            parts += [sentences(title + published.date, markdown), table_text]
             measured_on[published.measured_on] = None
     if not parts:
         return f"No published results match these scores of {results['dataset']['name']}."
-    if whole and not all_tables:
+    if overall and not all_tables:
         parts.append("The tables of groups of tasks and of single tasks: --all.")
     if not are_frozen(rows):
         parts.append(sentences(f"Note: not comparable, because these are {rows}.", markdown))
@@ -80,7 +80,7 @@ def _tables_for(results: Results, baseline: Baseline) -> list[PublishedTable]:
 def _task_scores(
     results: Results, tokenizer: str, published: PublishedTable
 ) -> dict[str, float | None]:
-    """Return the scores of a published task by length; none if no length is a published one."""
+    """Return the scores of a published task by length; none if no length is in the table."""
     scores = {}
     for cell in chosen(results, tokenizer, published.languages).values():
         if cell["task"] == published.group:
@@ -96,9 +96,9 @@ def _task_table(
     values = [score for score in map(scores.get, lengths) if score is not None]
     mean = sum(values) / len(values) if len(values) == len(lengths) else None
     rows = [[model, *(number(scores.get(length)) for length in lengths), number(mean)]]
-    for other in published.models:
-        cells = [number(other.scores.get(length)) for length in lengths]
-        rows.append([other.model, *cells, number(other.average)])
+    for row in published.models:
+        cells = [number(row.scores.get(length)) for length in lengths]
+        rows.append([row.model, *cells, number(row.average)])
     return table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
@@ -106,27 +106,29 @@ def _group_table(model: str, group: GroupSummary, published: PublishedTable, mar
     """Return a group's means by length, averages and effective lengths, and the sources."""
     means = group["lengths"]
     lengths = [*published.lengths, *(name for name in means if name not in published.lengths)]
-    has_averages = any(other.average is not None for other in published.models)
+    has_averages = any(row.average is not None for row in published.models)
     if any(mean["tasks"] < group["tasks"] for mean in means.values()):
         model += f" ({mean_name(group)})"
     scores = [number(means[name]["score"] if name in means else None) for name in lengths]
     averages = (group["average"], group["weighted_inc"], group["weighted_dec"])
-    row = [model, group["effective_length_name"], *scores]
-    rows = [[*row, *(number(average["score"]) for average in averages)]]
+    means_over_lengths = [number(average["score"]) for average in averages]
+    rows = [[model, group["effective_length_name"], *scores, *means_over_lengths]]
     sources: list[str] = []
-    for other in published.models:
-        name = other.model
-        if other.source:
-            if other.source not in sources:
-                sources.append(other.source)
-            name += f" [{sources.index(other.source) + 1}]"
-        scores = [number(other.scores.get(length)) for length in lengths]
-        row = [name, other.effective or "-", *scores]
-        rows.append([*row, number(other.average), number(other.inc), number(other.dec)])
+    for row in published.models:
+        name = row.model
+        if row.source:
+            if row.source not in sources:
+                sources.append(row.source)
+            name += f" [{sources.index(row.source) + 1}]"
+        scores = [number(row.scores.get(length)) for length in lengths]
+        averages_of_row = [number(row.average), number(row.inc), number(row.dec)]
+        rows.append([name, row.effective or "-", *scores, *averages_of_row])
     header = ["model", "effective", *map(str.upper, lengths), "Avg.", "wAvg.(inc)", "wAvg.(dec)"]
-    if not has_averages:  # then there are no effective lengths either
+    if not has_averages:  # then the table has no effective lengths either
         header = [header[0], *header[2:-3]]
-        rows = [[row[0], *row[2:-3]] for row in rows]
-    drawn = table(header, rows, markdown)
-    named = ", ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))
-    return f"{drawn}\n\n{sentences(named, markdown)}" if named else drawn
+        rows = [[cells[0], *cells[2:-3]] for cells in rows]
+    text = table(header, rows, markdown)
+    if not sources:
+        return text
+    notes = ", ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))
+    return f"{text}\n\n{sentences(notes, markdown)}"

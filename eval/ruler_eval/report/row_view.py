@@ -1,4 +1,4 @@
-"""A row for people to read: its parts, the text around each piece of evidence, and the answers.
+"""Prepare a row for reading: its parts, the text around each piece of evidence, and the answers.
 
     view = row_view(Release.open("ruler"), "niah_multikey_1_4k", 3, [Path("runs/qwen")])
     view.pieces[0].text                   # "One of the special magic numbers for …"
@@ -35,18 +35,15 @@ MAX_PIECE = 1200  # characters of evidence that is a document, in the short view
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A piece of evidence: its place in `input`, in characters and as a share of the context.
-
-    `answer` is false for a distractor. The texts are empty if the row's text is unknown.
-    """
+    """A piece of evidence. The texts are empty if the row's text is unknown."""
 
     before: str
     text: str
     after: str
-    start: int
+    start: int  # in `input`, in characters
     end: int
-    depth: float
-    answer: bool
+    depth: float  # 0 … 1, in the context
+    answer: bool  # False for a distractor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +150,8 @@ def _existing_config(release: Release, config: str) -> str:
             f"{config.replace(parsed.task, tasks[0], 1)}."
         )
     raise RulerError(
-        f"The release '{release.source}' has no configuration '{config}'. To see those that it "
-        f"has: ruler list {release.source}"
+        f"The release '{release.source}' has no configuration '{config}'. "
+        f"To list what it has: ruler list {release.source}"
     )
 
 

@@ -1,10 +1,10 @@
-"""What `ruler score` prints: one screen of 80 columns, and with `--all` every table.
+"""Write the tables of `ruler score`: one screen of 80 columns, and with `--all` every table.
 
     print(scores(results))
 
-Rows are tasks and columns lengths; below them the averages and effective lengths, as in Tables 3
-and 12 to 16 of RULER (arXiv:2404.06654). If there are several languages, each has a row (the mean
-of its tasks), and `--all` shows the tables of each.
+Rows are tasks and columns are lengths, followed by the averages and effective lengths, as in Tables
+3 and 12 to 16 of RULER (arXiv:2404.06654). With several languages, each has a row (the mean of its
+tasks), and `--all` shows the tables of each.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _language_tables(
 
 
 def headline(results: Results) -> str:
-    """Return what was scored: model, data, whose rows, and the reasons to doubt the scores."""
+    """Return what was scored: model, data, rows, rules, and warnings about the scores."""
     parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     if results["mode"]:
         parts.append(f"mode {results['mode']}")
@@ -145,14 +145,14 @@ def chosen(results: Results, tokenizer: str, languages: str | None = None) -> di
 def overall_average(results: Results) -> float | None:
     """Return the average over the tasks and lengths that were scored, 0 … 100.
 
-    Over several tokenizers it is the lowest, since their rows differ; None without scores.
+    For several tokenizers, whose rows differ, it is the lowest; None without scores.
     """
     averages = []
     for by_language in results["summary"].values():
         lengths = by_language[for_all(by_language)]["all"]["lengths"].values()
-        means = [mean["score"] for mean in lengths if mean["tokens"] and mean["score"] is not None]
-        if means:
-            averages.append(sum(means) / len(means))
+        average = _mean(mean["score"] for mean in lengths if mean["tokens"])
+        if average is not None:
+            averages.append(average)
     return min(averages, default=None)
 
 
@@ -160,9 +160,8 @@ def overall_average(results: Results) -> float | None:
 
 
 def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
-    """Return the first notes, one per line; notes about counted missing rows come last."""
-    counted = [note for note in notes if " missing row" in note]
-    order = [note for note in notes if note not in counted] + counted
+    """Return the first notes, one per line; those about missing rows come last."""
+    order = sorted(notes, key=lambda note: " missing row" in note)
     lines = [sentences(f"Note: {note}.", markdown) for note in order[:max_notes]]
     if more := len(notes) - len(lines):
         lines.append(f"{number_of(more, 'more note')}: --all.")
@@ -170,7 +169,7 @@ def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
 
 
 def _counts(results: Results) -> str:
-    """Return how many rows were scored, and how many had each kind of trouble."""
+    """Return the number of scored rows, and the number with each kind of trouble."""
     rows = 0
     counts = dict.fromkeys(TROUBLES, 0)
     for cell in results["configurations"].values():
@@ -190,7 +189,7 @@ def _counts(results: Results) -> str:
 
 
 def _troubles(cells: Mapping[str, Cell], markdown: bool) -> str:
-    """Return the counts beside the score, for the configurations that have any."""
+    """Return the numbers of rows with trouble, for the configurations that have any."""
     columns = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
     rows = []
     for config, cell in cells.items():
@@ -229,8 +228,8 @@ def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
 def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_tables: bool) -> str:
     """Return a row for each task, then the mean of the tasks and its interval.
 
-    With `all_tables` also the interval of each score, the strict mean, and a column of averages
-    over the lengths; else the change from the shortest length.
+    `all_tables` adds the interval of each score, the strict mean, and a column of averages over the
+    lengths; without it the last row is the change from the shortest length.
     """
     lengths = group["lengths"]
     has_averages = all_tables and sum(mean["tokens"] > 0 for mean in lengths.values()) > 1
@@ -253,7 +252,7 @@ def _score_table(tasks: CellsByTask, group: GroupSummary, markdown: bool, all_ta
         strict.append(number(mean["strict"]))
     if has_averages:
         rows[-1].append(number(group["average"]["score"]))
-    rows += _known([low, high])
+    rows += _without_blanks([low, high])
     if all_tables:
         rows.append(strict)
     elif group["losses"]:
@@ -275,82 +274,66 @@ def _task_rows(
     all_tables: bool,
     has_average: bool,
 ) -> list[list[str]]:
-    """Return the rows of a task: scores, intervals, answers with whole words, pass@k."""
+    """Return the rows of a task: scores, intervals, scores by whole words, pass@k."""
     scores, low, high, words = [task], ["95 % from"], ["95 % to"], [f"{task}, whole words"]
     passed: dict[str, list[str]] = {}
     values = []
     for place, (length, mean) in enumerate(group["lengths"].items(), 1):
         cells = by_length.get(length, ())
-        score = _mean(cells, "score")
+        score = _mean(cell["score"] for cell in cells)
         interval = (cells[0]["interval"] if len(cells) == 1 else None) or (None, None)
         scores.append(number(score))
         low.append(number(interval[0]))
         high.append(number(interval[1]))
-        words.append(number(_mean(cells, "whole_word")))
+        words.append(number(_mean(cell.get("whole_word") for cell in cells)))
         for size in cells[0].get("pass_at", ()) if cells else ():
             row = passed.setdefault(size, [f"{task}, pass@{size}"] + ["-"] * len(group["lengths"]))
-            row[place] = number(_mean_pass(cells, size))
+            shares = [cell["pass_at"][size] for cell in cells if size in cell.get("pass_at", ())]
+            row[place] = number(_mean(share["score"] for share in shares))
         if mean["tokens"]:
             values.append(score)
     if has_average:
-        known_scores = [value for value in values if value is not None]
-        average = sum(known_scores) / len(known_scores) if known_scores == values else None
-        scores.append(number(average))
+        scores.append("-" if None in values else number(_mean(values)))
     rows = [scores]
     if all_tables:
-        rows += _known([low, high])
-    rows += _known([words])
+        rows += _without_blanks([low, high])
+    rows += _without_blanks([words])
     for size in sorted(passed, key=int):
         rows.append(passed[size])
     return rows
 
 
-def _known(rows: list[list[str]]) -> list[list[str]]:
-    """Return the rows, or none of them if the last one has no value."""
+def _without_blanks(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows, or none of them if the last one has no values."""
     return rows if set(rows[-1][1:]) - {"-"} else []
 
 
 def _note(text: str, markdown: bool) -> str:
-    """Return a note below a table; in Markdown it is a separate paragraph."""
+    """Return a note below a table, in Markdown as a separate paragraph."""
     return "\n" + sentences(text, markdown) if markdown else sentences(text)
 
 
-def _mean(
-    cells: Iterable[Cell], key: Literal["score", "whole_word", "words_right"]
-) -> float | None:
-    """Return the mean of a value over the configurations (one per language) that have it."""
-    values = []
-    for cell in cells:
-        value = cell.get(key)
-        if value is not None:
-            values.append(value)
-    return sum(values) / len(values) if values else None
-
-
-def _mean_pass(cells: Iterable[Cell], size: str) -> float | None:
-    """Return the mean over languages of the share of rows that one of `size` samples solves."""
-    values = []
-    for cell in cells:
-        score = cell["pass_at"][size]["score"] if size in cell.get("pass_at", {}) else None
-        if score is not None:
-            values.append(score)
-    return sum(values) / len(values) if values else None
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are known; None without any."""
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present else None
 
 
 def _words_right(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
-    """Return how many of the ten words of ONERULER's cwe are right, by length."""
+    """Return the mean number of right words in ONERULER's cwe, by length."""
     rows = []
     for task, by_length in tasks.items():
         row = [task]
         for length in group["lengths"]:
-            row.append(number(_mean(by_length.get(length, ()), "words_right")))
-        rows += _known([row])
+            cells = by_length.get(length, ())
+            row.append(number(_mean(cell.get("words_right") for cell in cells)))
+        rows += _without_blanks([row])
     header = ["task", *map(str.upper, group["lengths"])]
     return titled("Words right of ten, mean over the rows", header, rows, markdown)
 
 
 def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
-    """Return each score in percent of the task's at `0k`, if that was scored."""
+    """Return each score in percent of the task's score at `0k`, if that was scored."""
     if EVIDENCE_ALONE not in group["lengths"]:
         return ""
     means = {name: mean for name, mean in group["lengths"].items() if mean["tokens"]}
@@ -360,7 +343,7 @@ def _relative_to_0k(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> 
         for length in means:
             cells = by_length.get(length)  # one, since only RULER has 0k
             row.append(number(cells[0].get("relative_to_0k") if cells else None))
-        rows += _known([row])
+        rows += _without_blanks([row])
     if rows:
         shares = [mean.get("relative_to_0k") for mean in means.values()]
         rows.append(["mean by mean", *map(number, shares)])
@@ -374,11 +357,7 @@ def _language_table(by_language: Mapping[str, Mapping[str, GroupSummary]], markd
     places = {}
     for languages, groups in by_language.items():
         lengths |= dict.fromkeys(groups["all"]["lengths"])
-        scores = []
-        for mean in groups["all"]["lengths"].values():
-            if mean["score"] is not None:
-                scores.append(mean["score"])
-        average = sum(scores) / len(scores) if scores else 0.0
+        average = _mean(mean["score"] for mean in groups["all"]["lengths"].values()) or 0.0
         places[languages] = (languages in MEANS, "-" in languages, -average)
     rows = []
     for languages in sorted(by_language, key=places.__getitem__):
@@ -395,7 +374,7 @@ def _language_table(by_language: Mapping[str, Mapping[str, GroupSummary]], markd
 def _averages_table(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     """Return a row for all tasks and each category: averages, threshold and effective length.
 
-    A mean over fewer tasks than the category has says so in its row's name.
+    If some tasks of a category were not scored, the name of its row says so.
     """
     rows = []
     has_threshold = False
@@ -445,7 +424,7 @@ def _means_by_length(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
 
 
 def _losses(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
-    """Return for each category how the mean changes from its shortest length; "" for one length.
+    """Return the change of each category's mean from its shortest length; "" for one length.
 
     Rows with the same index are paired; ± is half the 95 % interval.
     """
@@ -492,7 +471,7 @@ def group_name(name: str, group: GroupSummary) -> str:
 
 
 def mean_name(group: GroupSummary) -> str:
-    """Return `mean of 13 tasks`; `mean of 8 of 13 tasks` if some were not scored at any length."""
+    """Return `mean of 13 tasks`, or `mean of 8 of 13 tasks` if some were not scored."""
     counts = sorted({mean["tasks"] for mean in group["lengths"].values()})
     tasks = number_of(group["tasks"], "task")
     if counts == [group["tasks"]]:
@@ -502,7 +481,7 @@ def mean_name(group: GroupSummary) -> str:
 
 
 def marked_means(group: GroupSummary) -> dict[str, str]:
-    """Return the mean at each length, with a mark if it is over other tasks than most are."""
+    """Return the mean at each length, marked if it is over other tasks than most means."""
     max_tasks = 0
     usual: list[str] = []
     for mean in group["lengths"].values():
@@ -515,7 +494,7 @@ def marked_means(group: GroupSummary) -> dict[str, str]:
 
 
 def effective_name(group: GroupSummary) -> str:
-    """Return `32K (16K–32K)`: the effective length, and that by the ends of the intervals."""
+    """Return `32K (16K–32K)`: the effective length, and those by the ends of the intervals."""
     name, between = group["effective_length_name"], effective_between(group)
     if between in ("-", name):
         return name
@@ -533,13 +512,13 @@ def effective_between(group: GroupSummary) -> str:
 
 
 def relative_name(group: GroupSummary) -> str:
-    """Return the relative effective length, as the group's columns name it."""
+    """Return the relative effective length by the name of its column."""
     tokens = group["relative_effective_length"]
     return "-" if tokens is None else _length_name(group, tokens)
 
 
 def _length_name(group: GroupSummary, tokens: int | None) -> str:
-    """Return a length as the group's columns name it; None is below the shortest one."""
+    """Return a length by the name of its column; None is below the shortest length."""
     for length, mean in group["lengths"].items():
         if tokens is None and mean["tokens"]:
             return f"<{length.upper()}"

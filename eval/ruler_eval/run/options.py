@@ -202,7 +202,7 @@ class RunOptions:
     ] = None
     max_model_len: Annotated[
         int | None,
-        Option("The model's context length, if the run cannot find it out.", panel=MODEL, min=1),
+        Option("The model's context length, if it cannot be determined.", panel=MODEL, min=1),
     ] = None
     arguments: Annotated[
         Mapping[str, Any],

@@ -26,7 +26,7 @@ from itertools import product
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import UNREADABLE, release_memory
+from ruler_common.files import open_parquet, release_memory
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
@@ -352,27 +352,23 @@ def _turns(release: Release, config: str, indices: Collection[int]) -> Iterator[
     is opened for each table, because a run may have thousands of files.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     missing, path, group = set(indices), release.path(config), 0
     while missing:
         tables: list[Any] = []
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             while missing and sum(map(len, tables)) < MIN_ROWS_IN_TURN:
                 if group == file.num_row_groups:
                     raise RulerError(f"'{config}' has no row {min(missing)}. Run: ruler verify DIR")
-                try:
-                    in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
-                    places = [place for place, index in enumerate(in_group) if index in missing]
-                    if places:
-                        table = file.read_row_group(group, columns=list(COLUMNS))
-                        refuse_nulls(table, path)
-                        if len(places) < len(in_group):
-                            table = table.take(places)
-                        tables.append(table)
-                        missing.difference_update(in_group)
-                except UNREADABLE as error:
-                    raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
+                in_group = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                places = [place for place, index in enumerate(in_group) if index in missing]
+                if places:
+                    table = file.read_row_group(group, columns=list(COLUMNS))
+                    refuse_nulls(table, path)
+                    if len(places) < len(in_group):
+                        table = table.take(places)
+                    tables.append(table)
+                    missing.difference_update(in_group)
                 group += 1
         turn = pa.concat_tables(tables)
         del table, tables  # only the caller holds the rows now

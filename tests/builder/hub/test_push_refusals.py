@@ -68,7 +68,7 @@ def test_a_release_that_cannot_be_rebuilt_here_is_refused(hub, client, small_cop
     write_manifest(small_copy, {**manifest, "data_version": "0.9.0"})
     mark = len(hub.requests)
     message = client.ruler("push", small_copy, "--repo", "org/unproved", code=2)
-    assert "could not be rebuilt: rows of data version 0.9.0, this builder makes 1.0.0" in message
+    assert "could not be rebuilt: this version builds data version 1.0.0, not 0.9.0" in message
     assert hub.sent_since(mark) == []
 
 

@@ -38,7 +38,7 @@ def sentences(text: str) -> list[str]:
 
 @given(SENTENCES)
 def test_starts_ascend_from_zero_are_unique_and_in_range(text):
-    starts = sentence_starts(text, "en")
+    starts = list(sentence_starts(text, "en"))
     assert starts[0] == 0
     assert all(a < b for a, b in pairwise(starts))
     assert starts[-1] < max(1, len(text))

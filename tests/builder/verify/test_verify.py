@@ -131,7 +131,7 @@ def test_a_missing_source_is_listed_with_the_command_that_fetches_it(mirror, tmp
     monkeypatch.delenv("RULER_MIRROR")
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
     done = ruler("verify", tmp_path / "r")
-    message = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
+    message = "Not checked fully: 1 file, because squad is missing: run ruler sources fetch squad"
     assert " ".join(done.stderr.split()).startswith(message)
     verdict = " ".join(done.stdout.split())
     assert "Files: 1 rebuilt and equal, 1 not checked fully." in verdict
@@ -157,7 +157,7 @@ def test_a_missing_tokenizer_is_listed(mirror, tmp_path, monkeypatch):
     for flags in ((), ("--audit",)):
         done = ruler("verify", root, *flags)
         message = " ".join(done.stderr.split())
-        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in message
+        assert "2 files, because the file of cl100k_base is missing: run ruler sources" in message
         assert done.code == 3
     planting.plant(root, path, lambda rows: rows.pop())
     manifest = manifest_of(root)
@@ -170,7 +170,7 @@ def test_rows_of_another_data_version_cannot_be_rebuilt_here(root):
     planting.write_manifest(root, {**manifest_of(root), "data_version": "0.9.0"})
     report = verify(root)
     ((reason, paths),) = report.not_rebuilt.items()
-    assert reason.startswith("rows of data version 0.9.0, this builder makes 1.0.0: install ")
+    assert reason == "this version builds data version 1.0.0, not 0.9.0: install one that does"
     assert (len(paths), report.ok, report.proved) == (2, True, False)
 
 

@@ -63,9 +63,9 @@ def test_a_task_that_never_changes_is_left_out_and_named():
 def test_observations_that_miss_a_task_are_left_out_and_too_few_refused():
     correlation = correlate({"a": results(vt=[1, 2, 4, 3], cwe=[1, 2, 3])})
     assert len(correlation["left_out"]) == 1
-    with pytest.raises(RulerError, match="2 pairs of model and length, and 3 or more"):
+    with pytest.raises(RulerError, match="2 pairs of model and length, and at least 3"):
         correlate({"a": results(vt=[1, 2], cwe=[1, 2])})
-    with pytest.raises(RulerError, match="of 2 tasks or more"):
+    with pytest.raises(RulerError, match="at least 2 tasks"):
         correlate({"a": results(vt=[1, 2, 3])})
 
 

@@ -106,6 +106,24 @@ AMONG_KEYS = make(
 )
 
 
+WORD_NEEDLES = [
+    "One of the special magic words for calm-river is: tall-ship.",
+    "One of the special magic words for warm-stone is: bright-lamp.",
+]
+A_WORD = make(
+    HEAD, [NOISE, *WORD_NEEDLES], ["tall-ship"], "\n…", " ", WORD_NEEDLES, WORD_NEEDLES[:1]
+)
+AFTER_NEEDLE = make(
+    HEAD,
+    [needle("able-cat", "1111111"), needle("bad-dog", "2222222"), "Year 1984555 was long."],
+    ["1111111"],
+    "\n…",
+    " ",
+    needles=[needle("able-cat", "1111111")],
+    answers=[needle("able-cat", "1111111")],
+)
+
+
 def kind(row, task, text, language=None, strict=False, **fields):
     row_error = error(row, Prediction("c", 0, text, **fields), task, language, strict)
     return row_error and row_error.kind
@@ -148,6 +166,15 @@ CASES = [
     ("other", VALUES, "niah_multivalue", "It was 12."),
     ("repeats the prompt", VALUES, "niah_multivalue", f"{NOISE}\n{NOISE}"),
     ("wrong words", CHAIN, "vt", "XYZ UVW"),
+    ("other", CHAIN, "vt", "VAR = 12345"),
+    ("distractor", A_WORD, "niah_single_1", "bright-lamp"),
+    ("wrong words", A_WORD, "niah_single_1", "The answer is dark-lamp"),
+    ("wrong words", AFTER_NEEDLE, "niah_multikey_1", "1984555"),
+    ("other", QUESTION, "qa_1", "The settlers were not given a common name until 1066."),
+    ("other", QUESTION, "qa_1", "The Normans do not provide any explanation."),
+    ("refused", QUESTION, "qa_1", "Unanswered"),
+    ("repeats the prompt", QUESTION, "qa_1", f"Document 1: {GOLD[10:]}".replace("Tess", "T")),
+    ("refused", QUESTION, "qa_1", "The document did not specify it"),
     ("other", CHAIN, "vt", "The answer is: 5"),
     ("wrong words", COMMON, "cwe", "giraffe, helicopter, banana"),
     ("other", COMMON, "cwe", "1. 2. 3."),
@@ -206,6 +233,11 @@ def test_k_of_n_and_how_near_the_distractor_is():
     assert far.gap == pytest.approx(0.5, abs=0.02)
 
 
+def test_a_distractor_has_no_distance_where_no_needle_carries_the_answer():
+    row_error = error(NONE, Prediction("c", 0, "<odpowiedź>2222222</odpowiedź>"), "niah_none", "pl")
+    assert (row_error.needle, row_error.gap) == (POLISH[1], None)
+
+
 def test_the_depth_of_a_distractor_is_that_in_the_row_however_its_text_is_normalized():
     """NFKC makes three letters of each of these ligatures."""
     text = needle("able-cat", "1111111")
@@ -243,6 +275,15 @@ ONERULER = [
     ("another language", COMMON_KO, "cwe_hard", "ko", "<답변>apple, tree, cloud, sea</답변>"),
     ("wrong words", COMMON_KO, "cwe_hard", "ko", "<답변>이, 그, 것, 수, 및</답변>"),
     ("wrong count", COMMON_KO, "cwe_easy", "ko", f"<답변>{', '.join(KOREAN)}, 돌</답변>"),
+]
+
+
+ASKED = "Jeśli takie liczby nie istnieją, odpowiedz „brak”. Wszystkie liczby powinny być tutaj."
+ASKING = {**SINGLE, "input": SINGLE["input"] + "\n" + ASKED, "question": "?"}
+ONERULER += [
+    ("repeats the prompt", ASKING, "niah_single", "pl", ASKED),
+    ("refused", ASKING, "niah_single", "pl", "Odpowiedź: brak."),
+    ("wrong words", ASKING, "niah_single", "pl", f"9999999 {ASKED}"),
 ]
 
 
@@ -329,16 +370,18 @@ def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path)
     assert line == ["qa_1_4k", "5", "2", "40", "%"]
 
 
-def test_a_scored_run_is_sorted_by_its_own_rules(write_run):
+def test_a_scored_run_is_sorted_and_shown_by_its_own_rules(write_run, built):
     """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
 
     def answer(config, row):
         return {"prediction": right(config, row), "finish_reason": "length"}
 
     run = write_run(answer, configs=["niah_single_1_4k"])
-    for cut, output in (("wrong", "truncated"), ("protocol", "No wrong answers.")):
+    cases = (("wrong", "truncated", "0 %, truncated"), ("protocol", "No wrong answers.", "right"))
+    for cut, in_errors, in_show in cases:
         ruler_output("score", run, "--cut", cut)
-        assert output in ruler("errors", run)[0]
+        assert in_errors in ruler("errors", run)[0]
+        assert in_show in ruler("show", "niah_single_1_4k", 0, "-d", built, "--run", run)[0]
     assert "was scored with --cut protocol: leave --cut out" in ruler_error(
         "errors", run, "--cut", "wrong"
     )

@@ -200,7 +200,7 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
         sum(kind.values()) for kind in kinds.values()
     )
     _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
-    assert "No results here are at 64k: leave it out of --lengths." in error
+    assert "No results are at 64k: leave it out of --lengths." in error
     assert code == 2
 
 

@@ -77,7 +77,7 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
 @pytest.mark.parametrize(
     ("place", "value", "text"),
     [
-        (("dataset", "data_version"), "2.0.0", "data_version: 1.0.0 and 2.0.0"),
+        (("dataset", "data_version"), "2.0.0", r"data_version \(1.0.0 and 2.0.0\)"),
         (("dataset", "name"), "oneruler", "differ in the data set's name"),
         (("score_version",), "9", "differ in score_version"),
         (("mode",), "chat", "differ in mode"),

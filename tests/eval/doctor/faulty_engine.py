@@ -32,7 +32,7 @@ LOAD = 16
 """Requests at once above which the fault `load` strikes."""
 BORDER = 1024
 LONG = 500
-"""Tokens of a neighbour that the fault `neighbours` minds."""
+"""Tokens of a neighbour above which the fault `neighbours` strikes."""
 BLOCK = 16
 WRONG = "0000000"
 EXPECTED = {
@@ -47,7 +47,7 @@ EXPECTED = {
     "truncation": "tokens",
     "noise": "repeat",
 }
-"""The faults, and the condition that has to be named."""
+"""Each fault, and the condition that the verdict has to name."""
 NEEDLE = "One of the special magic numbers for key{key} is: {value}."
 QUESTION = "What is the special magic number for key{key} mentioned in the provided text?"
 

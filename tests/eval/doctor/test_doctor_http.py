@@ -56,7 +56,7 @@ def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
-def test_the_fault_of_a_server_is_named(fault, root, values, tmp_path):
+def test_the_condition_that_a_fault_violates_is_named(fault, root, values, tmp_path):
     hold = 0.03 if fault in ("load", "neighbours") else 0.0
     engine = FaultyEngine(values, fault=fault, loss=0.5, hold=hold)
     flags: list[object] = ["--mode", "completion"]
@@ -120,7 +120,7 @@ def test_a_server_that_refuses_cache_salt_gets_its_salt_in_the_prompt(root, valu
     assert all(prompt.startswith("[") for prompt in asked)
 
 
-def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, tmp_path):
+def test_a_server_that_counts_no_tokens_is_examined(root, values, tmp_path):
     with served(FaultyEngine(values), usage=False) as server:
         printed, verdict = doctor(root, tmp_path, server.url, "--mode", "completion", "--rows", 20)
     assert printed.code == 3, printed
@@ -131,7 +131,7 @@ def test_a_server_that_counts_no_tokens_is_examined_all_the_same(root, values, t
     assert "No change" in sentences["load"]
 
 
-def test_a_server_that_fails_every_request_is_one_sentence(root, tmp_path):
+def test_a_server_that_fails_every_request_stops_the_examination(root, tmp_path):
     def refuse(body: dict[str, Any]) -> Reply:
         return Reply(400, {"error": {"message": "this model takes no prompts"}})
 
@@ -142,7 +142,7 @@ def test_a_server_that_fails_every_request_is_one_sentence(root, tmp_path):
     assert "--retry-failed" not in printed.stderr
 
 
-def test_a_run_and_a_server_are_not_asked_for_at_once(tmp_path):
+def test_a_run_and_a_server_exclude_each_other(tmp_path):
     printed = ruler("doctor", tmp_path, "--base-url", "http://localhost:1/v1", "--model", "m")
     assert printed.code == 2
     assert "Name RUN, to examine its answers, or --base-url and --model" in flat(printed.stderr)

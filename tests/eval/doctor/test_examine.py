@@ -1,4 +1,4 @@
-"""An examination: its waves, its folder, going on where it stopped, what it refuses."""
+"""An examination: its waves, its folder, how it resumes, and what it refuses."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def examination(
     return Examination(asked, asker)
 
 
-def test_what_is_asked_is_shown_before_it_is(root, values, tmp_path):
+def test_the_plan_is_shown_before_the_first_request(root, values, tmp_path):
     backend = Counting(FaultyEngine(values))
     examined = examination(root, tmp_path / "out", backend)
     (first, cost) = examined.plan.lines((1.0, 2.0))
@@ -117,7 +117,7 @@ class WithMetrics(Counting):
         return f"vllm:prefix_cache_hits_total {self.hits}\n"
 
 
-def test_its_sides_are_run_folders(root, values, tmp_path):
+def test_each_side_is_a_run_folder(root, values, tmp_path):
     out = tmp_path / "out"
     examination(root, out, FaultyBackend(FaultyEngine(values, fault="cache", loss=0.5))).run()
     for side in ("cold", "cached"):
@@ -132,7 +132,7 @@ def test_its_sides_are_run_folders(root, values, tmp_path):
     assert read_verdict(tmp_path) is None
 
 
-def test_quick_asks_fewer_conditions(root, values, tmp_path):
+def test_quick_tests_fewer_conditions(root, values, tmp_path):
     examined = examination(
         root, tmp_path / "out", FaultyBackend(FaultyEngine(values)), level="quick", rows=32
     )
@@ -144,19 +144,13 @@ def test_quick_asks_fewer_conditions(root, values, tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"rows": 20}, {"rows": 40}, "started with --rows 20, not with --rows 40: use the old"),
-        ({}, {"level": "quick"}, "started without --quick and --thorough, not with --quick:"),
-        ({"level": "quick"}, {"level": "thorough"}, "started with --quick, not with --thorough:"),
-        ({}, {"tokenizer": "gpt2"}, "started without --tokenizer, not with --tokenizer gpt2:"),
-        ({"tokenizer": "gpt2"}, {}, "started with --tokenizer gpt2, not without --tokenizer:"),
-        ({"load": 8}, {}, "started with --load 8, not with --load 32:"),
-        ({}, {"model": "other"}, "started with --model m, not with --model other:"),
-        ({}, {"salt_field": False}, "started on a server that treats cache_salt differently:"),
-        (
-            {},
-            {"configs": ("niah_single_1_8k",)},
-            "on different rows (--dataset, --lengths, --configs)",
-        ),
+        ({"rows": 20}, {"rows": 40}, "rows = 20, not 40:"),
+        ({}, {"level": "quick"}, 'level = "usual", not "quick":'),
+        ({"tokenizer": "gpt2"}, {}, 'tokenizer = "gpt2", not none:'),
+        ({"load": 8}, {}, "load = 8, not 32:"),
+        ({}, {"model": "other"}, 'model = "m", not "other":'),
+        ({}, {"salt_field": False}, "accepts_cache_salt = true, not false:"),
+        ({}, {"configs": ("niah_single_1_8k",)}, "rows_sha256.niah_single_1_4k = "),
     ],
 )
 def test_another_examination_in_the_same_folder_is_refused(
@@ -191,7 +185,7 @@ class Failing(Counting):
             yield Completion(prompt, error="HTTP 500: out of memory")
 
 
-def test_an_engine_that_fails_every_request_is_not_asked_on(root, values, tmp_path):
+def test_an_engine_that_fails_every_request_is_sent_8(root, values, tmp_path):
     failing = Failing(FaultyEngine(values))
     with pytest.raises(RulerError, match="The first 8 rows failed: HTTP 500: out of memory"):
         examination(root, tmp_path, failing).run()

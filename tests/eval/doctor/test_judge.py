@@ -1,4 +1,4 @@
-"""The judgement: what is called a fault of the engine, how often by chance, and what is not."""
+"""What the verdict calls a fault of the engine, how often by chance, and what it does not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(count: int, tokens: int = 1000) -> list[Row]:
     ]
 
 
-def test_the_p_value_holds_at_all_looks_together():
+def test_the_p_value_is_valid_over_all_looks():
     rng = np.random.default_rng(0)
     small = 0
     for _ in range(400):
@@ -57,7 +57,7 @@ def test_a_condition_is_at_fault_if_its_p_is_at_most_5_percent(only_a, only_b, s
     assert (finding.only_a, finding.only_b, finding.state) == (only_a, only_b, state)
 
 
-def test_both_directions_are_tested_but_b_is_suspected():
+def test_both_directions_are_tested_but_b_has_most_of_the_error():
     rows = rows_of(112)
     worse, better = [0.0] * 12 + [1.0] * 100, [1.0] * 112
     b_worse = CACHE.judge(all_answers(rows, answers_of(rows, cold=better, cached=worse), hits=9))
@@ -67,7 +67,7 @@ def test_both_directions_are_tested_but_b_is_suspected():
     assert b_worse.exact_p == a_worse.exact_p == pytest.approx(2 * exact_p(0, 12))
 
 
-def test_the_smallest_loss_is_seen_in_four_of_five_examinations():
+def test_the_smallest_loss_is_detected_in_four_of_five_examinations():
     rows, noise, tests = 200, 0.02, 6
     loss = smallest_loss(rows, round(rows * noise), tests) / 100
     rng = np.random.default_rng(1)
@@ -175,7 +175,7 @@ def test_answers_that_change_are_a_fault_even_if_no_hit_is_confirmed():
     assert "Answers get worse on cache hits: 20 of 60 rows" in verdict.headline
 
 
-def test_a_model_that_answers_nothing_tells_nothing():
+def test_a_model_without_right_answers_gives_no_verdict():
     rows = rows_of(60)
     verdict = verdict_of(rows, all_sides(rows, score=0.0))
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
@@ -183,7 +183,7 @@ def test_a_model_that_answers_nothing_tells_nothing():
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_a_loss_that_too_few_rows_could_hide_is_not_called_sound(count):
+def test_too_few_rows_are_not_called_sound(count):
     rows = rows_of(count)
     verdict = verdict_of(rows, all_sides(rows), max_loss=10)
     assert (verdict.outcome, verdict.exit_code) == ("unknown", 3)
@@ -300,5 +300,5 @@ def test_a_condition_waits_for_the_one_that_explains_it():
 @pytest.mark.parametrize(
     ("tokens", "border"), [(10, 1024), (1008, 1024), (1009, 2048), (3900, 4096), (32500, 32768)]
 )
-def test_the_next_boundary_leaves_room_to_end_below_it(tokens, border):
+def test_the_next_boundary_is_far_enough_to_end_below_it(tokens, border):
     assert next_boundary(tokens) == border

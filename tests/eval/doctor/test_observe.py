@@ -1,4 +1,4 @@
-"""`ruler doctor RUN`: what a finished run shows of its engine."""
+"""`ruler doctor RUN`: what a finished run shows about its engine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     return printed.code, " ".join(printed.stdout.split()), json.loads(out.read_text())
 
 
-def test_a_run_without_a_pattern_says_that_this_proves_nothing(run, tmp_path):
+def test_a_run_without_a_pattern_is_not_called_sound(run, tmp_path):
     code, text, seen = observed(run, tmp_path)
     assert code == 0
     assert seen["patterns"] == []
@@ -76,7 +76,7 @@ def test_answers_that_repeat_the_prompt_have_no_answer_prefix(run, root, tmp_pat
     assert "answer prefix or the chat template is missing" in text
 
 
-def test_reasoning_that_was_not_asked_for_is_named(run, root, tmp_path):
+def test_reasoning_without_thinking_is_a_pattern(run, root, tmp_path):
     def think(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": record["prediction"], "thinking": "Let me see …"}
 
@@ -84,7 +84,7 @@ def test_reasoning_that_was_not_asked_for_is_named(run, root, tmp_path):
     assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
 
 
-def test_answers_without_an_end_lack_tokens(run, root, tmp_path):
+def test_answers_that_all_end_at_the_limit_lack_tokens(run, root, tmp_path):
     def cut(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": "First, I will", "finish_reason": "length"}
 

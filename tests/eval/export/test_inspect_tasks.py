@@ -262,15 +262,15 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
     from inspect_ai.log import read_eval_log, write_eval_log
 
     log, _ = logged
-    other = tmp_path / "other.eval"
-    other.write_bytes(b"no zip")
-    _, error, code = ruler_command("score", other)
-    assert (code, f"'{other}' cannot be read by Inspect: " in error) == (2, True)
+    other_log = tmp_path / "other.eval"
+    other_log.write_bytes(b"no zip")
+    _, error, code = ruler_command("score", other_log)
+    assert (code, f"'{other_log}' cannot be read by Inspect: " in error) == (2, True)
     header = read_eval_log(log.location, header_only=True)
     header.eval.metadata, header.eval.task, header.samples = None, "gsm8k", []
-    write_eval_log(header, other)
-    assert zipfile.is_zipfile(other)
-    _, error, code = ruler_command("score", other)
+    write_eval_log(header, other_log)
+    assert zipfile.is_zipfile(other_log)
+    _, error, code = ruler_command("score", other_log)
     assert (code, "is a log of 'gsm8k'" in error) == (2, True)
 
 

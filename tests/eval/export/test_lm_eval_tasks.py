@@ -148,8 +148,8 @@ def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):
     names = [folder.task_name(release, config) for config in release.configs]
     result = {}
     for name, config in zip(names, release.configs, strict=True):
-        alone = Release(str(root), root, one_file(release, config))
-        result[config] = 100 * evaluate(tasks, [name], [alone])[0]["results"][name]["score,none"]
+        reduced = Release(str(root), root, one_file(release, config))
+        result[config] = 100 * evaluate(tasks, [name], [reduced])[0]["results"][name]["score,none"]
     run = tmp_path / "run"
     run.mkdir()
     for config in release.configs:

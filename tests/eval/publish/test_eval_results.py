@@ -245,8 +245,8 @@ def test_an_incomplete_result_is_refused_in_one_sentence(run, built, tmp_path):
     assert "name a scored RUN folder" in refused(tmp_path / "nothing")
     ruler("score", folder, "--dataset", built, "--partial")
     assert "without --partial" in refused(folder, "--dataset-repo", "org/ruler")
-    alone = folder / "results.json"
-    results = json.loads(alone.read_text(encoding="utf-8")) | {"partial": False}
+    results_file = folder / "results.json"
+    results = json.loads(results_file.read_text(encoding="utf-8")) | {"partial": False}
     results["dataset"]["rows"] = {}
-    alone.write_text(json.dumps(results), encoding="utf-8")
+    results_file.write_text(json.dumps(results), encoding="utf-8")
     assert "score with --dataset" in refused(folder, "--dataset-repo", "org/ruler")

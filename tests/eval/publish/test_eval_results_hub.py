@@ -80,9 +80,9 @@ def test_an_error_that_the_hub_finds_in_the_file_is_shown(hub, propose):
 def test_a_pull_request_keeps_what_the_model_has(hub, propose):
     model = hub.repos["models/org/model"]
     name, before = ".eval_results/ruler_prefill.yaml", model.main
-    other = {"dataset": {"id": "org/ruler", "task_id": "vt_128k"}, "value": 7.0}
+    other_entry = {"dataset": {"id": "org/ruler", "task_id": "vt_128k"}, "value": 7.0}
     old = {"dataset": {"id": "org/ruler", "task_id": "vt_4k"}, "value": 9.0}
-    model.main = model.add({name: Blob(yaml.dump([other, old]).encode())}, "results")
+    model.main = model.add({name: Blob(yaml.dump([other_entry, old]).encode())}, "results")
     try:
         text = propose()
     finally:

@@ -162,10 +162,13 @@ def test_both_benchmarks_fit_into_one_call(metric):
     ("inputs", "words"),
     [
         ({"predictions": ["a"], "references": ["a"]}, r"references\[0\] must be a list"),
-        ({"predictions": ["a"], "references": [["a"], ["b"]]}, "1 predictions, 2 references"),
+        (
+            {"predictions": ["a"], "references": [["a"], ["b"]]},
+            "predictions has 1 items and references 2",
+        ),
         ({"predictions": "a", "references": [["a"]]}, "predictions must be a list"),
         ({"predictions": [1], "references": [["a"]]}, r"predictions\[0\] is not a string"),
-        ({"predictions": ["a"], "references": [[]]}, r"references\[0\] must have one"),
+        ({"predictions": ["a"], "references": [[]]}, r"references\[0\] must have at least one"),
         ({"predictions": ["a"], "references": [["a"]], "tasks": "vtt"}, "Unknown task 'vtt'"),
         ({"predictions": ["a"], "references": [["a"]], "tasks": ["vt"] * 2}, "tasks has 2 items"),
         ({"predictions": ["a"], "references": [["a"]], "languages": ["xx"]}, "Unknown language"),
@@ -180,8 +183,6 @@ def test_both_benchmarks_fit_into_one_call(metric):
             {"predictions": ["a"], "references": [["a"]], "languages": [float("nan")]},
             r"languages\[0\] is nan: pass a string, or None",
         ),
-        ({"predictions": ["a"], "references": [["a"]], "task": "vt"}, "Did you mean tasks="),
-        ({"predictions": ["a"], "references": [["a"]], "foo": 1}, "foo= is not an argument"),
         (
             {"predictions": ["a"], "references": [["a"]], "tasks": "niah_none"},
             "niah_none is a task of ONERULER: add languages=",

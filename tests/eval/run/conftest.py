@@ -91,8 +91,6 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def order(small: Path, tmp_path: Path) -> RunOptions:
+def options(small: Path, tmp_path: Path) -> RunOptions:
     """Options of a run of the oracle on the hand-written release."""
-    return RunOptions(
-        dataset=str(small), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
+    return RunOptions(small, configs="all_4k", backend="oracle", out=tmp_path / "RUN")

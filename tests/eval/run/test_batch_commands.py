@@ -31,7 +31,7 @@ def test_requests_are_written_and_their_answers_read(small, tmp_path):
     assert (code, "No failures: 2 rows answered." in stdout) == (0, True)
 
 
-def test_failed_rows_are_to_be_written_again(small, tmp_path):
+def test_failed_rows_are_written_again_with_retry_failed(small, tmp_path):
     run, answers = tmp_path / "RUN", tmp_path / "answers.jsonl"
     release = ("--dataset", small, "--configs", "vt_4k", "--model", "m", "--out", run)
     write = ("batch", "write", *release, "--provider", "openai", "--limit", 1)

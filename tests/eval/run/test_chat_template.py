@@ -1,4 +1,4 @@
-"""A chat template from a file: rendered, recorded, and refused in a sentence where it is bad."""
+"""A chat template from a file: rendered, recorded, and refused in one sentence if it is wrong."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path, model):
     assert list(prefill.token_ids or ()).count(tokenizer.bos_token_id) == 1
 
 
-def test_it_is_recorded_by_name_and_digest(tmp_path, model):
+def test_a_template_is_recorded_by_name_and_digest(tmp_path, model):
     tokenizer = tokenizer_with(tmp_path, LLAMA_2, model)
     digest = hashlib.sha256((tmp_path / "own.jinja").read_bytes()).hexdigest()
     assert ChatTemplate.read(tmp_path / "own.jinja").facts() == {
@@ -68,22 +68,22 @@ def test_it_is_recorded_by_name_and_digest(tmp_path, model):
         ("[INST] {task_template} [/INST]", "leaves out the user's message"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_a_sentence(tmp_path, model, text, sentence):
+def test_a_template_that_cannot_be_rendered_is_one_sentence(tmp_path, model, text, sentence):
     with pytest.raises(RulerError, match=sentence):
         tokenizer_with(tmp_path, text, model)
 
 
 def test_a_run_resumes_only_with_its_own_template(small, tmp_path):
-    own = tmp_path / "own.jinja"
-    own.write_text(LLAMA_2, encoding="utf-8")
+    path = tmp_path / "own.jinja"
+    path.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
-    begun = {"format": 1, "chat_template": ChatTemplate.read(own).facts()}
+    begun = {"format": 1, "chat_template": ChatTemplate.read(path).facts()}
     (tmp_path / "run.json").write_text(json.dumps(begun))
     without = in_process.ruler(*flags)
     assert without.code == 2
     assert "was run with chat_template = {" in without.stderr
     assert "not none" in " ".join(without.stderr.split())
-    with_it = in_process.ruler(*flags, "--chat-template", own)
+    with_it = in_process.ruler(*flags, "--chat-template", path)
     assert with_it.code == 2  # there is no model
     assert "was run with" not in with_it.stderr
 

@@ -1,9 +1,7 @@
-"""Exported rows in the other tools' own engines, with a tiny model, where these are installed."""
+"""Exported rows in lm-eval and Inspect with a tiny model, if these are installed."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.hf
 
 
 @pytest.mark.parametrize("mode", ["prefill", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tokenizer, tmp_path):
+def test_lm_eval_sends_the_prompts_of_ruler_run(mode, small, tiny, tiny_tokenizer, tmp_path):
     lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
     pytest.importorskip("accelerate", reason="lm-evaluation-harness's hf model needs accelerate")
     from lm_eval.models.huggingface import HFLM
@@ -48,7 +46,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tiny_tok
 
 
 @pytest.mark.parametrize("mode", ["chat", pytest.param("completion", marks=pytest.mark.nightly)])
-def test_inspect_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tmp_path):
+def test_inspect_sends_the_prompts_of_ruler_run(mode, small, tiny, tmp_path):
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
     from ruler_eval.frozen_release import Release
@@ -57,18 +55,19 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(mode, small, tiny, tmp_path
     from ruler_eval.score.inspect_log import predictions
     from ruler_release.inspect_tasks import ruler
 
-    options = model_options(str(tiny), arguments={"dtype": "float32"})
-    order = replace(
-        options,
-        dataset=str(small),
+    options = model_options(
+        str(tiny),
+        "hf",
+        arguments={"dtype": "float32"},
+        dataset=small,
         configs=("vt_4k", "qa_1_4k"),
-        backend="hf",
         out=tmp_path / "run",
+        mode=mode,
     )
-    run(dataclasses.replace(order, mode=mode))
+    run(options)
     records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
     release = Release.open(str(small))
-    first = {config: release.order(config)[:2] for config in order.configs}  # what a limit takes
+    first = {config: release.order(config)[:2] for config in options.configs}  # what a limit takes
     wanted = {
         (r["config"], r["index"]): r["prediction"]
         for r in records

@@ -1,4 +1,4 @@
-"""The oracle on ONERULER as the builder makes it from the project's own texts."""
+"""The oracle on ONERULER, built from the embedded texts."""
 
 from __future__ import annotations
 

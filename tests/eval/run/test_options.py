@@ -1,4 +1,4 @@
-"""What is read of a run's flags before anything else is done."""
+"""How the flags of a run are read and checked."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_arguments_about_tokens_are_not_secrets():
 
 
 @pytest.mark.parametrize("value", ["NaN", "[-Infinity]", '"\\ud800"'])
-def test_an_argument_is_what_a_file_can_hold(value):
+def test_an_argument_that_json_cannot_hold_is_refused(value):
     with pytest.raises(RulerError, match="not a finite number"):
         options(f"x={value}")
 
 
-def test_half_a_character_is_one_sentence(tmp_path):
+def test_half_a_surrogate_pair_in_a_flag_is_one_sentence(tmp_path):
     """As a terminal gives on what is not in UTF-8."""
     arguments = (
         "--dataset",

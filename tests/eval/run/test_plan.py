@@ -1,4 +1,4 @@
-"""Before the first row: what a run has to do."""
+"""The plan and the estimate of a run, before the first row."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ruler_eval.run.runner import estimate_run, run
 from tests.in_process import ruler
 
 
-def test_rows_and_tokens_are_those_that_are_missing(order, small):
-    whole = estimate_run(replace(order, backend="vllm", model="m", thinking="100"))
+def test_rows_and_tokens_are_those_that_are_missing(options, small):
+    whole = estimate_run(replace(options, backend="vllm", model="m", thinking="100"))
     rows = [
         row
         for entry in read_manifest(small)["files"].values()
@@ -31,12 +31,12 @@ def test_rows_and_tokens_are_those_that_are_missing(order, small):
     assert (whole.rows, whole.configs) == (20, 4)
     assert whole.prompt_tokens == sum(row["length"] - row["max_new_tokens"] for row in rows)
     assert whole.output_tokens == sum(row["max_new_tokens"] + 100 for row in rows)
-    assert not order.out.exists()
-    run(replace(order, configs=("some_4k",), limit=3))
-    rest = estimate_run(order)
+    assert not options.out.exists()
+    run(replace(options, configs=("some_4k",), limit=3))
+    rest = estimate_run(options)
     assert (rest.rows, rest.configs) == (14, 4)
-    run(order)
-    assert estimate_run(order) == Estimate()
+    run(options)
+    assert estimate_run(options) == Estimate()
 
 
 def test_the_estimate_in_words():
@@ -100,6 +100,6 @@ def test_rows_are_read_as_the_release_has_them(small):
         assert row == {name: whole[name] for name in COLUMNS}
 
 
-def test_a_row_that_is_not_in_the_file_is_named(small):
+def test_a_row_that_is_missing_from_its_file_is_named(small):
     with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
         list(read_rows(Release.open(str(small)), {"vt_4k": [0, 5]}))

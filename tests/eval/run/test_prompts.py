@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,9 +50,7 @@ Load = Callable[[str], Any]
 @pytest.mark.mirror
 @families
 @pytest.mark.parametrize("row", mostly_nightly(2, [NIAH, VT]))
-def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
-    family, row, mirror_tokenizer
-):
+def test_prefill_is_the_template_followed_by_the_prefix(family, row, mirror_tokenizer):
     before, after = HEADS[family]
     prompt = Prompter("prefill", mirror_tokenizer(family))("vt_4k", row)
     assert prompt.text == before + INPUT + after + row["answer_prefix"][1:]
@@ -69,9 +68,7 @@ def test_chat_is_the_template_with_an_open_turn_and_no_prefix(family, mirror_tok
 
 @pytest.mark.mirror
 @families
-def test_direct_puts_the_line_of_table_6_and_the_prefix_into_the_users_turn(
-    family, mirror_tokenizer
-):
+def test_direct_adds_the_line_of_table_6_and_the_prefix_to_the_users_turn(family, mirror_tokenizer):
     before, after = HEADS[family]
     prompt = Prompter("chat", mirror_tokenizer(family), direct=True)("vt_4k", NIAH)
     assert prompt.text == before + INPUT + DIRECT + NIAH["answer_prefix"] + after
@@ -88,7 +85,7 @@ def test_completion_is_input_and_prefix_raw(family, mirror_tokenizer):
 @pytest.mark.mirror
 @families
 @pytest.mark.parametrize("mode", ["prefill", "chat", "completion"])
-def test_there_is_never_a_second_bos(family, mode, mirror_tokenizer):
+def test_a_prompt_has_at_most_one_bos(family, mode, mirror_tokenizer):
     tokenizer = mirror_tokenizer(family)
     prompt = Prompter(mode, tokenizer)("vt_4k", NIAH)
     assert prompt.token_ids is not None
@@ -112,8 +109,8 @@ def test_the_tokens_are_those_of_the_models_own_tokenizer_file(family, mirror_to
     for mode in ("prefill", "chat", "completion"):
         prompt = Prompter(mode, tokenizer)("vt_4k", row)
         assert prompt.text is not None
-        own = raw.encode(prompt.text, add_special_tokens=mode == "completion").ids
-        assert prompt.token_ids == own
+        expected = raw.encode(prompt.text, add_special_tokens=mode == "completion").ids
+        assert prompt.token_ids == expected
 
 
 @pytest.mark.mirror
@@ -125,8 +122,6 @@ def test_a_row_without_a_prefix_is_a_plain_chat_in_prefill_mode(family, mirror_t
 
 
 def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer):
-    import copy
-
     tokenizer = copy.copy(tiny_tokenizer)
     tokenizer.chat_template = (
         "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}"
@@ -135,9 +130,7 @@ def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer):
     assert Prompter("chat", tokenizer).text(NIAH) == f"Today Date: 26 Jul 2024\n{INPUT}"
 
 
-def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer):
-    import copy
-
+def test_a_template_is_told_whether_the_model_reasons(tiny_tokenizer):
     tokenizer = copy.copy(tiny_tokenizer)
     tokenizer.chat_template = (
         "{{ messages[0]['content'] }}{% if enable_thinking %}<think>\n{% endif %}"
@@ -156,14 +149,12 @@ def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer):
         ("prefill", True, Reasoning(), "--mode chat"),
     ],
 )
-def test_what_cannot_go_together_is_refused(mode, direct, thinking, remedy):
+def test_options_that_exclude_each_other_are_refused(mode, direct, thinking, remedy):
     with pytest.raises(RulerError, match=remedy):
         Prompter(mode, None, direct, thinking)
 
 
-def test_a_base_model_gets_no_other_models_template(tiny_tokenizer):
-    import copy
-
+def test_a_base_model_needs_completion_mode(tiny_tokenizer):
     tokenizer = copy.copy(tiny_tokenizer)
     tokenizer.chat_template = None
     with pytest.raises(RulerError, match="--mode completion"):
@@ -171,15 +162,13 @@ def test_a_base_model_gets_no_other_models_template(tiny_tokenizer):
 
 
 def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer):
-    import copy
-
     tokenizer = copy.copy(tiny_tokenizer)
     tokenizer.chat_template = "{{ messages[0]['content'] }}"
     with pytest.raises(RulerError, match="--mode chat"):
         Prompter("prefill", tokenizer)("vt_4k", NIAH)
 
 
-def test_a_prompt_fits_to_the_last_token_and_not_one_more():
+def test_a_prompt_fits_up_to_the_last_token():
     prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
     for counted, limit, fits in (
         (1000, 1228, True),

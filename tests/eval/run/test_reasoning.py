@@ -1,7 +1,8 @@
-"""Reasoning and answer are kept apart in a record, and each has its own room."""
+"""A record has reasoning and answer apart, and each has its own token limit."""
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_truncated_reasoning_leaves_no_answer():
     assert record["usage"]["thinking_tokens"] == 130
 
 
-def test_a_servers_reasoning_parser_is_believed():
+def test_the_reasoning_of_a_servers_parser_is_used():
     answer = Completion(
         asked(),
         "42",
@@ -75,7 +76,7 @@ class MarkedTokens:
         self.added_tokens_decoder = {i: SimpleNamespace(content=m) for i, m in marks.items()}
 
 
-def test_the_tokens_of_reasoning_are_those_before_the_one_that_ends_it():
+def test_the_tokens_of_reasoning_are_those_before_its_end_token():
     tokenizer = MarkedTokens()
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2, 8, 3, 8]) == 3
     assert reasoning.reasoning_length(tokenizer, [1, 9]) == 1
@@ -95,7 +96,7 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
     assert record["usage"]["thinking_tokens"] == reasoning.count_tokens(tiny_tokenizer, "hm")
 
 
-def test_a_template_that_opens_the_reasoning_is_seen():
+def test_a_template_that_opens_the_reasoning_is_noticed():
     prompt = asked(text="<|assistant|><think>\n")
     record = record_of(
         Completion(prompt, "hm</think>42", "stop", prompt_tokens=10, completion_tokens=12)
@@ -104,8 +105,6 @@ def test_a_template_that_opens_the_reasoning_is_seen():
 
 
 def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer):
-    import copy
-
     tokenizer = copy.deepcopy(tiny_tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
     ids = tokenizer("[THINK]hm[/THINK]42</s>", add_special_tokens=False)["input_ids"]
@@ -127,7 +126,7 @@ def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer, tag):
     assert score_row(record["prediction"], ["1234567"], "niah_single", "en").score == 1
 
 
-def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out():
+def test_reasoning_that_a_servers_parser_missed_is_removed():
     completion = Completion(
         asked(), "<think>b</think>42", "stop", prompt_tokens=10, completion_tokens=20, reasoning="a"
     )
@@ -135,9 +134,7 @@ def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out():
     assert (record["thinking"], record["prediction"]) == ("a\nb", "42")
 
 
-def test_the_channels_of_gpt_oss_survive_decoding(tiny_tokenizer):
-    import copy
-
+def test_the_channels_of_gpt_oss_are_decoded(tiny_tokenizer):
     tokenizer = copy.deepcopy(tiny_tokenizer)
     marks = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"]
     text = (

@@ -77,7 +77,7 @@ def test_the_state_of_a_row(answer, counted_and_limit, state):
     assert (record["config"], record["index"]) == ("vt_4k", 7)
 
 
-def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do():
+def test_the_summary_says_what_to_do_about_rows_that_do_not_fit():
     summary = RunSummary()
     prompts = [replace(PROMPT, counted_tokens=tokens) for tokens in (4080, 4090)]
     summary.add("vt_4k", [over_limit(prompt, 4096) for prompt in prompts])

@@ -1,4 +1,4 @@
-"""A run writes only its own files, whatever its folder contains and a release is named."""
+"""A run writes only its own files, whatever its folder and its release contain."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import run
 
 
-def lines(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
-
-
 def scribble(folder: Path, name: str, text: str) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text)
@@ -38,24 +34,24 @@ def scribble(folder: Path, name: str, text: str) -> Path:
         '{"config": "vt_4k", "index": 0\n',
     ],
 )
-def test_a_file_of_another_program_is_never_touched(order, text):
-    path = scribble(order.out, "vt_4k.jsonl", text)
+def test_a_file_of_another_program_is_never_touched(options, text):
+    path = scribble(options.out, "vt_4k.jsonl", text)
     with pytest.raises(RulerError, match="is not a record of a run of vt_4k"):
-        run(order)
-    assert [path.read_text(), *order.out.iterdir()] == [text, path]
+        run(options)
+    assert [path.read_text(), *options.out.iterdir()] == [text, path]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "not JSON", '{"format": 1, "rows": []}'])
-def test_a_run_json_of_another_program_is_never_touched(order, text):
-    path = scribble(order.out, "run.json", text)
+def test_a_run_json_of_another_program_is_never_touched(options, text):
+    path = scribble(options.out, "run.json", text)
     with pytest.raises(RulerError, match=r"is not a run\.json of `ruler run`: .* Name a new --out"):
-        run(order)
-    assert [path.read_text(), *order.out.iterdir()] == [text, path]
+        run(options)
+    assert [path.read_text(), *options.out.iterdir()] == [text, path]
 
 
 @pytest.mark.parametrize("where", ["/tmp/elsewhere/file", "../file", "", "vt\n4k"])
 def test_a_configuration_name_that_is_not_a_file_name_is_refused_first(
-    order, small, tmp_path, where
+    options, small, tmp_path, where
 ):
     root = tmp_path / "planted"
     shutil.copytree(small, root)
@@ -64,8 +60,8 @@ def test_a_configuration_name_that_is_not_a_file_name_is_refused_first(
         file["config"] = where if file["config"] == "vt_4k" else file["config"]
     (root / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(RulerError):
-        run(replace(order, dataset=str(root), configs=("vt_4k",)))
-    assert not order.out.exists()
+        run(replace(options, dataset=str(root), configs=("vt_4k",)))
+    assert not options.out.exists()
 
 
 def test_no_file_stays_open_between_rows(tmp_path):
@@ -88,12 +84,12 @@ def test_no_file_stays_open_between_rows(tmp_path):
     assert result == [[0, 1, 2]] * 40
 
 
-def test_half_a_character_of_another_tool_stops_no_run(order):
-    run(replace(order, configs=("vt_4k",), limit=2))
-    path = order.out / "vt_4k.jsonl"
+def test_half_a_surrogate_pair_in_a_record_does_not_stop_a_run(options):
+    run(replace(options, configs=("vt_4k",), limit=2))
+    path = options.out / "vt_4k.jsonl"
     text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
     path.write_text(text)
-    assert run(replace(order, configs=("vt_4k",))).total["stop"] == 5
+    assert run(replace(options, configs=("vt_4k",))).total["stop"] == 5
     assert [r["prediction"][0] == "?" for r in read_lines(path)] == [True, *[False] * 4]
 
 
@@ -117,24 +113,23 @@ except RulerError as error:
 
 
 @pytest.mark.nightly
-@pytest.mark.nightly
-def test_a_complete_run_in_a_read_only_folder_prints_its_summary(order, small, tmp_path):
-    run(replace(order, configs=("vt_4k",)))
-    for lock in order.out.glob(".*.lock"):
+def test_a_complete_run_in_a_read_only_folder_prints_its_summary(options, small, tmp_path):
+    run(replace(options, configs=("vt_4k",)))
+    for lock in options.out.glob(".*.lock"):
         lock.unlink()
-    before = {path.name: path.read_bytes() for path in order.out.iterdir()}
+    before = {path.name: path.read_bytes() for path in options.out.iterdir()}
     for folder in (*small.parents, *tmp_path.parents, small, tmp_path):
         if folder.owner() == Path.home().owner() and folder.is_relative_to("/tmp/"):
             folder.chmod(0o755)  # for the other user
-    order.out.chmod(0o555)
-    command = [sys.executable, "-c", READ_ONLY, small, tmp_path / "warm", order.out]
+    options.out.chmod(0o555)
+    command = [sys.executable, "-c", READ_ONLY, small, tmp_path / "warm", options.out]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     text = done.stdout.partition("now for reading alone")[2]
     assert "No failures: 5 rows answered." in text
     assert "All rows of 1 configuration were answered completely." in text
     assert "has missing rows and cannot be written: name a new --out" in text
-    assert {path.name: path.read_bytes() for path in order.out.iterdir()} == before
+    assert {path.name: path.read_bytes() for path in options.out.iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -147,7 +142,7 @@ def test_a_complete_run_in_a_read_only_folder_prints_its_summary(order, small, t
         ({"timeout": float("inf")}, "--timeout"),
     ],
 )
-def test_numbers_that_no_model_takes_are_refused(order, changes, remedy):
+def test_numbers_out_of_range_are_refused(options, changes, remedy):
     with pytest.raises(RulerError, match=remedy):
-        run(replace(order, **changes))
-    assert not order.out.exists()
+        run(replace(options, **changes))
+    assert not options.out.exists()

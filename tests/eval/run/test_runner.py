@@ -1,4 +1,4 @@
-"""A run does what is missing, records every row once, and survives being killed."""
+"""A run answers the missing rows, records every row once, and resumes after it was killed."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
 
-def test_every_row_is_answered_once_in_one_file_a_configuration(order):
-    outcome = run(order)
+def test_every_row_is_answered_once_in_the_file_of_its_configuration(options):
+    outcome = run(options)
     assert dict(outcome.total) == {"stop": 20}
-    assert sorted(lines(order.out)) == [
+    assert sorted(lines(options.out)) == [
         "cwe_4k.jsonl",
         "niah_single_1_4k.jsonl",
         "qa_1_4k.jsonl",
         "vt_4k.jsonl",
     ]
-    for name in lines(order.out):
-        records = list(read_lines(order.out / name))
+    for name in lines(options.out):
+        records = list(read_lines(options.out / name))
         assert [record["index"] for record in records] == [0, 1, 2, 3, 4]
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
 
 
-def test_run_json_holds_what_can_move_a_score(order, small):
-    run(order)
-    kept = json.loads((order.out / "run.json").read_text())
+def test_run_json_records_what_can_change_a_score(options, small):
+    run(options)
+    kept = json.loads((options.out / "run.json").read_text())
     manifest = read_manifest(small)
     assert kept["model"] == kept["backend"] == "oracle"
     assert kept["mode"] == "chat"
@@ -70,52 +70,50 @@ def test_run_json_holds_what_can_move_a_score(order, small):
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
-def test_only_what_is_missing_or_half_written_is_done_again(order):
-    run(order)
-    whole = lines(order.out)
-    path = order.out / "vt_4k.jsonl"
+def test_only_missing_or_half_written_rows_are_run_again(options):
+    run(options)
+    whole = lines(options.out)
+    path = options.out / "vt_4k.jsonl"
     rows = path.read_text().splitlines(keepends=True)
     kept = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
     path.write_text(kept + rows[2] + rows[3][:40])  # a crash: row 3 is half-written, 1, 4 missing
-    (order.out / "cwe_4k.jsonl").unlink()
-    run(order)
-    again = lines(order.out)
-    assert again.pop("vt_4k.jsonl") == kept + "".join(rows[1:])
-    assert again == {name: text for name, text in whole.items() if name != "vt_4k.jsonl"}
+    (options.out / "cwe_4k.jsonl").unlink()
+    run(options)
+    assert lines(options.out) == {**whole, "vt_4k.jsonl": kept + "".join(rows[1:])}
 
 
-def limit_of(order: RunOptions) -> Any:
-    return json.loads((order.out / "run.json").read_text())["limit"]
+def limit_of(options: RunOptions) -> Any:
+    return json.loads((options.out / "run.json").read_text())["limit"]
 
 
-def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order):
+def test_run_json_records_the_limit(options):
     """What `ruler score` needs to score these rows and not count the others as wrong."""
     for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
-        run(replace(order, limit=limit))
-        assert limit_of(order) == recorded
+        run(replace(options, limit=limit))
+        assert limit_of(options) == recorded
 
 
-def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(order, monkeypatch):
+def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(options, monkeypatch):
     def stop(self: Records, record: Record) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(Records, "write", stop)
         with pytest.raises(KeyboardInterrupt):
-            run(replace(order, limit=2, shard="1/2"))
-    assert limit_of(order) == 2
-    run(replace(order, limit=3, shard="2/2"))
-    assert limit_of(order) == 3
+            run(replace(options, limit=2, shard="1/2"))
+    assert limit_of(options) == 2
+    run(replace(options, limit=3, shard="2/2"))
+    assert limit_of(options) == 3
 
 
-def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order):
-    run(order)
-    whole = lines(order.out)
-    path = order.out / "vt_4k.jsonl"
+def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
+    run(options)
+    whole = lines(options.out)
+    path = options.out / "vt_4k.jsonl"
     records = list(read_lines(path))
     failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
     records[1] = cast(Record, failed)
-    (order.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
+    (options.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
     write_lines(path, *records)
     asked = list[tuple[str, int]]()
     write = Records.write
@@ -126,14 +124,14 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Records, "write", noted)
-        outcome = run(order)
+        outcome = run(options)
         assert dict(outcome.total) == {"stop": 19, "error": 1}
         assert {config for config, _ in asked} == {"cwe_4k"}
         assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
         asked.clear()
-        assert dict(run(replace(order, retry_failed=True)).total) == {"stop": 20}
+        assert dict(run(replace(options, retry_failed=True)).total) == {"stop": 20}
     assert asked == [("vt_4k", 1)]
-    assert lines(order.out) == whole
+    assert lines(options.out) == whole
 
 
 @pytest.mark.parametrize(
@@ -145,46 +143,44 @@ def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order):
         ({"arguments": {"dtype": "half"}}, "arguments.dtype"),
     ],
 )
-def test_a_changed_setting_is_refused_in_one_sentence(order, change, named):
-    run(replace(order, limit=2))
-    before = lines(order.out)
+def test_a_run_is_not_resumed_with_another_setting(options, change, named):
+    run(replace(options, limit=2))
+    before = lines(options.out)
     with pytest.raises(RulerError, match=named) as refused:
-        run(replace(order, **change))
+        run(replace(options, **change))
     assert "--out" in str(refused.value)
-    assert lines(order.out) == before
+    assert lines(options.out) == before
 
 
-def test_other_data_under_the_same_names_is_refused(order, tmp_path):
-    from tests.eval.run import small_release
-
-    run(replace(order, configs=("vt_4k",)))
-    other = small_release.write(tmp_path / "other", seed=1)
+def test_a_run_is_not_resumed_on_different_rows(options, tmp_path):
+    run(replace(options, configs=("vt_4k",)))
+    release = small_release.write(tmp_path / "changed", seed=1)
     with pytest.raises(RulerError, match=r"rows\.vt_4k"):
-        run(replace(order, dataset=str(other)))
+        run(replace(options, dataset=str(release)))
 
 
-def test_shards_take_whole_files_and_merge_into_the_same_bytes(order, tmp_path):
-    run(order)
-    missing = [run(replace(order, out=tmp_path / "S", shard=f"{i}/3")).missing for i in (3, 1, 2)]
+def test_shards_take_whole_files_and_merge_into_the_same_bytes(options, tmp_path):
+    run(options)
+    missing = [run(replace(options, out=tmp_path / "S", shard=f"{i}/3")).missing for i in (3, 1, 2)]
     assert missing == [15, 5, 0]  # four files over three shards, one of which has two
-    assert lines(tmp_path / "S") == lines(order.out)
-    assert run(replace(order, out=tmp_path / "S")).missing == 0
+    assert lines(tmp_path / "S") == lines(options.out)
+    assert run(replace(options, out=tmp_path / "S")).missing == 0
     kept = json.loads((tmp_path / "S/run.json").read_text())
     assert [session["shard"] for session in kept["sessions"]] == ["3/3", "1/3", "2/3"]
 
 
-def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, order, ruler_run):
-    run(order)
+def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, options, ruler_run):
+    run(options)
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "oracle"]
     out = tmp_path / "S"
     runs = [ruler_run(*flags, "--out", str(out), "--shard", f"{i}/3") for i in (1, 2, 3)]
     for process in runs:
         assert process.wait() == 0, process.stderr.read()
-    assert lines(out) == lines(order.out)
+    assert lines(out) == lines(options.out)
     assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
 
 
-def test_shards_that_begin_at_the_same_moment_do_not_refuse_each_other(tmp_path):
+def test_shards_that_start_at_the_same_time_do_not_refuse_each_other(tmp_path):
     starts = threading.Barrier(8)
 
     def begin(folder: Path, number: int) -> bool:
@@ -197,14 +193,14 @@ def test_shards_that_begin_at_the_same_moment_do_not_refuse_each_other(tmp_path)
             assert all(pool.map(begin, folders, range(1, 9)))
 
 
-def test_two_runs_do_not_write_the_same_folder(order):
-    first = Records(order.out)
+def test_two_runs_do_not_write_the_same_folder(options):
+    first = Records(options.out)
     first.lock()
-    for other in (order, replace(order, shard="1/2")):
+    for shard in (None, "1/2"):
         with pytest.raises(RulerError, match="Another run"):
-            run(other)
+            run(replace(options, shard=shard))
     first.close()
-    assert run(order).total["stop"] == 20
+    assert run(options).total["stop"] == 20
 
 
 @pytest.mark.parametrize(
@@ -221,26 +217,24 @@ def test_two_runs_do_not_write_the_same_folder(order):
         ({"limit": 0}, "--limit"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_nothing(order, change, text):
+def test_a_mistake_is_one_sentence_and_writes_nothing(options, change, text):
     with pytest.raises(RulerError, match=text) as error:
-        run(replace(order, **change))
+        run(replace(options, **change))
     assert "\n" not in str(error.value)
-    assert not list(order.out.glob("*.json*"))
+    assert not list(options.out.glob("*.json*"))
 
 
-def test_damaged_data_are_not_run(order, tmp_path):
-    from tests.eval.run import small_release
-
+def test_damaged_data_is_not_run(options, tmp_path):
     root = small_release.write(tmp_path / "bad")
     path = root / Config("ruler", "vt", "4k").path
     path.write_bytes(path.read_bytes()[:-9] + b"123456789")
     with pytest.raises(RulerError, match="sha256"):
-        run(replace(order, dataset=str(root), configs=("vt_4k",)))
+        run(replace(options, dataset=str(root), configs=("vt_4k",)))
 
 
-def test_a_release_on_the_hub_is_run_at_one_commit(small, order, tmp_path, monkeypatch):
+def test_a_release_on_the_hub_is_run_at_one_commit(small, options, tmp_path, monkeypatch):
     """From the Hub's cache, as on a machine without a network."""
-    run(order)
+    run(options)
     commit = "0123456789abcdef" * 2 + "01234567"
     kept = tmp_path / "cache/datasets--org--ruler"
     shutil.copytree(small, kept / "snapshots" / commit)
@@ -251,7 +245,7 @@ def test_a_release_on_the_hub_is_run_at_one_commit(small, order, tmp_path, monke
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     in_process.ruler_output("run", *flags)
-    assert lines(tmp_path / "HUB") == lines(order.out)
+    assert lines(tmp_path / "HUB") == lines(options.out)
     kept_settings = json.loads((tmp_path / "HUB/run.json").read_text())
     assert kept_settings["data_revision"] == commit
     assert [session["source"] for session in kept_settings["sessions"]] == ["org/ruler"]
@@ -269,17 +263,17 @@ def test_a_run_is_scored_from_another_folder_than_it_was_made_in(small, tmp_path
     assert results["dataset"]["source"] == str(small.absolute())
 
 
-def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, order, ruler_run):
+def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, options, ruler_run):
     def slowly(_: Request) -> Reply:
         time.sleep(0.2)
         return answer()
 
     def records() -> list[Any]:
-        return [record for path in order.out.glob("*.jsonl") for record in read_lines(path)]
+        return [record for path in options.out.glob("*.jsonl") for record in read_lines(path)]
 
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
     with model_server(slowly) as server:
-        flags += ["--base-url", server.url, "--concurrency", "2", "--out", str(order.out)]
+        flags += ["--base-url", server.url, "--concurrency", "2", "--out", str(options.out)]
         process = ruler_run(*flags)
         while len(records()) < 5:
             assert process.poll() is None, process.stderr.read()
@@ -349,25 +343,23 @@ def test_the_summary_leads_with_failures():
     assert any(line.startswith("Truncated at max_new_tokens: ") for line in lines)
 
 
-def test_a_run_that_answers_some_of_its_rows_goes_on_with_the_others(tmp_path):
+def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
-    order = RunOptions(
-        dataset=str(root), configs=("all_4k",), backend="oracle", out=tmp_path / "RUN"
-    )
+    options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
     first = {"vt_4k": [7, 3], "qa_1_4k": [24]}
-    with OpenRun(order) as work:
+    with OpenRun(options) as work:
         work.answer(first)
         assert dict(work.finish(first).total) == {"stop": 3}
-    assert "ended" in Records(order.out).settings()["sessions"][0]
-    with OpenRun(order) as work:
+    assert "ended" in Records(options.out).settings()["sessions"][0]
+    with OpenRun(options) as work:
         work.answer(first)
-        assert len(Records(order.out).settings()["sessions"]) == 1
+        assert len(Records(options.out).settings()["sessions"]) == 1
         assert work.finish(work.plan.rows).missing == 47
-    assert run(order).total["stop"] == 50
+    assert run(options).total["stop"] == 50
 
 
 def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
-    order, monkeypatch, capsys
+    options, monkeypatch, capsys
 ):
     from ruler_eval.run.backends.backend import EngineDied
     from ruler_eval.run.backends.oracle import Oracle
@@ -384,16 +376,16 @@ def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
             yield completion
 
     monkeypatch.setattr(Oracle, "generate", generate)
-    outcome = run(replace(order, progress=True))
+    outcome = run(replace(options, progress=True))
     assert dict(outcome.total) == {"stop": 20}
     assert len(asked) == len({*asked}) == 20
     assert "no memory. It is started again." in " ".join(capsys.readouterr().err.split())
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
-        run(replace(order, out=order.out.with_name("twice")))
+        run(replace(options, out=options.out.with_name("twice")))
 
 
-def test_an_engine_that_cannot_be_restarted_is_one_sentence(order, monkeypatch):
+def test_an_engine_that_cannot_be_restarted_is_one_sentence(options, monkeypatch):
     from ruler_eval.run.backends.backend import EngineDied
     from ruler_eval.run.backends.oracle import Oracle
 
@@ -409,7 +401,7 @@ def test_an_engine_that_cannot_be_restarted_is_one_sentence(order, monkeypatch):
     monkeypatch.setattr(Oracle, "generate", generate)
     monkeypatch.setattr(Oracle, "close", lambda self: closed.append(self))
     with pytest.raises(RulerError, match="cannot start: no memory"):
-        run(order)
+        run(options)
     assert len(closed) == 1
 
 
@@ -437,7 +429,7 @@ class Counting:
         return 7
 
 
-def test_prompts_come_in_the_order_of_rows_whichever_thread_is_ready_first(monkeypatch):
+def test_prompts_come_in_the_order_of_rows(monkeypatch):
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     taken = list[int]()
 

@@ -1,4 +1,4 @@
-"""How a run samples: greedily, by flags, or as a reasoning model's makers say; several samples."""
+"""How a run samples: greedily, by flags or by a generation_config.json; several samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
 )
 QWEN3 = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
-"""Of the generation_config.json of Qwen3."""
+"""From the generation_config.json of Qwen3."""
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def recorded(options: RunOptions) -> dict[str, Any]:
     return result
 
 
-def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options):
+def test_a_run_is_greedy_and_turns_other_samplers_off(options):
     body = sent(options)
     fields = ("temperature", "top_p", "seed", "top_k", "min_p", "repetition_penalty")
     assert [body[name] for name in fields] == [0.0, 1.0, 0, -1, 0.0, 1.0]
@@ -76,7 +76,7 @@ def test_a_run_is_greedy_and_turns_the_models_own_samplers_off(options):
 
 
 @pytest.mark.parametrize("by", ["tokenizer", "root"])
-def test_a_reasoning_run_samples_as_the_models_makers_say(options, model, by, capfd):
+def test_a_reasoning_run_samples_as_the_generation_config_says(options, model, by, capfd):
     asked = replace(options, thinking="on", progress=True)
     asked = replace(asked, tokenizer=str(model)) if by == "tokenizer" else asked
     body = sent(asked, root=str(model) if by == "root" else "/on/another/machine")
@@ -88,7 +88,7 @@ def test_a_reasoning_run_samples_as_the_models_makers_say(options, model, by, ca
     assert "(the model's generation_config.json)" in error
 
 
-def test_flags_win_over_the_models_own_sampling(options, model):
+def test_flags_override_the_generation_config(options, model):
     flags = {"temperature": 0.9, "top_k": 7, "min_p": 0.1, "presence_penalty": 1.5}
     body = sent(replace(options, thinking="on", tokenizer=str(model), **flags))
     assert {name: body[name] for name in flags} == flags
@@ -96,13 +96,13 @@ def test_flags_win_over_the_models_own_sampling(options, model):
     assert recorded(options) == {**flags, "top_p": 0.95, "seed": 0}
 
 
-def test_a_greedy_reasoning_run_is_warned_about(options, model, capfd):
+def test_a_greedy_reasoning_run_prints_a_warning(options, model, capfd):
     asked = replace(options, thinking="on", tokenizer=str(model), temperature=0.0, progress=True)
     assert sent(asked)["temperature"] == 0.0
     assert "Warning: the model reasons with temperature 0" in capfd.readouterr().err
 
 
-def test_without_the_models_file_its_server_samples_as_it_does(options, capfd):
+def test_without_a_generation_config_the_server_chooses_the_samplers(options, capfd):
     body = sent(replace(options, thinking="on", progress=True), root="/on/another/machine")
     assert not {"temperature", "top_p", "top_k", "min_p"} & set(body)
     assert recorded(options)["temperature"] == "the server's default"
@@ -123,7 +123,7 @@ def test_a_budget_of_reasoning_tokens_is_sent_to_vllm(options):
     assert kept["thinking_token_budget"] is True
 
 
-def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(options, capfd):
+def test_a_server_that_refuses_a_budget_gets_none_and_the_run_says_so(options, capfd):
     """vLLM without a parser of reasoning refuses every request that has a budget."""
 
     def reply(request: Request) -> Reply:
@@ -138,7 +138,7 @@ def test_a_server_that_takes_no_budget_is_named_and_not_sent_one(options, capfd)
     assert "start it with --reasoning-parser" in error
 
 
-def test_every_sample_of_a_row_has_a_seed_and_a_record_of_its_own(options):
+def test_every_sample_of_a_row_has_its_own_seed_and_record(options):
     asked = replace(options, repeats=3, temperature=0.7, seed=5, limit=2)
     with model_server(lambda request: answer(str(request.body["seed"]))) as server:
         summary = run(replace(asked, base_url=server.url, concurrency=1))

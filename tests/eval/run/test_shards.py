@@ -1,4 +1,4 @@
-"""A shard is one of several parts of a run, the same for every process."""
+"""Every process divides a run into the same shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny seeded Llama with a byte-level BPE trained on the spot: real files for real engines."""
+"""A tiny seeded Llama with a byte-level BPE: real files for real engines."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object
     predictions, release = open_predictions(PredictionOptions(run, **source), keep_prompts=True)
     result = collect(predictions, release, ScoringRules())
     return {
-        (one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in result
+        (error["config"], error["index"]): (error["kind"], error["found"], error["gap"])
+        for error in result
     }
 
 
@@ -43,16 +44,17 @@ def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
     assert [command.split()[0] for command in commands] == [
         *("score", "score", "errors", "compare", "report")
     ]
-    shown = {}
+    outputs = {}
     for command in commands:
         out, error, code = ruler(*shlex.split(command))
         assert code == 0, error
-        shown.setdefault(command.split()[0], out)
-    assert "Not comparable with published models (all" in shown["score"]
+        outputs.setdefault(command.split()[0], out)
+    assert "Not comparable with published models (all" in outputs["score"]
     assert (
-        "distractor: the value of another needle, or a variable of another chain" in shown["errors"]
+        "distractor: the value of another needle, or a variable of another chain"
+        in outputs["errors"]
     )
-    assert "niah_multikey_3_4k_smollm2" in shown["compare"]
+    assert "niah_multikey_3_4k_smollm2" in outputs["compare"]
     page = (tmp_path / "ruler-example/report.html").read_text(encoding="utf-8")
     assert "of 392 wrong rows were sorted" not in page  # all of them were
     assert "README.md" in stdout
@@ -79,19 +81,19 @@ def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path
 
 @pytest.mark.nightly
 def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_path, release):
-    held, run = Release.open(str(release)), tmp_path / "run"
+    opened, run = Release.open(str(release)), tmp_path / "run"
     run.mkdir()
     for path in sorted((EXAMPLE / "run").glob("*.jsonl")):
         config, lines = path.stem.removesuffix("_smollm2"), []
         answers = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        for row, known in zip(held.rows(config, COLUMNS), answers, strict=True):
-            place, answer = row["index"], known["prediction"]
+        for row, line in zip(opened.rows(config, COLUMNS), answers, strict=True):
+            place, answer = row["index"], line["prediction"]
             if place % 2:  # what is in the text, at its beginning or further on
                 words = row["input"][row["context_start"] + place % 4 * 600 :].split()
                 answer = " ".join(words[: 3 + 5 * (place % 5)])
             lines.append(json.dumps(record(config, place, answer)) + "\n")
         (run / f"{config}.jsonl").write_text("".join(lines[:12]), encoding="utf-8")
-    write_abridged(held, [run], tmp_path / "references")
+    write_abridged(opened, [run], tmp_path / "references")
     whole = errors_of(run, dataset=str(release))
     whole = {key: error for key, error in whole.items() if error[0] != "missing"}
     result = errors_of(run, references=tmp_path / "references")

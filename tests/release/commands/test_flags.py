@@ -88,9 +88,9 @@ def test_values_are_checked_once_for_flags_and_python(release, tmp_path):
 
 
 def test_every_command_is_in_a_group_of_the_help():
-    shown, _, code = ruler()
+    help_text, _, code = ruler()
     assert code == 0
-    heads = [line[:-1] for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    heads = [line[:-1] for line in help_text.splitlines() if line.endswith(":") and line[0] != " "]
     assert heads == ["Options", *PANELS]
     assert {*app.commands} == {*app.panels}
 
@@ -103,13 +103,13 @@ def test_the_ten_most_used_flags_of_run_come_first():
 def test_every_flag_is_explained_and_no_word_is_cut_in_80_columns(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for words, command in every_command():
-        shown = ruler(*words, "--help")[0]
-        assert max(map(len, shown.split("Example")[0].splitlines())) <= 80, words
+        help_text = ruler(*words, "--help")[0]
+        assert max(map(len, help_text.split("Example")[0].splitlines())) <= 80, words
         for parameter in command.params:
             option = getattr(command, "options", {}).get(parameter.name)
             text = option.help if option else parameter.help
             assert text, f"{words} {parameter.opts}"
-            words_shown = "".join(shown.split())  # a word may be wrapped at its hyphens
+            words_shown = "".join(help_text.split())  # a word may be wrapped at its hyphens
             missing = [word for word in text.split() if word not in words_shown]
             assert not missing, f"{words} {parameter.opts}"
 

@@ -50,8 +50,8 @@ def test_failed_rows_make_the_exit_code_1(flags):
         assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
         again_command = result.stdout.strip().rpartition("run the failed rows again: ruler ")[2]
         assert again_command.endswith("--retry-failed")
-        again = ruler(*shlex.split(again_command))
-        assert "5 of 10 rows FAILED" in again.stdout  # this server refuses them for good
+        second = ruler(*shlex.split(again_command))
+        assert "5 of 10 rows FAILED" in second.stdout  # this server refuses them for good
 
 
 def test_the_quick_start_runs_all_that_a_release_holds(small, tmp_path):
@@ -113,12 +113,12 @@ def test_the_looks_of_a_decision_are_one_updating_line(small, tmp_path):
     )
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
     os.close(theirs)
-    shown = os.read(ours, 100_000).decode()
+    screen = os.read(ours, 100_000).decode()
     os.close(ours)
-    for text in re.split(r"[\r\n]+", shown):  # what is drawn without going back to a line's start
+    for text in re.split(r"[\r\n]+", screen):  # what is drawn without going back to a line's start
         if " of each task" in text:
             assert re.fullmatch(r"(\x1b\[A)*\d+ of \d+ rows of each task: B lost .*", text), text
-    assert not re.search(r"points so far; [^\r]*\n", shown)
+    assert not re.search(r"points so far; [^\r]*\n", screen)
     assert "of each task" not in done.stdout.partition("The drop from")[0]
 
 
@@ -137,7 +137,7 @@ def test_eval_resumes_the_unfinished_run_of_another_day(tmp_path):
 # ---- Rows by state -------------------------------------------------------------------------------
 
 
-def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -> list[str]:
+def printed_lines(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -> list[str]:
     missing = sum(not counts for counts in states.values())
     summary = SimpleNamespace(states=states, unfinished=Counter[str](), missing=missing)
     show_states(cast(Any, summary))
@@ -148,11 +148,13 @@ def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -
 
 def test_a_run_without_trouble_is_one_line(capsys):
     states = {"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=5)}
-    assert shown(states, capsys) == ["All rows of 2 configurations were answered completely."]
+    assert printed_lines(states, capsys) == [
+        "All rows of 2 configurations were answered completely."
+    ]
 
 
 def test_states_that_no_row_has_take_no_column(capsys):
-    lines = shown({"vt_4k": Counter(error=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
+    lines = printed_lines({"vt_4k": Counter(error=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
     assert lines[0].split() == ["configuration", "ended", "truncated", "failed"]
     assert [line.split() for line in lines[2:]] == [
         ["vt_4k", "0", "0", "5"],
@@ -163,14 +165,14 @@ def test_states_that_no_row_has_take_no_column(capsys):
 def test_configurations_in_trouble_are_listed_and_the_others_counted(capsys):
     states = {f"niah_single_32k_{number}": Counter(stop=5) for number in range(9)}
     states["niah_single_nonone_128k_en-pl_qwen2.5"] = Counter(stop=4, does_not_fit=1)
-    lines = shown(states, capsys)
+    lines = printed_lines(states, capsys)
     assert lines[2].split() == ["niah_single_nonone_128k_en-pl_qwen2.5", "4", "1"]
     assert lines[3] == "All rows of 9 other configurations were answered completely."
 
 
 def test_a_shard_of_very_many_configurations_says_what_others_have_to_answer(capsys):
     states = {f"vt_{number}": Counter({"stop": 1} if number % 2 else {}) for number in range(202)}
-    assert shown(states, capsys) == [
+    assert printed_lines(states, capsys) == [
         "The rows so far of 101 configurations were answered completely.",
         "No row of 101 configurations was answered yet.",
     ]

@@ -71,7 +71,7 @@ class Section:
     note: str = ""
     sentences: Sequence[str] = ()
     figures: Sequence[Figure] = ()
-    # What templates/ID.html.j2 shows, if the section has such a template.
+    # What templates/page.html.j2 shows of this section alone.
     content: Any = None
 
 

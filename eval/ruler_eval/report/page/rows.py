@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from ruler_common.text import shortened
 from ruler_eval.analysis.errors import COLUMNS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow
-from ruler_eval.prediction import Prediction, state_of
+from ruler_eval.prediction import state_of
 from ruler_eval.report.page.runs import PageInput, ReportedRun
 from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
@@ -74,11 +74,6 @@ class ConfigRows:
     # The wrong rows that are sorted; None if the first of several samples is right.
     kinds: dict[int, str | None] = field(default_factory=dict)
 
-    @property
-    def answers(self) -> Mapping[int, Prediction]:
-        """The answers, of several samples the first."""
-        return self.joined.answers
-
     def kind_of(self, row: PartialRow) -> str | None:
         """Return the kind of error of the answer to a row; None if the answer is right."""
         index, joined = row["index"], self.joined
@@ -86,7 +81,7 @@ class ConfigRows:
             return self.kinds[index]
         if self.scores[index] >= 1 or "input" not in row:
             return None
-        samples = [self.answers[index]] if index in self.answers else []
+        samples = [joined.answers[index]] if index in joined.answers else []
         row = {**row, "memory": self.memory.get(index)}
         error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
         return None if error is None else error.kind
@@ -121,10 +116,11 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
 
 def _read_group(group: Sequence[ConfigRows], end: int | None) -> list[dict[str, Any]]:
     """Sort the wrong rows below the index `end`, and return the rows that the dialog shows."""
-    to_sort: set[int] = set()
+    to_sort = set()
     for rows in group:
-        unsorted = set(rows.wrong) - rows.kinds.keys()
-        to_sort.update(index for index in unsorted if end is None or index < end)
+        for index in rows.wrong:
+            if index not in rows.kinds and (end is None or index < end):
+                to_sort.add(index)
     # Several rows of an index if the runs were given different texts.
     shown: dict[int, list[dict[str, Any]]] = {index: [] for index in choose_rows(group)}
     for row, runs in _read(group, to_sort.union(shown)):
@@ -158,7 +154,7 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
             wrong=[index for index, score in scores[name].items() if score < 1],
         )
         for index in rows.wrong:  # the kinds of failed rows do not depend on their texts
-            answer = rows.answers.get(index)
+            answer = rows.joined.answers.get(index)
             if answer is None or answer.failed:
                 outputs = [*answer.outputs] if answer and answer.outputs else []
                 rows.kinds[index] = rows.kind_of({**_NO_TEXT, "index": index, "outputs": outputs})
@@ -197,7 +193,7 @@ def _read(
         by_content: dict[object, list[ConfigRows]] = {}
         for rows in group:
             if index in rows.scores:
-                answer = rows.answers.get(index)
+                answer = rows.joined.answers.get(index)
                 content = answer and (
                     answer.prompt, id(answer.columns), answer.outputs, answer.question
                 )  # fmt: skip
@@ -208,7 +204,7 @@ def _read(
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
     """Return what the answer's file contains of its row; the text may be empty."""
-    answer = rows.answers.get(index)
+    answer = rows.joined.answers.get(index)
     if answer is None or not answer.outputs:
         return {"index": index}
     row: PartialRow = {**_NO_TEXT, "outputs": list(answer.outputs)}
@@ -225,7 +221,7 @@ def dialog_row(row: PartialRow, runs: Sequence[ConfigRows]) -> dict[str, Any]:
     index = row["index"]
     answers = {}
     for rows in runs:
-        answer = rows.answers.get(index)
+        answer = rows.joined.answers.get(index)
         state = state_of(answer)
         if state == "ended" and rows.states[index] == "truncated":
             state = "truncated"

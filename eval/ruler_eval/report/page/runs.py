@@ -403,8 +403,12 @@ def _settings_text(settings: object) -> str:
 
 def count_troubles(cells: Mapping[str, Cell]) -> dict[Trouble, int]:
     """Return how many rows are missing, failed, truncated and so on, without zeros."""
-    counts = {trouble: sum(cell[trouble] for cell in cells.values()) for trouble in TROUBLES}
-    return {trouble: count for trouble, count in counts.items() if count}
+    counts: dict[Trouble, int] = {}
+    for trouble in TROUBLES:
+        for cell in cells.values():
+            if cell[trouble]:
+                counts[trouble] = counts.get(trouble, 0) + cell[trouble]
+    return counts
 
 
 def _trouble_table(cells: Mapping[str, Cell]) -> list[list[str]]:

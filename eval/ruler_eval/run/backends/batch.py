@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +22,11 @@ from typing import Any
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
-from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.replies import (
-    MAX_SHOWN,
     Malformed,
     count_of,
     error_text,
+    field_of,
     read_completion,
 )
 from ruler_eval.run.backends.server.requests import (
@@ -145,26 +143,14 @@ class BatchRequests(BatchFiles):
     """Writes the requests of all prompts into as few files as the limits of batch APIs allow."""
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Write the requests; the files appear together or not at all. No prompt is answered.
+        """Write the requests into numbered files. No prompt is answered.
 
         Request files of an earlier call are replaced.
         """
         folder = self.options.folder / FOLDER
-        work = folder / ".writing"
-        shutil.rmtree(work, ignore_errors=True)  # files of a process that was killed
-        work.mkdir(parents=True)
-        try:
-            paths = self._write(prompts, work)
-            for path in request_files(self.options.folder):
-                path.unlink()
-            for path in paths:
-                path.rename(folder / path.name)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        return iter(())
-
-    def _write(self, prompts: Iterator[Prompt], folder: Path) -> list[Path]:
-        """Write the requests into numbered files of a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in request_files(self.options.folder):
+            path.unlink()
         paths: list[Path] = []
         lines = size = 0
         for prompt in prompts:
@@ -175,7 +161,7 @@ class BatchRequests(BatchFiles):
             with paths[-1].open("ab") as file:
                 file.write(line)
             lines, size = lines + 1, size + len(line)
-        return paths
+        return iter(())
 
     def _request_line(self, prompt: Prompt) -> bytes:
         """Return a line of a request file."""
@@ -212,11 +198,11 @@ class BatchAnswers(BatchFiles):
                     name, answer = _parse_answer(line, f"'{path}', line {number},")
                     if not _is_row(name, release, self.options):
                         raise RulerError(
-                            f"'{path}', line {number}, answers '{hide_keys(name, MAX_NAME)}', "
+                            f"'{path}', line {number}, answers '{name[:MAX_NAME]}', "
                             "which is not a row of this run: give the answers to the requests "
                             "of this run."
                         )
-                    if name not in self._answers or _failed(self._answers[name]):
+                    if name not in self._answers or _error_of(self._answers[name]):
                         self._answers[name] = answer
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
@@ -225,7 +211,7 @@ class BatchAnswers(BatchFiles):
         """Yield the answers; an expired or cancelled request has none."""
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
-            if answer is not None and not _was_never_run(answer):
+            if answer is not None and field_of(answer, "error", "code") not in NEVER_RUN:
                 yield completion_of(prompt, answer)
 
 
@@ -250,35 +236,28 @@ def _is_row(name: str, release: Release, options: RunOptions) -> bool:
     return int(match[2]) < release.size(match[1]) and int(match[3] or 0) < options.repeats
 
 
-def _was_never_run(answer: Mapping[str, Any]) -> bool:
-    """Whether a batch ended before it sent a request."""
-    error = answer.get("error")
-    return isinstance(error, Mapping) and error.get("code") in NEVER_RUN
-
-
-def _failed(answer: Mapping[str, Any]) -> bool:
-    response = answer.get("response")
-    status = response.get("status_code") if isinstance(response, Mapping) else None
-    return bool(answer.get("error")) or status not in (200, None)
+def _error_of(answer: Mapping[str, Any]) -> str | None:
+    """Return why a request failed; None if it was answered."""
+    status, body = field_of(answer, "response", "status_code"), field_of(answer, "response", "body")
+    error = error_text(answer.get("error") or None)  # {} and "" are not errors
+    if error is None and status not in (200, None):
+        error = error_text(field_of(body, "error")) or "no answer"
+    if error is None and not isinstance(body, dict):
+        error = "no body in the answer"
+    if error is not None and count_of(status) not in (None, 200):
+        error = f"HTTP {status}: {error}"
+    return error
 
 
 def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
     """Return the completion in an answer; `error` is set if the answer has none."""
-    response = answer.get("response")
-    response = response if isinstance(response, Mapping) else {}
-    status, body = response.get("status_code"), response.get("body")
-    why = error_text(answer.get("error") or None)  # {} and "" are not errors
-    if why is None and status not in (200, None):
-        why = error_text(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
-    if why is None and not isinstance(body, Mapping):
-        why = "no body in the answer"
-    if why is not None:
-        prefix = f"HTTP {status}: " if count_of(status) not in (None, 200) else ""
-        return Completion(prompt, error=prefix + hide_keys(why, MAX_SHOWN))
+    error = _error_of(answer)
+    if error is not None:
+        return Completion(prompt, error=error)
     try:
-        return read_completion(prompt, body)
-    except Malformed as error:
-        return Completion(prompt, error=f"Malformed: {hide_keys(str(error), MAX_SHOWN)}")
+        return read_completion(prompt, answer["response"]["body"])
+    except Malformed as malformed:
+        return Completion(prompt, error=f"Malformed: {malformed}")
 
 
 def _context_length(options: RunOptions) -> int | None:

@@ -250,25 +250,15 @@ def _read(config: Any, path: str) -> Any:
 
 
 def _attention_backend(config: Any) -> str:
-    """Return the attention backend: that of the layers in this process, else the configured one."""
-    layers = _read(config, "compilation_config.static_forward_context")
-    if isinstance(layers, Mapping):  # empty if the engine runs in another process
-        names = set()
-        for layer in layers.values():
-            if hasattr(layer, "attn_backend"):
-                names.add(layer.attn_backend.get_name())
-        if names:
-            return ", ".join(sorted(names))
+    """Return the configured attention backend; "unknown" if the engine's process chooses it."""
     backend = _read(config, "attention_config.backend")
-    if backend is None:  # chosen in the engine's process
-        return UNKNOWN
-    return str(getattr(backend, "name", backend))
+    return UNKNOWN if backend is None else str(getattr(backend, "name", backend))
 
 
 def _speculative_decoding(config: Any) -> dict[str, Any] | str | None:
     """Return the method, draft model and number of tokens; None without speculative decoding."""
     speculative = _read(config, "speculative_config")
-    if speculative is None or speculative == UNKNOWN:
+    if speculative in (None, UNKNOWN):
         return cast("str | None", speculative)
     names = ("method", "model", "num_speculative_tokens")
     return {name: _read(speculative, name) for name in names}
@@ -278,12 +268,7 @@ def _rope(config: Any) -> Any:
     """Return the settings of the rotary embedding, with `hf_overrides` applied."""
     text_config = _read(config, "model_config.hf_text_config")
     rope = getattr(text_config, "rope_parameters", None)  # transformers 5
-    if rope is None:
-        rope = getattr(text_config, "rope_scaling", UNKNOWN)
-    try:
-        return json.loads(json.dumps(rope, allow_nan=False))
-    except (TypeError, ValueError):
-        return UNKNOWN
+    return getattr(text_config, "rope_scaling", UNKNOWN) if rope is None else rope
 
 
 def cpu_defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""Missing packages of a backend are named before anything of the model is read."""
+"""Missing packages of a backend are named before the model is read."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -12,13 +11,10 @@ from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 
 
-def test_vllm_is_named_before_what_its_tokenizer_needs(small, tmp_path, monkeypatch):
+def test_missing_vllm_is_named_before_the_model_is_read(small, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
-    options = model_options("./nowhere", backend="vllm")
-    order = replace(
-        options, dataset=str(small), configs=("all_4k",), backend="vllm", out=tmp_path / "RUN"
-    )
+    options = model_options("./nowhere", "vllm", dataset=small, out=tmp_path / "RUN")
     with pytest.raises(
         RulerError, match=r"The vllm backend needs packages that are not installed: .*'vllm>="
     ):
-        run(order)
+        run(options)

@@ -1,4 +1,4 @@
-"""Batch files: what is written, by which limits, and what is made of any answer."""
+"""Batch files: the requests, their limits, and how answers are read."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ def test_files_keep_to_the_limits_of_batch_apis(options, monkeypatch):
     assert all(path.stat().st_size <= batch.MAX_BYTES for path in files)
 
 
-def test_what_a_killed_process_was_writing_is_removed(options):
-    left = options.folder / "batch/.writing/requests-001.jsonl"
-    left.parent.mkdir(parents=True)
-    left.write_text("half a li")
+def test_request_files_of_a_killed_process_are_replaced(options):
+    path = options.folder / "batch/requests-007.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("half a li")
     run(options)
     assert len(requests(options.folder)) == 10
-    assert not left.parent.exists()
+    assert not path.exists()
 
 
 def test_answers_become_the_records_of_a_run_and_are_scored(options, read, small):
@@ -195,14 +195,14 @@ def test_failed_expired_and_missing_rows_are_counted_and_written_again(vt, read)
     assert (summary.total, summary.missing) == ({"stop": 4, "does_not_fit": 1}, 0)
 
 
-def test_an_answer_wins_over_a_failure_and_the_first_answer_counts(vt, read):
+def test_an_answer_replaces_a_failure_and_the_first_answer_counts(vt, read):
     run(vt)
     failed = {"custom_id": "vt_4k/0", "response": {"status_code": 500}, "error": "server busy"}
     read(failed, answer("vt_4k/0", "first"), answer("vt_4k/0", "second"), failed)
     assert Records(vt.folder).read("vt_4k")[0, 0]["prediction"] == "first"
 
 
-def test_samples_of_a_row_are_requests_of_their_own(vt, read):
+def test_each_sample_of_a_row_is_a_request(vt, read):
     vt = replace(vt, repeats=3, temperature=0.7, limit=1)
     run(vt)
     result = {line["custom_id"]: line["body"]["seed"] for line in requests(vt.folder)}
@@ -227,20 +227,20 @@ def test_samples_of_a_row_are_requests_of_their_own(vt, read):
         ({"id": "x"}, "line 2, is not an answer of a batch"),
     ],
 )
-def test_a_file_of_something_else_is_refused_before_anything_is_recorded(vt, read, line, message):
+def test_a_file_that_has_no_answers_of_this_run_is_refused(vt, read, line, message):
     run(vt)
     with pytest.raises(RulerError, match=message):
         read(answer("vt_4k/0"), line)
     assert states(vt.folder) == {}
 
 
-def test_a_broken_body_is_that_rows_failure(vt, read):
+def test_a_malformed_body_fails_its_row(vt, read):
     run(vt)
     read(answer("vt_4k/0", choices=[]))
     assert states(vt.folder) == {"vt_4k/0": "error"}
 
 
-def test_what_cannot_be_a_batch_is_one_sentence(options, tmp_path, tokenizer):
+def test_options_that_batch_files_do_not_support_are_refused(options, tmp_path, tokenizer):
     bare = tmp_path / "bare"
     tiny_model.write_tokenizer(bare, template=None)
     for change, sentence in (

@@ -1,4 +1,4 @@
-"""transformers generates what greedy decoding, done by hand, gives."""
+"""The hf backend generates the tokens of greedy decoding."""
 
 from __future__ import annotations
 
@@ -30,16 +30,9 @@ def backend(tiny: Path) -> Any:
 
 
 @pytest.fixture
-def order(small: Path, tiny: Path, tmp_path: Path) -> RunOptions:
-    options = model_options(str(tiny))
-    return replace(
-        options,
-        dataset=str(small),
-        configs=("some_4k",),
-        backend="hf",
-        out=tmp_path / "RUN",
-        limit=2,
-    )
+def options(small: Path, tiny: Path, tmp_path: Path) -> RunOptions:
+    out = tmp_path / "RUN"
+    return model_options(str(tiny), "hf", dataset=small, configs="some_4k", out=out, limit=2)
 
 
 def prompt(ids: list[int], index: int = 0, most: int = 12) -> Prompt:
@@ -67,7 +60,7 @@ def test_batches_of_different_lengths_give_the_same_tokens_as_one_by_one(backend
         assert answers[i].prompt_tokens == len(ids)
 
 
-def test_a_row_gets_its_own_maximum_in_a_batch(backend):
+def test_each_row_of_a_batch_has_its_own_maximum(backend):
     batch = [prompt(list(range(20, 60)), 0, 3), prompt(list(range(20, 60)), 1, 9)]
     short, long = backend._new_tokens(batch)
     assert short == long[:3]
@@ -90,17 +83,17 @@ def test_prompts_are_read_a_window_at_a_time(backend):
     assert len(list(answers)) == 3 * WINDOW - 1
 
 
-def test_a_makers_penalties_are_not_applied(tiny, tmp_path):
+def test_the_penalties_of_a_generation_config_are_not_applied(tiny, tmp_path):
     import shutil
 
     from ruler_eval.run.backends.hf_model import Transformers
 
-    other = tmp_path / "penalised"
-    shutil.copytree(tiny, other)
-    path = other / "generation_config.json"
+    copy = tmp_path / "penalised"
+    shutil.copytree(tiny, copy)
+    path = copy / "generation_config.json"
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "repetition_penalty": 5.0, "do_sample": True, "top_k": 3}))
-    plain, penalised = (Transformers(model_options(str(folder))) for folder in (tiny, other))
+    plain, penalised = (Transformers(model_options(str(folder))) for folder in (tiny, copy))
     asked = [prompt(list(range(20, 60)))]
     assert plain._new_tokens(asked) == penalised._new_tokens(asked)
 
@@ -127,53 +120,46 @@ def test_a_sampler_that_is_not_set_is_off(tiny, monkeypatch):
 
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
-def test_a_run_in_each_mode(order, mode):
-    outcome = run(replace(order, mode=mode))
+def test_a_run_in_each_mode(options, mode):
+    outcome = run(replace(options, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.total["stop"] + outcome.total["length"] == 4
     assert outcome.differences == 0
-    kept = json.loads((order.out / "run.json").read_text())
+    kept = json.loads((options.out / "run.json").read_text())
     assert (kept["mode"], kept["dtype"], kept["max_model_len"]) == (mode, "float32", 8192)
 
 
-def test_the_windows_edge_is_exact(order, tiny):
-    run(replace(order, configs=("vt_4k",), limit=1))
-    (record,) = read_lines(order.out / "vt_4k.jsonl")
+def test_the_context_length_is_used_to_the_last_token(options, tiny):
+    run(replace(options, configs=("vt_4k",), limit=1))
+    (record,) = read_lines(options.out / "vt_4k.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
-    edge = replace(order, configs=("vt_4k",), limit=1, max_model_len=need)
-    edge = replace(edge, out=order.folder.with_name("EDGE"))
+    edge = replace(options, configs=("vt_4k",), limit=1, max_model_len=need)
+    edge = replace(edge, out=options.folder.with_name("EDGE"))
     assert run(edge).total["does_not_fit"] == 0
-    less = replace(edge, max_model_len=need - 1, out=order.folder.with_name("LESS"))
+    less = replace(edge, max_model_len=need - 1, out=options.folder.with_name("LESS"))
     with pytest.raises(RulerError, match="No row fits"):
         run(less)
 
 
-def test_a_custom_chat_template_is_what_the_model_sees(order, tmp_path):
-    order = replace(order, configs=("vt_4k",), limit=1)
+def test_a_custom_chat_template_is_what_the_model_sees(options, tmp_path):
+    options = replace(options, configs=("vt_4k",), limit=1)
     file = tmp_path / "own.jinja"
     file.write_text("{% for m in messages %}{{ m.content }} [/INST]{% endfor %}", encoding="utf-8")
-    own = ChatTemplate.read(file)
-    run(replace(order, out=tmp_path / "usual"))
-    asked = replace(order, mode="chat", chat_template=file)
+    template = ChatTemplate.read(file)
+    run(replace(options, out=tmp_path / "usual"))
+    asked = replace(options, mode="chat", chat_template=file)
     run(asked)
-    settings = json.loads((order.out / "run.json").read_text(encoding="utf-8"))
-    assert settings["chat_template"] == own.facts()
-    assert settings["template_sha256"] == own.facts()["sha256"]
-    usual, scores = (
-        [
-            r["usage"]["prompt_tokens"]
-            for path in sorted(out.glob("*.jsonl"))
-            for r in read_lines(path)
-        ]
-        for out in (tmp_path / "usual", order.out)
-    )
-    assert len(scores) == len(usual)
-    assert scores != usual
-    other = tmp_path / "other" / "own.jinja"
-    other.parent.mkdir()
-    other.write_text(own.text + " ", encoding="utf-8")
+    settings = json.loads((options.out / "run.json").read_text(encoding="utf-8"))
+    assert settings["chat_template"] == template.facts()
+    assert settings["template_sha256"] == template.facts()["sha256"]
+    (usual,) = read_lines(tmp_path / "usual/vt_4k.jsonl")
+    (changed,) = read_lines(options.out / "vt_4k.jsonl")
+    assert usual["usage"]["prompt_tokens"] != changed["usage"]["prompt_tokens"]
+    edited = tmp_path / "edited" / "own.jinja"
+    edited.parent.mkdir()
+    edited.write_text(template.text + " ", encoding="utf-8")
     with pytest.raises(RulerError, match=r"chat_template\.sha256"):
-        run(replace(asked, chat_template=other))
+        run(replace(asked, chat_template=edited))
     with pytest.raises(RulerError, match="was run with chat_template"):
         run(replace(asked, chat_template=None, limit=2))
 
@@ -195,16 +181,16 @@ def test_an_error_without_a_message_fails_its_rows_and_not_the_run(backend, monk
     assert answer.error == "RuntimeError"
 
 
-def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(order, tiny, tmp_path):
+def test_a_model_that_reasons_uses_its_generation_config_and_budget(options, tiny, tmp_path):
     model = make_thinker(tiny, tmp_path / "thinker")
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
     (model / "generation_config.json").write_text(json.dumps(makers))
-    order = replace(order, model=str(model), thinking="24", repeats=2)
-    summary = run(order)
+    options = replace(options, model=str(model), thinking="24", repeats=2)
+    summary = run(options)
     assert summary.unfinished.total() == summary.total["length"] + summary.total["stop"] == 8
     assert summary.total["length"] > 4
     answers = set()
-    for path in order.folder.glob("*.jsonl"):
+    for path in options.folder.glob("*.jsonl"):
         for record in read_lines(path):
             assert record["thinking"]
             assert (record["prediction"], record["thinking_ended"]) == ("", False)
@@ -213,6 +199,6 @@ def test_a_model_that_reasons_is_sampled_as_its_makers_say_and_given_room(order,
                 assert record["usage"]["thinking_tokens"] > 24  # nothing ends it
             answers.add((path.name, record["index"], record["thinking"]))
     assert len(answers) == 8  # each sample has its own seed
-    kept = json.loads((order.folder / "run.json").read_text())
+    kept = json.loads((options.folder / "run.json").read_text())
     assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
     assert (kept["mode"], kept["thinking"]["budget"]) == ("chat", 24)

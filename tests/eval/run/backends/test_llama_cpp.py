@@ -85,21 +85,21 @@ def of_llama_cpp(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def order(request: pytest.FixtureRequest, tmp_path: Path) -> RunOptions:
+def options(request: pytest.FixtureRequest, tmp_path: Path) -> RunOptions:
     data = small_release.write(tmp_path / "ruler", rows=2, lines=12, only=("niah_single_1", "cwe"))
     url = request.getfixturevalue(request.param)
-    options = model_options("m", base_url=url, concurrency=2)
-    return replace(
-        options, dataset=str(data), configs=(CONFIG,), backend="openai", out=tmp_path / "RUN"
-    )
+    out = tmp_path / "RUN"
+    return model_options(base_url=url, concurrency=2, dataset=data, configs=CONFIG, out=out)
 
 
-def answers(order: RunOptions) -> list[str]:
+def answers(options: RunOptions) -> list[str]:
     """The answers to the rows, all of which contain the hidden number."""
-    total = run(order).total
+    total = run(options).total
     assert total["error"] == total["does_not_fit"] == 0
-    wanted = {row["index"]: row["outputs"][0] for row in ruler_dataset.load(order.dataset, CONFIG)}
-    records = list(read_lines(order.out / f"{CONFIG}.jsonl"))
+    wanted = {
+        row["index"]: row["outputs"][0] for row in ruler_dataset.load(options.dataset, CONFIG)
+    }
+    records = list(read_lines(options.out / f"{CONFIG}.jsonl"))
     assert all(wanted[record["index"]] in record["prediction"] for record in records)
     assert all(record["usage"] for record in records)
     return [record["prediction"] for record in records]
@@ -109,35 +109,35 @@ PYTHON, OWN = "of_python", "of_llama_cpp"
 
 
 @pytest.mark.parametrize(
-    ("order", "mode"),
+    ("options", "mode"),
     [(PYTHON, "chat"), (PYTHON, "completion"), (OWN, "chat"), (OWN, "completion")],
-    indirect=["order"],
+    indirect=["options"],
 )
-def test_it_finds_the_needles(order, mode):
-    assert len(answers(replace(order, mode=mode))) == 2
+def test_it_finds_the_needles(options, mode):
+    assert len(answers(replace(options, mode=mode))) == 2
 
 
-@pytest.mark.parametrize("order", [OWN], indirect=True)
-def test_it_continues_a_turn_which_the_answer_does_not_repeat(order):
-    result = answers(order)
-    kept = json.loads((order.out / "run.json").read_text())
+@pytest.mark.parametrize("options", [OWN], indirect=True)
+def test_it_continues_a_turn_which_the_answer_does_not_repeat(options):
+    result = answers(options)
+    kept = json.loads((options.out / "run.json").read_text())
     assert kept["backend_version"] == "llama_cpp"
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 2048)
     assert not any("special magic number" in answer.splitlines()[0] for answer in result)
 
 
-@pytest.mark.parametrize("order", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_is_its_own_error(order):
-    summary = run(replace(order, configs=("cwe_4k", CONFIG), mode="chat"))
+@pytest.mark.parametrize("options", [PYTHON, OWN], indirect=True)
+def test_a_row_that_is_too_long_fails_alone(options):
+    summary = run(replace(options, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
     assert "HTTP 400" in summary.first["error"]
     assert "context" in summary.first["error"]
 
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])
-@pytest.mark.parametrize("order", [PYTHON], indirect=True)
-def test_token_ids_are_refused_before_a_row(order, tmp_path, mode):
+@pytest.mark.parametrize("options", [PYTHON], indirect=True)
+def test_token_ids_are_refused_before_a_row(options, tmp_path, mode):
     write_tokenizer(tmp_path / "tokenizer")
-    options = replace(order, tokenizer=str(tmp_path / "tokenizer"))
+    options = replace(options, tokenizer=str(tmp_path / "tokenizer"))
     with pytest.raises(RulerError, match=r"llama-cpp-python .*: use --mode chat"):
         run(replace(options, mode=mode))

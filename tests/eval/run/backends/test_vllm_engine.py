@@ -1,4 +1,4 @@
-"""What vLLM's engine is given, and what run.json says of it; the real vLLM is in tests/vllm."""
+"""The arguments and recorded settings of vLLM's engine; tests/vllm has the real vLLM."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_prefix_caching_can_be_set_as_any_engine_argument(engine_arguments):
     assert engine_arguments["enable_prefix_caching"] is False
 
 
-def test_run_json_says_what_the_engine_resolved(engine_arguments):
+def test_run_json_records_the_engines_settings(engine_arguments):
     settings = vllm_engine.VLLM(model_options("m"), None).settings()
     assert settings == {
         "backend_version": "0",
@@ -83,13 +83,11 @@ def test_run_json_says_what_the_engine_resolved(engine_arguments):
     }
 
 
-def test_attention_and_speculative_decoding_are_named_if_the_engine_reports_them():
-    layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
-    layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
+def test_attention_and_speculative_decoding_are_recorded():
     draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
+    backend = SimpleNamespace(name="FLASH_ATTN")
     config = vllm_config(
-        compilation_config=SimpleNamespace(static_forward_context=layers),
-        speculative_config=draft,
+        attention_config=SimpleNamespace(backend=backend), speculative_config=draft
     )
     settings = vllm_engine.engine_settings(config)
     assert settings["attention_backend"] == "FLASH_ATTN"
@@ -100,7 +98,7 @@ def test_attention_and_speculative_decoding_are_named_if_the_engine_reports_them
     }
 
 
-def test_what_another_version_of_vllm_does_not_say_is_unknown():
+def test_a_setting_that_another_version_of_vllm_lacks_is_unknown():
     model = SimpleNamespace(hf_config=SimpleNamespace())
     settings = vllm_engine.engine_settings(SimpleNamespace(model_config=model))
     assert settings["cache"] == {"dtype": "unknown", "prefix_caching": "unknown"}
@@ -110,7 +108,7 @@ def test_what_another_version_of_vllm_does_not_say_is_unknown():
 
 
 @pytest.mark.parametrize("size", ["two", 2])
-def test_several_replicas_in_this_process_are_refused(engine_arguments, size):
+def test_data_parallelism_in_this_process_is_refused(engine_arguments, size):
     with pytest.raises(RulerError, match="offline engine has no data parallelism"):
         vllm_engine.VLLM(model_options("m", arguments={"data_parallel_size": size}), None)
     assert engine_arguments == {}

@@ -183,9 +183,7 @@ class OpenAIServer(Backend):
         fields = {"add_generation_prompt": False, "continue_final_message": True}
         body = {"model": self.options.model, "messages": turns, **fields}
         tokens = field_of(self._ask_outside_v1("tokenize", body), "tokens")
-        if isinstance(tokens, list) and all(type(token) is int for token in tokens):
-            return tokens
-        return None
+        return tokens if isinstance(tokens, list) else None
 
     def describe(self) -> list[str]:
         """Return a line with model, context length and mode, and a warning if there is one."""

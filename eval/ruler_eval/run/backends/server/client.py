@@ -23,6 +23,7 @@ import openai
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
 from ruler_common.errors import RulerError
+from ruler_common.text import one_line
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.replies import (
     MAX_SHOWN,
@@ -310,15 +311,10 @@ def start_error(error: BaseException, where: str) -> RulerError | None:
             "or correct --base-url."
         )
     tls = _tls_error(error)
-    if isinstance(tls, ssl.SSLCertVerificationError):
-        return RulerError(
-            f"The server at {where} has a certificate that is not trusted "
-            f"({tls.verify_message}): set SSL_CERT_FILE to the file of its certificate authority."
-        )
     if tls is not None:
         return RulerError(
-            f"The TLS connection to the server at {where} failed "
-            f"({tls.reason}): is its address http://…? Correct --base-url."
+            f"The TLS connection to the server at {where} failed ({one_line(tls)}): if its address "
+            "is http://…, correct --base-url; if its certificate is your own, set SSL_CERT_FILE."
         )
     if is_refused(error):
         return RulerError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from ruler_eval.run.backends.server.replies import engine_facts
 from ruler_eval.run.runner import run
@@ -28,17 +27,9 @@ def test_the_cache_and_the_number_of_engines_are_read():
 
 def test_run_json_records_it(small, tmp_path):
     kept = []
-    for name, paths in {"told": {"/metrics": METRICS}, "silent": {}}.items():
+    for name, paths in {"with": {"/metrics": METRICS}, "without": {}}.items():
         with model_server(models=[VLLM], paths=paths) as server:
-            options = model_options("m", base_url=server.url)
-            run(
-                replace(
-                    options,
-                    dataset=str(small),
-                    configs=("vt_4k",),
-                    backend="openai",
-                    out=tmp_path / name,
-                )
-            )
+            out = tmp_path / name
+            run(model_options(base_url=server.url, dataset=small, configs="vt_4k", out=out))
         kept.append(json.loads((tmp_path / name / "run.json").read_text()).get("cache"))
     assert kept == [{"dtype": "fp8", "prefix_caching": True, "block_size": 16}, None]

@@ -1,4 +1,4 @@
-"""A reply is a completion, or a sentence says why it is not."""
+"""Replies are read as completions, or rejected with a reason."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_raw_completion_without_usage_is_read():
 
 
 @pytest.mark.parametrize("count", [True, -1, float("nan"), "9"])
-def test_a_count_that_cannot_be_one_is_unknown(count):
+def test_an_invalid_count_is_unknown(count):
     reply = {**chat("x"), "usage": {"prompt_tokens": count, "completion_tokens": count}}
     completion = read_completion(PROMPT, reply)
     assert (completion.prompt_tokens, completion.completion_tokens) == (None, None)
@@ -83,7 +83,7 @@ def test_a_count_that_cannot_be_one_is_unknown(count):
         chat(["4", "2"]),
     ],
 )
-def test_what_is_not_a_completion_is_malformed(reply):
+def test_a_reply_that_is_not_a_completion_is_malformed(reply):
     with pytest.raises(Malformed):
         read_completion(PROMPT, reply)
 
@@ -109,7 +109,7 @@ def test_mistrals_parts_are_thinking_and_text(parts, text, reasoning):
     assert (completion.text, completion.reasoning) == (text, reasoning)
 
 
-def test_chunks_are_the_same_completion():
+def test_a_streamed_chat_completion_equals_a_whole_one():
     completion = streamed(
         chunk(delta={"role": "assistant", "content": ""}),
         chunk(delta={"reasoning_content": "we"}),
@@ -122,7 +122,7 @@ def test_chunks_are_the_same_completion():
     assert completion == read_completion(PROMPT, chat("an answer", reasoning_content="well"))
 
 
-def test_chunks_of_a_raw_completion_and_a_whole_one_are_read():
+def test_a_streamed_raw_completion_is_read():
     assert streamed(chunk(text="4"), chunk(text="2"), chunk("length", text="")).text == "42"
     assert streamed(chat("42")).text == "42"
 
@@ -131,13 +131,13 @@ def test_chunks_of_a_raw_completion_and_a_whole_one_are_read():
     "chunks",
     [[], [chunk(text="4")], [{}], [5], [{"choices": [5]}], [chunk("stop", delta={"content": 5})]],
 )
-def test_chunks_that_are_cut_off_or_odd_are_malformed(chunks):
+def test_incomplete_or_invalid_chunks_are_malformed(chunks):
     with pytest.raises(Malformed):
         streamed(*chunks)
 
 
 @pytest.mark.parametrize("page", [None, {"data": 5}, {"data": [5, {}, {"id": 5}]}])
-def test_an_odd_page_of_models_is_empty(page):
+def test_a_malformed_list_of_models_is_empty(page):
     assert served_models(page) == {}
 
 
