@@ -59,8 +59,8 @@ def export(
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    `form` is a name of FORMATS. Shows a progress bar on a terminal. Raises RulerError for an unknown
-    configuration, a wrong digest, or a folder that is not empty.
+    `form` is a name in FORMATS. Shows a progress bar on a terminal. Raises RulerError for an
+    unknown configuration, a wrong digest, or a folder that is not empty.
     """
     release = Release.open(source, revision)
     if revision is not None and release.revision is None:
