@@ -48,10 +48,15 @@ def transformers_answers(
     result = {}
     for mode in ("completion", "prefill", "chat"):
         out = tmp_path_factory.mktemp(mode)
-        options = model_options(str(tiny), arguments={"dtype": "float32"})
         run(
-            replace(
-                options, dataset=str(small), configs=("some_4k",), backend="hf", out=out, mode=mode
+            model_options(
+                str(tiny),
+                "hf",
+                arguments={"dtype": "float32"},
+                dataset=small,
+                configs="some_4k",
+                out=out,
+                mode=mode,
             )
         )
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
@@ -99,11 +104,10 @@ def options_of_the_model(options: Any) -> Any:
 
 @pytest.fixture
 def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
-    """A order of the offline engine: 2 configurations, 6 rows."""
-
-    options = model_options(str(tiny), arguments=ENGINE)
-    return replace(
-        options, dataset=str(small), configs=("some_4k",), backend="vllm", out=tmp_path / "RUN"
+    """The options of a run of the offline engine: 2 configurations, 6 rows."""
+    out = tmp_path / "RUN"
+    return model_options(
+        str(tiny), "vllm", arguments=ENGINE, dataset=small, configs="some_4k", out=out
     )
 
 

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,30 +70,31 @@ def changed(base: Path) -> Any:
 
     from tests.real_model import model_folder
 
-    def rounded(model: Any, bits: int, group: int | None = None) -> None:
+    def round_weights(model: Any, bits: int, group: int | None) -> None:
         with torch.no_grad():
             for weights in model.model.layers.parameters():
                 scaled = weights.view(-1, group or weights.shape[-1])
                 step = scaled.abs().amax(-1, keepdim=True) / (2 ** (bits - 1) - 1)
                 scaled.copy_((scaled / step).round() * step)
 
-    def layer_less(model: Any) -> None:
+    def remove_layer(model: Any) -> None:
         del model.model.layers[LESS]
         model.config.num_hidden_layers -= 1
         model.config.layer_types = None
-
-    changes = {
-        "8 bits": partial(rounded, bits=8),
-        "4 bits in groups": partial(rounded, bits=4, group=64),
-        "4 bits": partial(rounded, bits=4),
-        "layer less": layer_less,
-    }
 
     def make(change: str) -> Path:
         folder = base.parent / change
         if not folder.exists():
             model = AutoModelForCausalLM.from_pretrained(model_folder(), dtype=torch.float32)
-            changes[change](model)
+            if change == "layer less":
+                remove_layer(model)
+            else:
+                bits, group = {
+                    "8 bits": (8, None),
+                    "4 bits in groups": (4, 64),
+                    "4 bits": (4, None),
+                }[change]
+                round_weights(model, bits, group)
             model.save_pretrained(folder)
             AutoTokenizer.from_pretrained(model_folder()).save_pretrained(folder)
         return folder
@@ -116,13 +116,13 @@ def decided(base: Path, model: Path, out: Path) -> Any:
         ("layer less", "larger"),
     ],
 )
-def test_it_stops_by_itself_with_the_right_verdict(base, changed, change, verdict):
+def test_it_stops_early_with_the_right_verdict(base, changed, change, verdict):
     decision = decided(base, changed(change), base.parent / f"run-{change}")
     assert (decision["verdict"], decision["of"]) == (verdict, ROWS)
     assert decision["rows"] < ROWS
 
 
-def test_killed_in_the_middle_and_resumed_it_says_the_same(base, changed):
+def test_a_killed_decision_resumes_to_the_same_verdict(base, changed):
     model, out = changed("8 bits"), base.parent / "run-killed"
     whole = decided(base, model, base.parent / "run-8 bits")
     command = ruler_command("decide", base, "--model", model)
@@ -136,6 +136,6 @@ def test_killed_in_the_middle_and_resumed_it_says_the_same(base, changed):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert 4 <= len(list(read_lines(path))) < whole["rows"]
-    again = decided(base, model, out)
-    for what in ("verdict", "rows", "of", "interval"):
-        assert again[what] == whole[what], what
+    resumed = decided(base, model, out)
+    for field in ("verdict", "rows", "of", "interval"):
+        assert resumed[field] == whole[field], field

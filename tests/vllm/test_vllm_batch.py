@@ -67,10 +67,10 @@ def test_chat_and_prefill_give_the_openai_backends_answers(small, tiny, server, 
     assert len(lines) == 12
     for mode, order in runs.items():
         scores = tmp_path / f"{mode}.jsonl"
-        own = [line for line in lines if line["custom_id"].startswith(f"{mode}:")]
-        for line in own:
+        of_mode = [line for line in lines if line["custom_id"].startswith(f"{mode}:")]
+        for line in of_mode:
             line["custom_id"] = line["custom_id"].removeprefix(f"{mode}:")
-        scores.write_text("".join(json.dumps(line) + "\n" for line in own), encoding="utf-8")
+        scores.write_text("".join(json.dumps(line) + "\n" for line in of_mode), encoding="utf-8")
         summary = run(batch.options_to_read(order.folder, [scores]))
         assert (summary.total.total() - summary.total["error"], summary.missing) == (6, 0)
 

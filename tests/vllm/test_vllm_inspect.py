@@ -1,4 +1,4 @@
-"""Inspect's tasks on the real vLLM server: its providers ask what `ruler run` asks."""
+"""Inspect's tasks on the real vLLM server: its providers send the prompts of `ruler run`."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.vllm
 
 @pytest.fixture
 def remote(order: Any, server: str) -> Any:
-    options = replace(
+    return replace(
         order,
         model="tiny",
         backend="openai",
@@ -34,8 +34,8 @@ def remote(order: Any, server: str) -> Any:
         concurrency=4,
         timeout=120,
         arguments={},
+        out=order.out.with_name("REMOTE"),
     )
-    return replace(options, backend="openai", out=order.out.with_name("REMOTE"))
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -54,9 +54,8 @@ def predictions(folder: Path) -> dict[tuple[str, int], str]:
 def test_each_mode_gives_the_offline_models_answers(
     remote, mode, renders, stream, tiny, transformers_answers
 ):
-    own = str(tiny) if renders == "client" else None
-    remote = replace(remote, tokenizer=own, stream=stream)
-    outcome = run(replace(remote, mode=mode))
+    tokenizer = str(tiny) if renders == "client" else None
+    outcome = run(replace(remote, tokenizer=tokenizer, stream=stream, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.differences == 0  # the server counts the tokens that we count
     assert all(record["usage"]["completion_tokens"] for record in records(remote.out))
@@ -89,7 +88,7 @@ def test_the_budget_is_checked_with_the_servers_own_count(remote, tmp_path):
     assert "over the limit of 2,048" in records(remote.out)[0]["error"]
 
 
-def test_a_silently_shortened_answer_is_seen(remote, tiny, tmp_path):
+def test_a_silently_shortened_answer_is_noticed(remote, tiny, tmp_path):
     """vLLM answers 200 with fewer tokens when only prompt + max_tokens pass its window."""
     from ruler_eval.run.prompts import load_tokenizer
 
@@ -100,27 +99,24 @@ def test_a_silently_shortened_answer_is_seen(remote, tiny, tmp_path):
         used = len(tokenizer(row["input"] + row["answer_prefix"])["input_ids"])
         if 2048 - 100 < used < 2048:
             break
-    asked = replace(remote, dataset=str(edge), configs=("niah_single_1_4k",), mode="completion")
-    options = replace(asked, max_model_len=10**6, tokenizer=str(tiny))  # check disabled
+    remote = replace(remote, dataset=str(edge), configs=("niah_single_1_4k",), mode="completion")
     with pytest.raises(RulerError, match="No row fits"):
-        run(options)
+        run(replace(remote, max_model_len=10**6, tokenizer=str(tiny)))  # check disabled
     (record,) = records(remote.out)
     assert "the server ended the answer at" in record["error"]
 
 
-def test_a_prompt_the_server_refuses_is_that_rows_error(remote, tmp_path):
+def test_a_prompt_that_the_server_refuses_fails_its_row(remote, tmp_path):
     long = small_release.write(tmp_path / "long", rows=1, lines=200)
-    options = replace(remote, max_model_len=10**6)
-    asked = replace(options, dataset=str(long), configs=("some_4k",))
-    outcome = run(asked)
+    outcome = run(replace(remote, max_model_len=10**6, dataset=str(long)))
     assert dict(outcome.total) == {"error": 2}
     assert all(record["error"].startswith("HTTP 400") for record in records(remote.out))
 
 
 def test_cached_tokens_are_reported(remote):
     first = run(replace(remote, configs=("niah_single_1_4k",)))
-    again = replace(remote, configs=("niah_single_1_4k",), out=remote.out.with_name("AGAIN"))
-    second = run(again)
+    second_out = remote.out.with_name("SECOND")
+    second = run(replace(remote, configs=("niah_single_1_4k",), out=second_out))
     assert second.cached_share is not None
     assert second.cached_share > 0.5
     assert first.total == second.total

@@ -22,8 +22,8 @@ from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
-ROOM, ENDS = 64, 20
-"""Tokens that a row may reason, and after which vLLM ends it."""
+MAX_THINKING, ENDS = 64, 20
+"""Tokens that a row may use for reasoning, and after which vLLM ends it."""
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,9 @@ def answered(
     order: Any, url: str, thinking: str, stream: bool = False, **arguments: int
 ) -> list[Record]:
     """The records of a run in chat mode, all of whose rows were answered."""
-    options = replace(
-        order, model="thinks", backend="openai", base_url=url, arguments=arguments, stream=stream
-    )
-    asked = replace(options, backend="openai", mode="chat", thinking=thinking)
-    total = run(asked).total
+    options = replace(order, model="thinks", backend="openai", base_url=url, mode="chat")
+    options = replace(options, thinking=thinking, arguments=arguments, stream=stream)
+    total = run(options).total
     assert total["error"] == total["does_not_fit"] == 0
     return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
 
@@ -64,7 +62,7 @@ def test_reasoning_that_ends_is_kept_apart_from_the_answer(order, thinking_serve
 
 
 def test_reasoning_that_does_not_end_leaves_no_answer(order, thinking_server):
-    for record in answered(order, thinking_server, str(ROOM), thinking_token_budget=1000):
+    for record in answered(order, thinking_server, str(MAX_THINKING), thinking_token_budget=1000):
         assert record["thinking"]
         assert (record["prediction"], record["finish_reason"]) == ("", "length")
         assert record["thinking_ended"] is False
@@ -76,9 +74,7 @@ def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(order
         assert (record["thinking"], record["thinking_ended"]) == (None, None)
 
 
-def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_budget(
-    order, thinker, tmp_path
-):
+def test_offline_reasoning_uses_the_generation_config_and_the_budget(order, thinker, tmp_path):
     model = tmp_path / "model"
     shutil.copytree(thinker, model)
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
@@ -98,12 +94,14 @@ def test_in_this_process_the_model_is_sampled_as_its_makers_say_and_kept_to_its_
     assert kept["thinking_token_budget"] is True
 
 
-def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(order, thinker, capsys):
+def test_offline_reasoning_without_a_parser_uses_all_tokens(order, thinker, capsys):
     """Without a parser of reasoning vLLM does not end it, which the run says at its start."""
-    asked = replace(order, model=str(thinker), mode="chat", thinking=str(ROOM), temperature=0)
+    asked = replace(
+        order, model=str(thinker), mode="chat", thinking=str(MAX_THINKING), temperature=0
+    )
     summary = run(replace(asked, limit=1, progress=True))
     output = " ".join(capsys.readouterr().err.split())
-    assert f"--thinking {ROOM}: add --engine-arg reasoning_parser=NAME." in output
+    assert f"--thinking {MAX_THINKING}: add --engine-arg reasoning_parser=NAME." in output
     assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):
@@ -112,5 +110,5 @@ def test_in_this_process_reasoning_that_nothing_limits_takes_the_whole_room(orde
             assert (record["prediction"], record["finish_reason"]) == ("", "length")
             assert record["thinking_ended"] is False
             assert record["usage"]
-            assert record["usage"]["completion_tokens"] > ROOM
+            assert record["usage"]["completion_tokens"] > MAX_THINKING
     assert json.loads((order.folder / "run.json").read_text())["thinking_token_budget"] is False

@@ -50,8 +50,8 @@ log = logging.getLogger(__name__)
 
 # ---- Workers -------------------------------------------------------------------------------------
 
-_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
-_SAMPLED = 100  # every 100th row, from the first on, is also counted whole
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # of zstd: the higher one pays for rows with a shared haystack
+_SAMPLED = 100  # every 100th row, from the first on, is also counted by the reference
 
 
 class FileJob(NamedTuple):
@@ -165,21 +165,21 @@ class FileBuilder:
 
 
 class FileRows:
-    """The rows of one file, made one by one, and the figures that its manifest entry sums up."""
+    """The rows of one file, made one by one, and the manifest's entry of the file."""
 
     def __init__(self, job: FileJob, task: Task[Any]) -> None:
         self.config, self.task = job.config, task
         self.count = min(job.rows, task.max_rows or job.rows)
-        """The number of rows: what was asked for, or fewer if the corpus has fewer."""
+        """The number of rows: as many as the job asks for, or fewer if the corpus has fewer."""
         self._lengths: list[int] = []
         self._repeats: list[int] = []
         self._next_unit_tokens: list[int] = []  # of the rows whose haystack has more units
 
     def __iter__(self) -> Iterator[Row]:
-        """Make the rows; every 100th is also counted whole, by the reference.
+        """Make the rows; every 100th is also counted by the reference.
 
-        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
-        source is missing.
+        Raises EngineMismatch if the reference counts differently, Impossible if the window cannot
+        hold the task, and RulerError if a source is missing.
         """
         for index in range(self.count):
             row = self.task.row(index)
@@ -252,14 +252,15 @@ def processes_for(tokens: int) -> int:
 
 @contextmanager
 def process_pool(worker: Any, workers: int) -> Iterator[Run]:
-    """Start processes on this machine, each with a copy of the worker; yield what runs a step.
+    """Start processes on this machine, each with a copy of the worker; yield a function.
 
         with process_pool(FileBuilder(…), 2) as run:
             for manifest in run(FileBuilder.build, jobs):
                 …
 
-    One worker works in this process. An error in a step, and Ctrl-C, end the work at once; a
-    process that died raises RulerError.
+    The function calls a method of the worker with each item, and yields the results. One worker
+    works in this process. An error and Ctrl-C end the work at once; if a process dies, RulerError
+    is raised.
     """
     context = multiprocessing.get_context("spawn")
     until_closed, end = context.Pipe(duplex=False)

@@ -186,9 +186,9 @@ class NumberedWords(Task[P]):
     words: CountedTexts
     """The words a list is made of, counted with the space before each."""
     safe: np.ndarray
-    """The places in `words` of those that no other contains."""
+    """The places in `words` of the words that are not part of another word."""
     unfit: frozenset[int] = frozenset()
-    """Which of these places hold words that the text around the list contains."""
+    """Those of these places whose words occur in the text around the list."""
     further: Sequence[str] = ()
     """The words at the end that are taken only when the others have run out."""
     extra_words: int = 0
@@ -322,7 +322,7 @@ class CommonWords(NumberedWords[CommonParams]):
         self.unfit = frozenset(
             place for place in self.safe.tolist() if vocabulary[place].casefold() in wording
         )
-        # The words of the solved examples are drawn alike at every length.
+        # The same words are drawn for the solved examples at every length.
         num_cw = self.params.num_cw
         self._max_example_words = max(example_words(num_cw, 0), example_words(num_cw, _LONG))
         self.extra_words = self.params.examples * self._max_example_words

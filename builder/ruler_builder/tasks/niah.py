@@ -209,7 +209,7 @@ class Niah(Task[NiahParams]):
     def _strings(
         draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
     ) -> Iterator[str]:
-        """Draw different strings of a type, none of them in `taken`; they are written when read."""
+        """Draw different strings of a type, none of them in `taken`; each is made when read."""
         if kind == "uuids":
             return iter(uuids(draw, count))
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])

@@ -181,7 +181,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         )
 
     def check(self, rows: int) -> None:
-        """Refuse a window that cannot hold the task, or a custom book with too long sentences."""
+        """Refuse a window that cannot hold the task, or a custom book of too long sentences."""
         super().check(rows)
         if self._text.facts.is_custom:
             for index in range(min(rows, CHECKED_ROWS)):

@@ -60,10 +60,11 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
     Joined by a space they are the folded text again; in a language without spaces, joined by
     nothing, they are that text without the spaces between sentences. A sentence starts after a
     space (`spaced`) or after a character that ends one, so never inside a word or a number;
-    quotation marks stay with what they quote. In languages with spaces none starts with a dash and
-    a word in lower case, a closing bracket or quotation mark, or a number by itself; nor, unless
-    it grows beyond 1,500 characters, in lower case, after an initial, or while speech is still
-    being reported (`_is_reported`).
+    quotation marks stay with what they quote. In languages with spaces no sentence starts
+
+    - with a dash and a word in lower case, a closing bracket or quotation mark, or a number alone;
+    - in lower case, after an initial, or with words that report the speech before them
+      (`_is_reported`), unless the sentence before would be longer than 1,500 characters.
 
     Args:
         text: The text.

@@ -57,7 +57,7 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def pinned_files(name: str) -> list[Pinned]:
-    """Return the files of a named tokenizer that a mirror, the cache or the network must give."""
+    """Return the files of a named tokenizer that are not part of an installed package."""
     entries = named()[name].get("files", [])
     return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
 
@@ -89,7 +89,7 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
 
 
 def counter_in(name: str, folder: str) -> TokenCounter:
-    """Return the counter of a tokenizer whose files lie side by side in a folder, a named one too.
+    """Return the counter of a named or custom tokenizer whose files are all in one folder.
 
     Raises RulerError for a file that is missing or has the wrong digest.
     """
@@ -120,7 +120,7 @@ def _check_digest(path: Path, sha256: str, remedy: str) -> None:
         )
 
 
-# The named tokenizers that something holds: loading one takes seconds.
+# The named tokenizers that are in use, since loading one takes seconds.
 _in_use: WeakValueDictionary[str, TokenCounter] = WeakValueDictionary()
 
 
@@ -130,7 +130,7 @@ def _from_files(name: str, paths: list[Path], about: TokenizerEntry) -> TokenCou
         return counter
     about["sha256"] = known_digests(name)
     if about["library"] == "transformers":
-        with tempfile.TemporaryDirectory() as folder:  # in which they lie side by side
+        with tempfile.TemporaryDirectory() as folder:  # AutoTokenizer wants them in one
             for path in paths:
                 shutil.copyfile(path, Path(folder) / path.name)
             counter = _auto_tokenizer(name, folder, None, about)

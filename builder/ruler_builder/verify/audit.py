@@ -148,7 +148,7 @@ class FileAudit:
         if self._not_full > self.about.entry["exhausted"]:
             yield (
                 f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
-                f"the manifest says that {self.about.entry['exhausted']} hold all there is"
+                f"the manifest says that {self.about.entry['exhausted']} use up a text or list"
             )
         if self.about.evidence_only or not self._depths:
             return

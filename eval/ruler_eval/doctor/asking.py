@@ -20,7 +20,6 @@ from ruler_eval.doctor.conditions import (
     NEIGHBOURS,
     TEMPLATE,
     TEXT,
-    TOGETHER,
     TOKENS,
     next_boundary,
 )
@@ -31,7 +30,6 @@ from ruler_eval.run.backends.backend import (
     Completion,
     start_backend,
 )
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, Prompter
 
 FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
@@ -164,21 +162,8 @@ class Asker:
 
 def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
     """Start the backend, and find out which conditions can be checked. Raises RulerError."""
-    model = RunOptions(
-        options.dataset,
-        configs=options.configs,
-        backend=options.backend,
-        out=options.out,
-        model=options.model,
-        base_url=options.base_url,
-        tokenizer=options.tokenizer,
-        provider=options.provider,
-        max_model_len=options.max_model_len,
-        timeout=options.timeout,
-        arguments=options.arguments,
-        concurrency=max(options.load, TOGETHER),
-    )
-    backend = start_backend(model, release)
+    run = options.run_options()
+    backend = start_backend(run, release)
     try:
         mode = options.mode or backend.default_mode()
         prompter = Prompter(mode, backend.tokenizer)
@@ -189,7 +174,7 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
             asker.salt_field = asker.accepts_salts()
         asker.unchecked = _unchecked_forms(asker, options)
         if TEMPLATE.name not in asker.unchecked:
-            asker.server = start_backend(replace(model, backend="openai", tokenizer=None), release)
+            asker.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
             try:
                 asker.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:

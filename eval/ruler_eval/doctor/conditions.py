@@ -19,6 +19,7 @@ import numpy as np
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import AllAnswers, Pairs
 from ruler_eval.doctor.condition import COLD, MIN_ROWS, Condition, Finding, Pair, Side
+from ruler_eval.doctor.options import TOGETHER
 from ruler_eval.doctor.paired_test import anytime_p
 
 # ---- cache ---------------------------------------------------------------------------------------
@@ -109,8 +110,6 @@ LOAD = Pair(
 
 # ---- neighbours ----------------------------------------------------------------------------------
 
-TOGETHER = 8
-"""Prompts that are sent together with short or with full neighbours, including the row itself."""
 NEIGHBOURS = Pair(
     name="neighbours",
     title="With short against with full prompts",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,9 +30,8 @@ from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import known_settings, new_session
-from ruler_eval.run.records import Record, Records
+from ruler_eval.run.records import Record, Records, check_settings
 from ruler_eval.run.row_state import over_limit, record_of
 
 STATE_FILE = "doctor.json"
@@ -100,7 +100,7 @@ class Examination:
         try:
             self.plan, self.rows = make_plan(options, self.release, self.asker)
             if state is not None:
-                self._check_settings(state["settings"])
+                check_settings(state["settings"], self.settings(), self.folder)
         except BaseException:
             self.asker.close()
             raise
@@ -116,32 +116,15 @@ class Examination:
             "model": options.model,
             "backend": options.backend,
             "dataset": self.release.dataset,
-            "rows": {config: self.release.rows_sha256(config) for config in self.plan.configs},
+            "rows_sha256": {name: self.release.rows_sha256(name) for name in self.plan.configs},
             "level": options.level,
-            "row_count": options.row_count,
+            "rows": options.row_count,
             "load": options.load,
             "mode": self.asker.prompter.mode,
             "tokenizer": options.tokenizer,
-            "salt_field": self.asker.salt_field,
+            "accepts_cache_salt": self.asker.salt_field,
             "conditions": list(self.plan.conditions),
         }
-
-    def _check_settings(self, before: dict[str, Any]) -> None:
-        """Raise RulerError if the folder belongs to an examination with different settings."""
-        for name, value in self.settings().items():
-            old = before.get(name, value)
-            if old == value:
-                continue
-            if name == "rows":
-                difference = "on different rows (--dataset, --lengths, --configs)"
-            elif name == "salt_field":
-                difference = "on a server that treats cache_salt differently"
-            else:
-                difference = f"{_with_option(name, old)}, not {_with_option(name, value)}"
-            raise RulerError(
-                f"'{self.folder}' was started {difference}: use the old options, or name a new "
-                "--out."
-            )
 
     def _write_state(self) -> None:
         state: dict[str, Any] = {
@@ -200,15 +183,10 @@ class Examination:
 
     def _open_folder(self) -> None:
         """Lock the folders of all sides, and read the answers in them."""
-        options, asker = self.options, self.asker
-        run = RunOptions(
-            options.dataset,
+        asker = self.asker
+        run = replace(
+            self.options.run_options(),
             configs=self.plan.configs,
-            backend=options.backend,
-            out=self.folder,
-            model=options.model,
-            tokenizer=options.tokenizer,
-            arguments=options.arguments,
             mode=asker.prompter.mode,
             limit=self.plan.rows_per_config,
         )
@@ -312,13 +290,3 @@ class Examination:
         stored = cast(Record, {**record, "counted_tokens": counted_tokens})
         self._records[side.name].write(stored)
         self.answers[side.name][key] = self._scorer.score(stored, self.rows[key])
-
-
-def _with_option(name: str, value: Any) -> str:
-    """Return a setting as an option of the command line: `with --tokenizer gpt2`."""
-    if name == "level":
-        return "without --quick and --thorough" if value == "usual" else f"with --{value}"
-    if name == "conditions":
-        return f"under the conditions {', '.join(value)}"
-    flag = "--rows" if name == "row_count" else f"--{name}"
-    return f"without {flag}" if value is None else f"with {flag} {value}"

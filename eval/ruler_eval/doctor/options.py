@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,13 @@ from ruler_eval.run.options import RunOptions
 WHAT, SERVER = "What to test", "Server or engine"
 LOAD = 32
 """Default number of rows that are sent at once under load."""
+TOGETHER = 8
+"""Prompts that are sent together with short or with full neighbours, including the row itself."""
+
+
+def _as_in_run(name: str) -> Option:
+    """Return the option of `ruler run`, moved to the panel of the server."""
+    return replace(options_of(RunOptions)[name], panel=SERVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +98,11 @@ class DoctorOptions:
         str | None,
         Option("The prompt mode.", panel=SERVER, choices=("prefill", "chat", "completion")),
     ] = None
-    provider: Annotated[
-        str | None, Option("The provider's name (docs/servers.md).", panel=SERVER)
-    ] = None
-    max_model_len: Annotated[
-        int | None, Option("The model's context length in tokens.", panel=SERVER, min=1)
-    ] = None
-    timeout: Annotated[
-        float, Option("Seconds to wait for an answer.", panel=SERVER, min=0, above=True)
-    ] = 3600.0
-    arguments: Annotated[Mapping[str, Any], options_of(RunOptions)["arguments"]] = field(
-        default_factory=dict
-    )
-    price: Annotated[tuple[float, float] | None, options_of(RunOptions)["price"]] = None
+    provider: Annotated[str | None, _as_in_run("provider")] = None
+    max_model_len: Annotated[int | None, _as_in_run("max_model_len")] = None
+    timeout: Annotated[float, _as_in_run("timeout")] = 3600.0
+    arguments: Annotated[Mapping[str, Any], _as_in_run("arguments")] = field(default_factory=dict)
+    price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -123,3 +122,20 @@ class DoctorOptions:
     def max_loss(self) -> float:
         """The largest loss, in points, that a sound verdict may miss."""
         return LEVELS[self.level].max_loss
+
+    def run_options(self) -> RunOptions:
+        """Return the options of a run on the same server or engine."""
+        return RunOptions(
+            self.dataset,
+            configs=self.configs,
+            backend=self.backend,
+            out=self.out,
+            model=self.model,
+            base_url=self.base_url,
+            tokenizer=self.tokenizer,
+            provider=self.provider,
+            max_model_len=self.max_model_len,
+            timeout=self.timeout,
+            arguments=self.arguments,
+            concurrency=max(self.load, TOGETHER),
+        )

@@ -102,7 +102,7 @@ def test_a_custom_tokenizers_path_is_not_published_and_verify_asks_for_it(
 ):
     part, folder = tmp_path / "part", trained_tokenizer("gpt2")
     message = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=3)
-    remedy = f"say where it is: ruler verify {part} --tokenizer mine=FOLDER"
+    remedy = f"Say where it is: ruler verify {part} --tokenizer mine=FOLDER"
     assert remedy in " ".join(message.split())
     assert read_manifest(part)["tokenizers"]["mine"]["spec"] == f"mine={folder.name}"
     assert not any(str(folder).encode() in text for text in contents(part).values())
@@ -151,7 +151,7 @@ def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
             [REPO, "--configs", "niah_singel_1_1k"],
             f"Did you mean 'niah_single_1'? See: ruler list {REPO}",
         ),
-        ([REPO, "--configs", "vt_1k"], f"What it holds: ruler list {REPO}"),
+        ([REPO, "--configs", "vt_1k"], f"To list what it has: ruler list {REPO}"),
         ([REPO, "--tokenizer", "teken"], "Did you mean 'tekken'?"),
         (["ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
     ],

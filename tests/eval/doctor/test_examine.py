@@ -144,19 +144,13 @@ def test_quick_tests_fewer_conditions(root, values, tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ({"rows": 20}, {"rows": 40}, "started with --rows 20, not with --rows 40: use the old"),
-        ({}, {"level": "quick"}, "started without --quick and --thorough, not with --quick:"),
-        ({"level": "quick"}, {"level": "thorough"}, "started with --quick, not with --thorough:"),
-        ({}, {"tokenizer": "gpt2"}, "started without --tokenizer, not with --tokenizer gpt2:"),
-        ({"tokenizer": "gpt2"}, {}, "started with --tokenizer gpt2, not without --tokenizer:"),
-        ({"load": 8}, {}, "started with --load 8, not with --load 32:"),
-        ({}, {"model": "other"}, "started with --model m, not with --model other:"),
-        ({}, {"salt_field": False}, "started on a server that treats cache_salt differently:"),
-        (
-            {},
-            {"configs": ("niah_single_1_8k",)},
-            "on different rows (--dataset, --lengths, --configs)",
-        ),
+        ({"rows": 20}, {"rows": 40}, "rows = 20, not 40:"),
+        ({}, {"level": "quick"}, 'level = "usual", not "quick":'),
+        ({"tokenizer": "gpt2"}, {}, 'tokenizer = "gpt2", not none:'),
+        ({"load": 8}, {}, "load = 8, not 32:"),
+        ({}, {"model": "other"}, 'model = "m", not "other":'),
+        ({}, {"salt_field": False}, "accepts_cache_salt = true, not false:"),
+        ({}, {"configs": ("niah_single_1_8k",)}, "rows_sha256.niah_single_1_4k = "),
     ],
 )
 def test_another_examination_in_the_same_folder_is_refused(
