@@ -53,7 +53,7 @@ def files_of(
     tasks = names.configs(config, manifest["tokenizers"])
     if tokenizer:
         if tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
-            raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
+            raise RulerError(f"'{config}' has another tokenizer than '{tokenizer}': name only one.")
         tasks = [replace(task, tokenizer=tokenizer) for task in tasks]
     paths = [task.path for task in tasks if task.path in manifest["files"]]
     if len(paths) == len(tasks) or (partly and paths):
@@ -69,7 +69,7 @@ def files_of(
     else:
         similar = difflib.get_close_matches(name, names.available(manifest), n=1)
         reason = f". Did you mean '{similar[0]}'?" if similar else "."
-    raise RulerError(f"This release has no '{name}'{reason} What it holds: ruler list DIR")
+    raise RulerError(f"This release has no '{name}'{reason} To list what it has: ruler list DIR")
 
 
 def load(
@@ -94,7 +94,7 @@ def load(
     import datasets
 
     if Path(root_or_repo).is_dir() and revision is not None:
-        raise RulerError(f"'{root_or_repo}' is a folder: a revision belongs to a Hub repository.")
+        raise RulerError(f"'{root_or_repo}' is a folder: a revision is for a Hub repository.")
     manifest, path_of = _open(root_or_repo, revision)
     names = files_of(config, manifest, tokenizer)
     paths = [path_of(name) for name in names]

@@ -1,4 +1,4 @@
-"""How often `ruler doctor` names the right fault, and how often it accuses a sound engine.
+"""Measure how often `ruler doctor` names the right fault, and how often it blames a sound engine.
 
     python -m bench.doctor [ENGINES] [SOUND] [FIRST_SEED]
 
@@ -85,8 +85,8 @@ def main() -> None:
             right = names.pop(expected, 0)
             good &= right >= MIN_NAMED * options.engines
             others = ", ".join(f"{name} {count}" for name, count in names.items())
-            shown = f"{right} of {options.engines}"
-            print(f"{fault:12} {shown:>11} {np.median(rows):15.0f}   {others}", flush=True)
+            share = f"{right} of {options.engines}"
+            print(f"{fault:12} {share:>11} {np.median(rows):15.0f}   {others}", flush=True)
         outcomes: Counter[str] = Counter()
         accused: Counter[str] = Counter()
         for number, near_ties in enumerate(np.linspace(*NEAR_TIES, options.sound)):

@@ -6,9 +6,9 @@
     results = ruler.score("runs/oracle")
 
 An argument that takes a list of names or files also takes a single one: `lengths="4k"` or
-`lengths=["4k", "128k"]`. An error that the caller can correct raises RulerError with a sentence
-that names the command's flag: `--lengths` is `lengths`. With `progress` the progress bars are shown
-on stderr, if it is a terminal. Slow imports happen inside the calls.
+`lengths=["4k", "128k"]`. An error that the caller can correct is a RulerError with one sentence,
+which names the command's flag: `--lengths` is `lengths`. With `progress` progress bars are shown on
+stderr, if it is a terminal. Slow packages are imported inside the calls.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ Result = TypeVar("Result")
 def takes(
     kind: Callable[Arguments, Options],
 ) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
-    """Return a decorator: the function takes the fields of its options object as arguments.
+    """Return a decorator that lets a function take the fields of its options as arguments.
 
-    Type checkers, editors and notebooks show the fields as arguments, and the docstring lists their
-    help texts.
+    Type checkers, editors and notebooks show the fields as the function's arguments, and its
+    docstring lists their help texts.
     """
 
     def decorate(act: Callable[[Options], Result]) -> Callable[Arguments, Result]:
@@ -86,9 +86,9 @@ def takes(
 def build(options: BuildOptions) -> Built:
     """Build a release in the folder `root`, or extend an existing one (`ruler build`).
 
-    If it is interrupted, the same call continues. Returns the release's manifest, and which of its
-    files are new. Raises RulerError. With several workers a script needs
-    `if __name__ == "__main__":` around its calls.
+    If it is interrupted, the same call continues. Returns the release's manifest and its new files.
+    Raises RulerError. With several workers a script needs `if __name__ == "__main__":` around its
+    calls.
     """
     from ruler_builder.release.build import build
 
@@ -99,9 +99,9 @@ def build(options: BuildOptions) -> Built:
 def verify(options: VerifyOptions) -> VerifyReport:
     """Verify the release in the folder `root`: digests, rows, manifest and card (`ruler verify`).
 
-    Returns the problems by file; `ok` says that there are none, and `proved` that every row is a
-    frozen row or was rebuilt and is the same. Raises RulerError if there is no release, its
-    manifest is damaged, or a tokenizer differs from the one in the manifest.
+    Returns the problems by file; `ok` means that there are none, and `proved` that every row is a
+    frozen row or equal to a rebuilt one. Raises RulerError if there is no release, its manifest is
+    damaged, or a tokenizer differs from the one in the manifest.
     """
     from ruler_builder.verify.verify import verify
 
@@ -160,14 +160,14 @@ def run(options: RunOptions) -> RunSummary:
     """Run a model on a release and record every row once in the folder `out` (`ruler run`).
 
     If it is interrupted, the same call runs the missing rows. Returns the states of the rows, by
-    configuration. Raises RulerError before the first row if the options are not possible; a row
-    that fails is counted (`total["error"]`).
+    configuration. Raises RulerError before the first row if the options cannot work; rows that fail
+    are counted in `total["error"]`.
     """
     return run_model(options, on_look=lambda estimate: None)
 
 
 def run_model(options: RunOptions, on_look: Callable[[MeanEstimate], None]) -> RunSummary:
-    """Run a model; with `until`, `on_look` is called with the estimate after every wave."""
+    """Run a model; with `until`, call `on_look` with the estimate after every wave."""
     if options.until is None:
         from ruler_eval.run.runner import run as run_rows
 

@@ -1,7 +1,7 @@
 """The `ruler` command: its subcommands and its error handling.
 
-An error that the user can correct ends the command with one sentence and exit code 2; the traceback
-is logged only with `ruler --debug`.
+An error that the user can correct ends the command with one sentence and exit code 2; with
+`ruler --debug` its traceback is logged.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _install_completion(context: click.Context, _: click.Parameter, is_set: bool
         context.exit()
 
 
-def _log(debug: bool) -> None:
-    """Set up logging if --debug is set."""
+def _set_up_logging(debug: bool) -> None:
+    """Log to stderr if --debug is set."""
     if not debug:
         return
     handler = logging.StreamHandler()
@@ -57,7 +57,7 @@ app = PanelGroup(
     "ruler",
     help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
     no_args_is_help=True,
-    callback=_log,
+    callback=_set_up_logging,
     params=[
         click.Option(
             ["--install-completion"],
@@ -122,23 +122,20 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
         SOURCES,
     ),
 }
-"""The commands by their heading in `ruler --help`, in the order in which they are used."""
+"""The commands by their heading in `ruler --help`, in the order of their use."""
 for _panel, _commands in PANELS.items():
     app.add_panel(_panel, _commands)
 
 
 class _SafeFormatter(logging.Formatter):
-    """Formats lines of the log and tracebacks without keys and passwords."""
+    """Formats log lines and tracebacks without keys and passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _safe(without_passwords(super().format(record)))
 
 
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
-    """Return a record of the log without passwords in URLs.
-
-    A formatter is not enough, because huggingface_hub has a handler of its own.
-    """
+    """Return a log record without passwords in URLs, also for huggingface_hub's handler."""
     record = logging.LogRecord(*args, **kwargs)
     text = record.getMessage()
     if (clean := without_passwords(text)) != text:
@@ -151,11 +148,12 @@ class _Stopped(BaseException):
 
 
 def _stop(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the program at once
     raise _Stopped
 
 
 def _safe(text: str) -> str:
-    """Return a text without keys and without control characters."""
+    """Return a text without keys, and with control characters escaped."""
     from ruler_eval.run.backends.secrets import hide_keys
 
     return plain(hide_keys(text))
@@ -167,7 +165,7 @@ def _sentence(text: str) -> str:
 
 
 def _usage(error: click.UsageError) -> str:
-    """Return the message for a wrong command line, which may contain any text of the user."""
+    """Return the message for a wrong command line."""
     path = error.ctx.command_path if error.ctx else "ruler"
     message = error.format_message().rstrip(". ")
     if isinstance(error, click.NoSuchOption) and error.option_name in ("--dataset", "-d"):
@@ -185,7 +183,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def main() -> None:
-    """Run the command line; an error in it, or a RulerError, is one sentence and exit code 2."""
+    """Run the command line; a mistake of the user is one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
     logging.setLogRecordFactory(_record)
     for stream in (sys.stdout, sys.stderr):

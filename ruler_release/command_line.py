@@ -2,9 +2,9 @@
 
     command("verify", VerifyOptions, verify)
 
-The dataclass checks its values, so that a Python call and a command have the same checks. This
-module adds what click does not have: flags in panels, examples at the end of the help, and an
-installer for completion.
+The dataclass checks its values, so that a Python call and a command have the same checks. What
+click does not have is here too: flags in panels, examples at the end of the help, and a command
+that installs completion.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SHELLS = {
     "zsh": (".zshrc", 'eval "$(_RULER_COMPLETE=zsh_source ruler)"'),
     "fish": (".config/fish/completions/ruler.fish", "_RULER_COMPLETE=fish_source ruler | source"),
 }
-"""For each shell, its file in the home folder, and the line that turns on completion."""
+"""For each shell: its file in the home folder, and the line that turns completion on."""
 
 
 def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> PanelCommand:
-    """Return the command `name`, which calls `act` with the options of its flags."""
+    """Return the command `name`, which calls `act` with the options that its flags set."""
     help, examples = _help_and_examples(act)
     return PanelCommand(
         name,
@@ -47,7 +47,7 @@ def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> P
 
 
 def _help_and_examples(act: Callable[..., None]) -> tuple[str, str]:
-    """Return a docstring without its examples, and the examples, which end the help."""
+    """Split a docstring into its text and its examples, which the help shows at the end."""
     paragraphs = (inspect.getdoc(act) or "").split("\n\n")
     examples = [text for text in paragraphs if text.startswith("Example")]
     rest = [text for text in paragraphs if text not in examples]
@@ -56,7 +56,7 @@ def _help_and_examples(act: Callable[..., None]) -> tuple[str, str]:
 
 
 def parameters_of(kind: type) -> list[click.Parameter]:
-    """Return a flag or an argument for each field of a dataclass that has an `Option`."""
+    """Return a flag or argument for each field of a dataclass with an `Option`."""
     options, hints = options_of(kind), hints_of(kind)
     parameters = []
     for field in fields(kind):
@@ -68,7 +68,7 @@ def parameters_of(kind: type) -> list[click.Parameter]:
 
 
 def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options:
-    """Return the options from the values of flags; a flag without a value keeps its default."""
+    """Create the options from the values of flags; a flag without a value keeps its default."""
     options = options_of(kind)
     values = {}
     for name, value in flags.items():
@@ -82,7 +82,7 @@ def read_options(kind: Callable[..., Options], flags: dict[str, Any]) -> Options
 def _parameter(
     name: str, hint: Any, option: Option, default: Any, required: bool
 ) -> click.Parameter:
-    """Return the flag, or the argument, of a field."""
+    """Return the flag or argument of a field."""
     kind, several = _plain_type(hint)
     if option.parse is not None:
         kind = click.STRING
@@ -106,12 +106,12 @@ def _parameter(
     flags = [flag_of(name, option), name]
     if option.short:
         flags.append(option.short)
-    # with any default, even None, click would not require the flag
+    # if there is any default, even None, click does not require the flag
     default_of_click: dict[str, Any] = {} if required else {"default": None}
     return click.Option(
         flags,
         type=None if kind is bool else kind,
-        is_flag=True if kind is bool else None,  # False: a value could not begin with -
+        is_flag=True if kind is bool else None,  # with False a value could not begin with -
         multiple=option.repeatable,
         required=required,
         metavar=metavar,
@@ -123,7 +123,7 @@ def _parameter(
 
 
 def _plain_type(hint: Any) -> tuple[Any, bool]:
-    """Return click's type for a field's type, and whether the field has several values."""
+    """Return click's type for a field's type, and whether the field takes several values."""
     if get_origin(hint) is Annotated:
         return _plain_type(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
@@ -140,7 +140,7 @@ def _plain_type(hint: Any) -> tuple[Any, bool]:
 
 
 def _bounds(option: Option, default: Any) -> str:
-    """Return a flag's default and bounds for the help: `  [default: 32; 1 to 1000]`."""
+    """Return the default and the bounds of a flag for its help: `  [default: 32; 1 to 1000]`."""
     facts = []
     if default not in (MISSING, None, False, "", ()):
         facts.append(f"default: {', '.join(default) if isinstance(default, tuple) else default}")
@@ -169,7 +169,7 @@ class PanelCommand(click.Command):
         self.options = options
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing, because `format_options` writes the arguments too."""
+        """Write nothing: `format_options` writes the arguments."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each panel, in the order of the fields."""
@@ -190,7 +190,7 @@ class PanelGroup(click.Group):
     def with_own_flags(
         cls, name: str, kind: type[Options], act: Callable[[Options], None]
     ) -> PanelGroup:
-        """Return a group that calls `act`, as a command does, if no command of it is named."""
+        """Return a group that calls `act`, as a command does, if no subcommand is named."""
 
         def callback(**flags: Any) -> None:
             if click.get_current_context().invoked_subcommand is None:

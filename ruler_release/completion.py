@@ -2,8 +2,8 @@
 
 NAMES["languages"]({}, "pl,k")        # ["pl,ko"]
 
-Each function gets the options before the cursor and the text typed so far. Options with a fixed
-list of choices need no function.
+Each function gets the options before the cursor and the text typed so far. An option with fixed
+choices needs no function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 
 def suites(flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Complete the project's suites."""
+    """Complete the names of suites."""
     from ruler_builder.options import suite_names
 
     return _completions(incomplete, suite_names())
@@ -30,7 +30,7 @@ def tokenizers(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 
 
 def tasks(flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Complete the groups and tasks of the suite, if it is one of the project's."""
+    """Complete the groups and tasks of a named suite."""
     from ruler_builder.options import suite_names
     from ruler_builder.tasks.registry import read_suite
 
@@ -53,7 +53,7 @@ def languages(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 
 
 def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
-    """Complete configurations of the release if it is a folder, else of the published ones."""
+    """Complete the configurations of a release folder, or those of the full releases."""
     from ruler_common.manifest import read_manifest
 
     release = str(flags.get("dataset") or flags.get("source") or "")
@@ -68,7 +68,7 @@ def configurations(flags: Mapping[str, Any], incomplete: str) -> list[str]:
 
 
 def _completions(incomplete: str, names: Iterable[str]) -> list[str]:
-    """Return the completions of the last name in a list separated by commas."""
+    """Return the completions of the last name in a comma-separated list."""
     before, comma, beginning = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(beginning)]
 
@@ -82,4 +82,4 @@ NAMES: dict[str, Callable[[Mapping[str, Any], str], list[str]]] = {
     "config": configurations,
     "configs": configurations,
 }
-"""The function that completes the names of an option, by the option's field."""
+"""For each field, the function that completes its names."""

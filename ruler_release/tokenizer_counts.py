@@ -3,8 +3,8 @@
     counts = tokens_by_tokenizer("oneruler", ["cl100k_base", "o200k_base"], lengths="128k")
     counts["tokens"]["o200k_base"]["128k"]["ta"]      # the mean over the prompts in Tamil
 
-This is ONERULER's Figure 24 (arXiv:2503.01996): texts whose length was counted with one tokenizer
-are tokenized with others.
+This is ONERULER's Figure 24 (arXiv:2503.01996): rows whose length was counted with one tokenizer
+are counted with others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Means = dict[str, dict[str, float]]
 
 
 class TextTokens(TypedDict):
-    """Tokens of the same rows by tokenizer; the first tokenizer is the one of the release."""
+    """Tokens of the same rows by tokenizer; the first tokenizer is the release's."""
 
     dataset: str
     fitted_under: str
@@ -45,12 +45,12 @@ def tokens_by_tokenizer(
     Args:
         dataset: A release folder, or a repository on the Hub, ORG/NAME.
         tokenizers: Names, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as in `build`.
-        configs: Configurations or groups, whose rows have the same tokenizer; `all` means the rows
+        configs: Configurations or groups whose rows have the same tokenizer; `all` means the rows
             of the default tokenizer if there are several.
         lengths: Only rows at these lengths.
         limit: Rows of each configuration, the first of the frozen random order.
-        mirror: The folder with the tokenizers' files; None: RULER_MIRROR, then the cache.
-        progress: Show a bar.
+        mirror: The folder with the tokenizers' files; by default RULER_MIRROR, then the cache.
+        progress: Show a progress bar.
 
     Returns:
         Mean tokens without special tokens and without answers. Raises RulerError for an unknown
@@ -63,7 +63,7 @@ def tokens_by_tokenizer(
     from ruler_eval.frozen_release import Release
 
     if limit < 1:
-        raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+        raise RulerError("--limit takes a number of rows per configuration, at least 1.")
     release = Release.open(str(dataset))
     files, fitted = _files(release, several(configs), several(lengths))
     specs = [spec for spec in dict.fromkeys(several(tokenizers)) if spec != fitted]
@@ -71,7 +71,7 @@ def tokens_by_tokenizer(
     for name in names:
         if names.count(name) > 1:
             raise RulerError(
-                f"Two tokenizers are called '{name}': give one of them another name, NAME=FOLDER."
+                f"Two tokenizers are called '{name}': rename one of them, NAME=FOLDER."
             )
     store = Store(None if mirror is None else str(mirror))
     counters = [load_counter(spec, store) for spec in specs]

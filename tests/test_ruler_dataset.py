@@ -43,7 +43,7 @@ def test_load_takes_a_tokenizer_for_the_suffix(release):
     ("name", "suggestion"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
 )
 def test_an_unknown_configuration_is_refused_with_a_suggestion(release, name, suggestion):
-    with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. What"):
+    with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. To list"):
         load(release, name)
 
 
@@ -103,7 +103,7 @@ def test_a_release_in_the_hubs_cache_loads_offline(release, offline):
     assert rows == 40
     assert refused == (
         "HF_HUB_OFFLINE is set, and 'org/other' is not in the cache: "
-        "unset it, or ask for what is in the cache."
+        "unset it, or name a repository that is in the cache."
     )
 
 

@@ -31,7 +31,7 @@ class SourcesCommand:
 
 
 def list_sources(options: SourcesCommand) -> None:
-    """List each source with its state, size and licence, or fetch them.
+    """List the sources with their state, size and licence.
 
     Example: ruler sources --suite oneruler
     """
@@ -116,7 +116,7 @@ def tokenizers(options: TokenizersCommand) -> None:
 
 
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
-    """Print each source of ruler with its state; for oneruler one line per language."""
+    """Print the sources and their state; for oneruler one line per language."""
     if dataset == "ruler":
         rows, licences = [], []
         for source, state in states:
@@ -178,7 +178,7 @@ def show_remedy() -> None:
 
 
 def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
-    """Print the named tokenizers, and the families of models that use them."""
+    """Print the named tokenizers and the models that use them."""
     rows = [
         (name, entry["library"], ", ".join(entry["models"]) or entry["title"])
         for name, entry in named.items()

@@ -354,8 +354,10 @@ def _load_engine(reference: TokenCounter) -> TokenCounter | None:
     import gigatoken
 
     if isinstance(reference, BatchCounter):
-        tokenizer = gigatoken.Tokenizer.from_json(reference.tokenizer.to_str())
+        serialised, unknown = _with_every_byte(reference.tokenizer.to_str())
+        tokenizer = gigatoken.Tokenizer.from_json(serialised)
     else:
+        unknown = b""
         pattern = getattr(reference.tokenizer, "_pat_str", None)  # tiktoken's
         if pattern not in _SCHEMES:
             return None
@@ -367,17 +369,58 @@ def _load_engine(reference: TokenCounter) -> TokenCounter | None:
                     file.write(b"%s %d\n" % (base64.b64encode(token), ranks[token]))
             # No special tokens: their names in a text are ordinary text, as for the reference.
             tokenizer = gigatoken.Tokenizer.from_tiktoken(path, _SCHEMES[pattern], {})
-    return engine_counter(reference, tokenizer)
+    return engine_counter(reference, tokenizer, unknown)
 
 
-def engine_counter(reference: TokenCounter, tokenizer: Any) -> TokenCounter:
-    """Return a counter that counts with gigatoken's tokenizer."""
+def engine_counter(reference: TokenCounter, tokenizer: Any, unknown: bytes = b"") -> TokenCounter:
+    """Return a counter by gigatoken's tokenizer.
+
+    A text with one of the bytes `unknown`, which the vocabulary does not have, is counted by the
+    reference.
+    """
+    encode = getattr(tokenizer, "backend", tokenizer).encode
+
+    def encode_known(text: str) -> Sized:
+        data = text.encode()
+        if len(data) > len(data.translate(None, unknown)):
+            return reference.encode(text)
+        tokens: Sized = encode(text)
+        return tokens
+
     return TokenCounter(
         name=reference.name,
         about=reference.about,
         counted_by=f"{ENGINE} {version(ENGINE)}",
         tokenizer=tokenizer,
-        encode=getattr(tokenizer, "backend", tokenizer).encode,
+        encode=encode_known if unknown else encode,
         split_points=reference.split_points,
         reference=reference,
     )
+
+
+def _with_every_byte(serialised: str) -> tuple[str, bytes]:
+    """Return a tokenizer.json whose byte-level vocabulary has all 256 bytes, and the added ones.
+
+    Gigatoken accepts only such a vocabulary. A trained tokenizer may lack bytes that were not in
+    its training text: SmolLM2's lacks 21.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    if '"ByteLevel"' not in serialised:
+        return serialised, b""
+    vocabulary = json.loads(without_merges(serialised))["model"].get("vocab")
+    if not isinstance(vocabulary, dict) or vocabulary.keys() >= {*ByteLevel.alphabet()}:
+        return serialised, b""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    described = json.loads(serialised)
+    vocabulary = described["model"]["vocab"]
+    added_ids = [token["id"] for token in described["added_tokens"]]
+    token_id = max([*vocabulary.values(), *added_ids])
+    unknown = []
+    for byte, character in bytes_to_unicode().items():
+        if character not in vocabulary:
+            token_id += 1
+            vocabulary[character] = token_id
+            unknown.append(byte)
+    return json.dumps(described), bytes(unknown)

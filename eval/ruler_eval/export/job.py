@@ -113,10 +113,7 @@ class ExportJob:
         """The path of a local release relative to the exported folder; None for the Hub."""
         if self.release.revision is not None:
             return None
-        root, to = self.release.root.resolve(), self.to.resolve()
-        if root.drive != to.drive:  # on Windows
-            return root.as_posix()
-        return Path(os.path.relpath(root, to)).as_posix()
+        return os.path.relpath(self.release.root.resolve(), self.to.resolve())
 
     @property
     def provenance(self) -> str:

@@ -150,8 +150,8 @@ def _existing_config(release: Release, config: str) -> str:
             f"{config.replace(parsed.task, tasks[0], 1)}."
         )
     raise RulerError(
-        f"The release '{release.source}' has no configuration '{config}'. To see those that it "
-        f"has: ruler list {release.source}"
+        f"The release '{release.source}' has no configuration '{config}'. "
+        f"To list what it has: ruler list {release.source}"
     )
 
 

@@ -151,7 +151,7 @@ def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
             [REPO, "--configs", "niah_singel_1_1k"],
             f"Did you mean 'niah_single_1'? See: ruler list {REPO}",
         ),
-        ([REPO, "--configs", "vt_1k"], f"What it holds: ruler list {REPO}"),
+        ([REPO, "--configs", "vt_1k"], f"To list what it has: ruler list {REPO}"),
         ([REPO, "--tokenizer", "teken"], "Did you mean 'tekken'?"),
         (["ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
     ],

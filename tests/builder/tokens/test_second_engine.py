@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +17,7 @@ from ruler_builder.release.worker import FileJob, FileRows
 from ruler_builder.tasks.base import NewRow
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, engine_counter, with_engine
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_release.api import verify
@@ -60,6 +63,22 @@ def test_custom_tokenizers_are_counted_exactly_with_the_engine(trained_counter, 
     texts = [*TEXTS, embedded_text[:20_000], "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
     for reference in map(trained_counter, KINDS):
         assert with_engine(reference).counts(texts) == reference.counts(texts)
+
+
+def test_bytes_missing_in_a_vocabulary_are_left_to_the_reference(
+    trained_tokenizer, store, tmp_path
+):
+    folder = shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "few")
+    described = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    for character in ("Ą", "ñ", "ÿ"):  # the bytes 0x04, 0xf1 and 0xff
+        del described["model"]["vocab"][character]
+    (folder / "tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
+    reference = load_counter(f"mine={folder}", store)
+    assert reference.count("\x04") == 0
+    counter = with_engine(reference)
+    assert counter.reference is reference
+    texts = [*TEXTS, "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
+    assert counter.counts(texts) == reference.counts(texts)
 
 
 def test_without_gigatoken_the_reference_counts(tekken, monkeypatch):
