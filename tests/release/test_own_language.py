@@ -264,7 +264,7 @@ def test_results_that_do_not_describe_their_language_are_refused(done, tmp_path)
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
     printed = in_process.ruler("analyze", "results.json", cwd=tmp_path)
     assert printed.code == 2
-    assert "rows in 'tr', a language that they do not describe" in " ".join(printed.stderr.split())
+    assert "rows in 'tr' but no description of that language" in " ".join(printed.stderr.split())
 
 
 def test_results_of_two_languages_of_one_code_are_refused():

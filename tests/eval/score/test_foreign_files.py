@@ -192,19 +192,6 @@ def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):
     assert "128000" in effective
 
 
-def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
-    for language, none in (("pl", "brak"), ("ko", "없음"), ("en-ko", "없음")):
-        for length in ("8000", "64k"):
-            path = tmp_path / f"out/{language}/niah_none/{length}/prediction_o3.jsonl"
-            write_lines(path, {"index": 0, "outputs": [none], "response-o3": none})
-    results, _ = scored(tmp_path, tmp_path / "out")
-    assert {name: cell["score"] for name, cell in results["configurations"].items()} == {
-        f"niah_none_{length}_{language}": 100
-        for language in ("en-ko", "ko", "pl")
-        for length in ("8k", "64k")
-    }
-
-
 # ---- Names -----------------------------------------------------------------------------------
 
 

@@ -133,6 +133,7 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
     [
         ("index,prediction,prediction\n0,no,yes\n", "several columns named 'prediction'"),
         ("index,prediction\n0,a\n1\n", "csv:3' has 1 cells and the first line 2"),
+        ("index,prediction\n0,ABC, DEF\n", "csv:2' has 3 cells and the first line 2: put"),
         ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not valid CSV"),
     ],
 )

@@ -14,7 +14,7 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.terminal import headline
-from ruler_eval.score.join import RowScore, ScoringRules, row_score
+from ruler_eval.score.join import ScoringRules, row_score
 from ruler_eval.score.options import ScoreOptions
 from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.scoring import score
@@ -35,14 +35,6 @@ def answer(text="1234567", **fields):
 
 
 # ---- Rules for one row -----------------------------------------------------------------------
-
-
-def test_missing_and_failed_rows_are_wrong():
-    assert row_score(ROW, None, "niah_single_1", None, ScoringRules()) == RowScore(0, 0, "missing")
-    endings = {"failed": {"error": "timeout"}, "does_not_fit": {"finish_reason": "does_not_fit"}}
-    for state, fields in endings.items():
-        result = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules())
-        assert (result.score, result.state) == (0, state)
 
 
 @pytest.mark.parametrize(
