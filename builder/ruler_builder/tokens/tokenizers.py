@@ -52,7 +52,10 @@ def split_spec(spec: str) -> tuple[str, str]:
         see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
         return check_name("tokenizer", spec, named(), see), spec
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
-        raise RulerError(f"'{name}' cannot name a tokenizer: use new letters, digits, '.' and '-'.")
+        raise RulerError(
+            f"'{name}' cannot name a tokenizer: use letters, digits, '.' and '-', and no name "
+            "that `ruler tokenizers` lists."
+        )
     return name, where
 
 
