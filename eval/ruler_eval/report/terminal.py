@@ -161,7 +161,8 @@ def overall_average(results: Results) -> float | None:
 
 def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
     """Return the first notes, one per line; those about missing rows come last."""
-    order = sorted(notes, key=lambda note: " missing row" in note)
+    counted = [note for note in notes if " missing row" in note]
+    order = [note for note in notes if note not in counted] + counted
     lines = [sentences(f"Note: {note}.", markdown) for note in order[:max_notes]]
     if more := len(notes) - len(lines):
         lines.append(f"{number_of(more, 'more note')}: --all.")
