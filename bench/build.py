@@ -1,8 +1,9 @@
-"""How fast a release is built and verified, in units of T, and how much memory that takes.
+"""Measure the time and memory of building and verifying a release, in units of T.
 
-T is the time the tokenizer's own library needs for the built text once, in one thread; all times
-are of the processor and from one run, so the ratios hold on a busy machine (two workers are timed
-by the clock). Memory is the largest process's peak. What counts is gigatoken, the extra `fast`.
+T is the time in which the tokenizer's library tokenizes the built text once, in one thread. All
+times are CPU times of one run, so that the ratios hold on a busy machine; only two workers are
+timed by the clock. Memory is the peak of the largest process. Tokens are counted by gigatoken, the
+extra `fast`.
 
     RULER_MIRROR=… python -m bench.build --tokenizer cl100k_base --samples 100
 
@@ -40,7 +41,7 @@ from tests.in_process import ruler_command
 
 
 class Timed(NamedTuple):
-    """Seconds of the processor and of the clock, and the largest process's peak memory in GB."""
+    """CPU and wall-clock seconds, and the peak memory of the largest process in GB."""
 
     processor: float
     clock: float
@@ -48,7 +49,7 @@ class Timed(NamedTuple):
 
 
 def timed(*arguments: str) -> Timed:
-    """Run a command of `ruler` and time it."""
+    """Run a `ruler` command and time it."""
     command = ["/usr/bin/time", "-v", *ruler_command(*arguments)]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -61,7 +62,7 @@ def timed(*arguments: str) -> Timed:
 
 
 def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
-    """Return the seconds to write and compress the rows only."""
+    """Return the seconds that writing and compressing the rows takes."""
     seconds = 0.0
     for path, entry in read_manifest(root)["files"].items():
         rows = list(rows_of(pq.ParquetFile(root / path)))
@@ -93,9 +94,9 @@ def main() -> None:
         how += ["--suite", "oneruler", "--languages", options.languages]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        one = timed("build", str(folder / "one"), *how)
+        single = timed("build", str(folder / "one"), *how)
         if not (options.build_only or options.one_worker):
-            two = timed("build", str(folder / "two"), *how, "--workers", "2")
+            double = timed("build", str(folder / "two"), *how, "--workers", "2")
         t, megabytes = 0.0, 0.0
         manifest = read_manifest(folder / "one")
         for path in manifest["files"]:
@@ -108,7 +109,7 @@ def main() -> None:
             seconds = time.process_time() - start
             t += seconds * len(texts) / len(texts[:: options.every])
         others = dict.fromkeys(("cwe", "fwe", "qa_1", "qa_2", "cwe_easy", "cwe_hard"), 5)
-        least = floor(folder / "one", folder / "floor", others)
+        floor_seconds = floor(folder / "one", folder / "floor", others)
         if not options.build_only:
             checked = timed("verify", str(folder / "one"))
         essays = max(
@@ -122,12 +123,12 @@ def main() -> None:
     tokens, files = parse_length(options.length, options.suite), len(manifest["files"])
     print(f"{options.tokenizer}, {files} files x {options.samples} rows x {tokens} tokens")
     print(f"  T                       {t:8.1f} s   ({megabytes:.0f} MB of text)")
-    print(f"  build, one worker       {one.processor / t:8.2f} T   peak {one.memory:.2f} GB")
-    print(f"  floor: write, compress  {least / t:8.2f} T")
+    print(f"  build, one worker       {single.processor / t:8.2f} T   peak {single.memory:.2f} GB")
+    print(f"  floor: write, compress  {floor_seconds / t:8.2f} T")
     if not (options.build_only or options.one_worker):
-        print(f"  two workers             {one.clock / two.clock:8.2f} times as fast")
+        print(f"  two workers             {single.clock / double.clock:8.2f} times as fast")
     if not options.build_only:
-        builds = checked.processor / one.processor
+        builds = checked.processor / single.processor
         print(f"  verify, one worker      {checked.processor / t:8.2f} T   {builds:.2f} builds")
         print(f"  verify, peak            {checked.memory:8.2f} GB")
     if essays:

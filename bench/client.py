@@ -1,4 +1,4 @@
-"""What a row costs the client: CPU seconds against a server that answers at once, and memory.
+"""Measure the client's CPU time and memory for a row, with a server that answers at once.
 
     python -m bench.client DATASET CONFIG --tokenizer FOLDER
     python -m bench.client out niah_single_2_128k --rows 48 --lm-eval --tokenizer FOLDER
@@ -42,16 +42,16 @@ def cpu():
     return used.ru_utime + used.ru_stime
 
 def texts():
-    found = Release.open(dataset).rows(config, ("input", "answer_prefix"))
-    return [row["input"] + row["answer_prefix"] for row in islice(found, int(rows))]
+    selected = islice(Release.open(dataset).rows(config, ("input", "answer_prefix")), int(rows))
+    return [row["input"] + row["answer_prefix"] for row in selected]
 
 before = 0.0
 """
 OURS = """
-own = None if way in ("text", "stream") else tokenizer
+used_tokenizer = None if way in ("text", "stream") else tokenizer
 with tempfile.TemporaryDirectory() as folder:
     options = RunOptions(dataset, configs=config, backend="openai", out=Path(folder) / "RUN",
-                         model="m", base_url=url, tokenizer=own, stream=way == "stream",
+                         model="m", base_url=url, tokenizer=used_tokenizer, stream=way == "stream",
                          mode="completion", limit=int(rows))
     assert run(options).total == {"stop": int(rows)}
 """
@@ -60,25 +60,25 @@ from lm_eval.api.instance import Instance
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 model = LocalCompletionsAPI(base_url=url + "/completions", model="m", tokenizer=tokenizer,
                             num_concurrent=32, max_length=10**7, batch_size=1)
-asked = [Instance("generate_until", {}, (text, {"until": [], "max_gen_toks": 128}), 0)
+requests = [Instance("generate_until", {}, (text, {"until": [], "max_gen_toks": 128}), 0)
          for text in texts()]
 before = cpu()
-assert len(model.generate_until(asked)) == int(rows)
+assert len(model.generate_until(requests)) == int(rows)
 """
 TOKENIZER = """
-ids, sent = TokenIds(load_tokenizer(tokenizer)), texts()
+ids, prompts = TokenIds(load_tokenizer(tokenizer)), texts()
 before = cpu()
-for text in sent:
+for text in prompts:
     ids(text, special_tokens=True)
 """
 USED = """
-most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([cpu() - before, most]))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([cpu() - before, peak]))
 """
 
 
 def used(code: str, *arguments: str) -> tuple[float, float]:
-    """CPU seconds and peak MB of a process that runs the code."""
+    """Return the CPU seconds and peak MB of a process that runs the code."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + code + USED, *arguments],
         check=True,
@@ -91,7 +91,7 @@ def used(code: str, *arguments: str) -> tuple[float, float]:
 
 
 def reply(request: Request) -> Reply:
-    """Answer at once: what remains is the client."""
+    """Answer at once, so that only the client takes time."""
     if request.body.get("stream"):
         return Reply(200, STREAM, {"Content-Type": "text/event-stream"})
     return answer(" 42")
@@ -104,22 +104,22 @@ def main() -> None:
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--rows", type=int, default=34)
     parser.add_argument("--lm-eval", action="store_true")
-    asked = parser.parse_args()
-    few = 2
+    options = parser.parse_args()
+    few_rows = 2
     ways = [
         ("ids", OURS),
         ("tokenizer", TOKENIZER),
         ("text", OURS),
         ("stream", OURS),
     ]
-    ways += [("lm-eval ids", THEIRS)] if asked.lm_eval else []
+    ways += [("lm-eval ids", THEIRS)] if options.lm_eval else []
     first = None
     with model_server(reply, [{**VLLM, "max_model_len": 10**8}]) as server:
         for way, code in ways:
-            same = (asked.dataset, asked.config, server.url, asked.tokenizer, way)
-            start, _ = used(code, *same, str(few))
-            whole, megabytes = used(code, *same, str(asked.rows))
-            row = (whole - start) / (asked.rows - few)
+            arguments = (options.dataset, options.config, server.url, options.tokenizer, way)
+            start, _ = used(code, *arguments, str(few_rows))
+            total, megabytes = used(code, *arguments, str(options.rows))
+            row = (total - start) / (options.rows - few_rows)
             first = first or row
             print(
                 f"{way:12} {row:7.4f} s of CPU a row, {megabytes:5.0f} MB, {row / first:6.2f} of "

@@ -1,4 +1,4 @@
-"""What `ruler decide` saves and how often it errs: `python -m bench.decide [PLACE …]`.
+"""Measure what `ruler decide` saves and how often it is wrong: `python -m bench.decide [PLACE …]`.
 
 Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the limit, for rows
 right or wrong, with partial credit, skewed (the whole drop in few rows), with one task failed
@@ -56,14 +56,14 @@ def verdicts_of(drops: np.ndarray, limit: float, step: int) -> list[Verdict]:
     smaller, larger = (
         side[:, looks] >= THRESHOLD for side in evidence(drops.swapaxes(1, 2), limit, strata * rows)
     )
-    found = []
+    verdicts = []
     for pair, decided in enumerate(smaller | larger):
         if decided.any():
             look = int(decided.argmax())
-            found.append(Verdict(bool(smaller[pair, look]), (look + 1) * step, True))
+            verdicts.append(Verdict(bool(smaller[pair, look]), (look + 1) * step, True))
         else:
-            found.append(Verdict(bool(drops[pair].mean() < limit), rows, False))
-    return found
+            verdicts.append(Verdict(bool(drops[pair].mean() < limit), rows, False))
+    return verdicts
 
 
 def missed(drops: np.ndarray, verdict: Verdict, mean: float) -> tuple[bool, bool]:
@@ -108,7 +108,7 @@ def three_lengths(rng: np.random.Generator, d: float) -> np.ndarray:
     """Three lengths of every task that share half of their differences: (3 x TASKS, ROWS)."""
     common, each = right_or_wrong(rng, d), [right_or_wrong(rng, d) for _ in range(3)]
     same = rng.random((TASKS, ROWS)) < 0.5
-    return np.concatenate([np.where(same, common, one) for one in each])
+    return np.concatenate([np.where(same, common, drops) for drops in each])
 
 
 KINDS = (right_or_wrong, partial_credit, skewed, failed_whole, three_lengths)
@@ -118,11 +118,13 @@ def moved(rng: np.random.Generator, drops: np.ndarray, mean: float) -> np.ndarra
     """Return the rows with as few of them changed as gives them this mean exactly."""
     flat, order = drops.flatten(), rng.permutation(drops.size)
     lacking = mean * drops.size - flat.sum()
-    room = (1 if lacking > 0 else -1) - flat[order]
-    before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-    left = lacking - before  # what is lacking when a row's turn comes
+    max_change = (1 if lacking > 0 else -1) - flat[order]
+    before = np.concatenate([[0.0], np.cumsum(max_change)[:-1]])
+    remaining = lacking - before  # what is lacking before each row
     flat[order] += np.where(
-        lacking * left > 0, np.sign(lacking) * np.minimum(abs(left), abs(room)), 0
+        lacking * remaining > 0,
+        np.sign(lacking) * np.minimum(abs(remaining), abs(max_change)),
+        0,
     )
     return flat.reshape(drops.shape)
 
@@ -163,11 +165,11 @@ def simulate() -> bool:
 
 def replay(runs: dict[str, Run]) -> bool:
     """Print for pairs of real runs the rows it took, and how often all rows say the same."""
-    one = [(a, b) for a, b in permutations(runs, 2) if same_rows(a, b)]
-    one = [(a, b) for a, b in one if runs[a].keys() == runs[b].keys()]
+    comparable = [(a, b) for a, b in permutations(runs, 2) if same_rows(a, b)]
+    comparable = [(a, b) for a, b in comparable if runs[a].keys() == runs[b].keys()]
     pairs = {
-        "one model": [([runs[a]], [runs[b]]) for a, b in one if same_model(a, b)],
-        "two models": [([runs[a]], [runs[b]]) for a, b in one if not same_model(a, b)],
+        "one model": [([runs[a]], [runs[b]]) for a, b in comparable if same_model(a, b)],
+        "two models": [([runs[a]], [runs[b]]) for a, b in comparable if not same_model(a, b)],
     }
     three = [[*run.values()] for run in by_lengths(runs)]
     pairs["both"] = [*pairs["one model"], *pairs["two models"]]
@@ -179,12 +181,12 @@ def replay(runs: dict[str, Run]) -> bool:
         for name, chosen in pairs.items():
             if not chosen:
                 continue
-            some = np.array(
+            outcomes = np.array(
                 [row for n, (a, b) in enumerate(chosen) for row in replayed(a, b, limit, n)]
             )
-            far = some[some[:, 1] == 1]
+            far = outcomes[outcomes[:, 1] == 1]
             rows, rows_far, same = (
-                100 * values.mean() for values in (some[:, 0], far[:, 0], some[:, 2])
+                100 * values.mean() for values in (outcomes[:, 0], far[:, 0], outcomes[:, 2])
             )
             print(
                 f"{name:10} {len(chosen):5} {limit:2} {rows:19.1f} {rows_far:13.1f} {same:13.2f} %",
@@ -219,7 +221,7 @@ def replayed(
 
 
 def main() -> None:
-    """Print all figures; code 1 where one misses its limit."""
+    """Print all figures; exit with code 1 if one misses its limit."""
     good = simulate()
     if sys.argv[1:]:
         good &= replay(run_scores(sys.argv[1:]))

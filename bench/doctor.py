@@ -1,4 +1,4 @@
-"""How often `ruler doctor` names the right fault, and how often it accuses a sound engine.
+"""Measure how often `ruler doctor` names the right fault, and how often it blames a sound engine.
 
     python -m bench.doctor [ENGINES] [SOUND] [FIRST_SEED]
 
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ruler_eval.doctor.asking import Asker
 from ruler_eval.doctor.examine import Examination
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.sending import Sender
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
 from tests.eval.doctor.faulty_engine import (
@@ -38,13 +38,13 @@ NEAR_TIES = (0.0, 0.1)
 
 def examine(root: Path, engine: FaultyEngine, rows: int = 200) -> Verdict:
     """Examine an engine in this process."""
-    asker = Asker(FaultyBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
-    asker.server = FaultyBackend(engine, "chat")
+    sender = Sender(FaultyBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
+    sender.server = FaultyBackend(engine, "chat")
     with tempfile.TemporaryDirectory() as out:
         options = DoctorOptions(
             dataset=str(root), out=Path(out), model="m", base_url="-", rows=rows
         )
-        return Examination(options, asker).run()
+        return Examination(options, sender).run()
 
 
 def named(verdict: Verdict) -> str:
@@ -85,8 +85,8 @@ def main() -> None:
             right = names.pop(expected, 0)
             good &= right >= MIN_NAMED * options.engines
             others = ", ".join(f"{name} {count}" for name, count in names.items())
-            shown = f"{right} of {options.engines}"
-            print(f"{fault:12} {shown:>11} {np.median(rows):15.0f}   {others}", flush=True)
+            share = f"{right} of {options.engines}"
+            print(f"{fault:12} {share:>11} {np.median(rows):15.0f}   {others}", flush=True)
         outcomes: Counter[str] = Counter()
         accused: Counter[str] = Counter()
         for number, near_ties in enumerate(np.linspace(*NEAR_TIES, options.sound)):

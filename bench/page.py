@@ -1,4 +1,4 @@
-"""How long `ruler report` takes: `python -m bench.page [ROWS] [RELEASE]`.
+"""Measure how long `ruler report` takes: `python -m bench.page [ROWS] [RELEASE]`.
 
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
 of its page, and how soon Chromium, if it is installed, paints it; the ratio is to the time that
@@ -36,7 +36,7 @@ EXAMPLE = Path(ruler_eval.example.__file__).parent
 
 
 def ruler(*arguments: object) -> tuple[float, float, int]:
-    """Run the command; seconds of the processor and of the clock, and megabytes at most."""
+    """Run a command, and return its CPU and wall-clock seconds and its peak megabytes."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     command = ruler_command(*arguments)
@@ -48,19 +48,19 @@ def ruler(*arguments: object) -> tuple[float, float, int]:
 
 
 def write_lines(path: Path, lines: Iterator[Mapping[str, Any]]) -> None:
-    """A file of JSON lines."""
+    """Write a file of JSON lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def repeated(lines: Sequence[Mapping[str, Any]], rows: int) -> Iterator[Mapping[str, Any]]:
-    """Rows of a task, with their indices."""
+    """Yield the rows of a task repeatedly, with new indices."""
     for index in range(rows):
         yield {**lines[index % len(lines)], "index": index}
 
 
 def write_runs(folder: Path) -> list[Path]:
-    """Three scored runs on the example's rows, their references beside them."""
+    """Write three scored runs on the example's rows, and their references."""
     write_example(folder / "example")
     rows, runs = ROWS // (3 * 13 * len(LENGTHS["ruler"])), []
     for path in sorted((EXAMPLE / "references/4096").glob("*.jsonl")):
@@ -83,14 +83,14 @@ def write_runs(folder: Path) -> list[Path]:
                 named = [{**record, "config": config} for record in records]
                 write_lines(runs[-1] / f"{config}.jsonl", repeated(named, rows))
         settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
-        known = {"model": f"Model {number}", "mode": settings["mode"], "dataset": "ruler"}
-        (runs[-1] / "run.json").write_text(json.dumps(known))
+        new = {"model": f"Model {number}", "mode": settings["mode"], "dataset": "ruler"}
+        (runs[-1] / "run.json").write_text(json.dumps(new))
         ruler("score", runs[-1], "--references", folder / "data")
     return runs
 
 
 def write_run(folder: Path, release: Release) -> Path:
-    """A scored run on every row of a release."""
+    """Write a scored run on every row of a release."""
     real = {
         path.stem.removesuffix("_4k_smollm2"): [
             json.loads(line)["prediction"] for line in path.open(encoding="utf-8")
@@ -103,10 +103,16 @@ def write_run(folder: Path, release: Release) -> Path:
 
         def record(row: Mapping[str, Any], name: str = name, texts: list[str] = texts) -> Any:
             index, right = row["index"], ", ".join(row["outputs"])
-            some = ", ".join(row["outputs"][:2]) + ", 7654321 and more"
-            text = (right, some, right, texts[index % len(texts)])[index % 4]
-            known = {"config": name, "index": index, "prediction": text, "finish_reason": "stop"}
-            return {**known, "thinking": None, "usage": None, "error": None, "thinking_ended": None}
+            partial = ", ".join(row["outputs"][:2]) + ", 7654321 and more"
+            text = (right, partial, right, texts[index % len(texts)])[index % 4]
+            answer = {"config": name, "index": index, "prediction": text, "finish_reason": "stop"}
+            return {
+                **answer,
+                "thinking": None,
+                "usage": None,
+                "error": None,
+                "thinking_ended": None,
+            }
 
         write_lines(run / f"{name}.jsonl", map(record, release.rows(name, ("index", "outputs"))))
     (run / "run.json").write_text(json.dumps({"model": "On a release", "dataset": "ruler"}))
@@ -115,7 +121,7 @@ def write_run(folder: Path, release: Release) -> Path:
 
 
 def first_paint(page: Path) -> str:
-    """After how many seconds a browser shows something of a page: the middle one of five times."""
+    """Return the time until a browser first draws something of a page: the median of five."""
     if (chromium := shutil.which("chromium")) is None:
         return ""
     from playwright.sync_api import sync_playwright
@@ -124,24 +130,24 @@ def first_paint(page: Path) -> str:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         times = []
         for _ in range(5):
-            shown = browser.new_page()
-            shown.goto(page.as_uri())
-            shown.wait_for_function("() => performance.getEntriesByType('paint').length > 1")
+            tab = browser.new_page()
+            tab.goto(page.as_uri())
+            tab.wait_for_function("() => performance.getEntriesByType('paint').length > 1")
             first = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-            times.append(shown.evaluate(first))
-            shown.close()
+            times.append(tab.evaluate(first))
+            tab.close()
         browser.close()
     return f", first paint after {sorted(times)[2] / 1000:.2f} s"
 
 
 def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) -> None:
-    """Print a line: rows, seconds, bytes of the page, memory."""
+    """Print a line with rows, seconds, bytes of the page and memory."""
     out = folder / "report.html"
     seconds, clock, memory = ruler("report", *runs, "--out", out, *arguments)
     start = time.process_time()
     results = [json.loads((run / "results.json").read_bytes()) for run in runs]
     floor = time.process_time() - start
-    rows = sum(cell["n"] for found in results for cell in found["configurations"].values())
+    rows = sum(cell["n"] for r in results for cell in r["configurations"].values())
     print(
         f"{name:40} {rows:7,} rows {seconds:6.2f} s of the processor, "
         f"{seconds / floor:6.0f} times json.loads, {clock:6.2f} s by the clock, "
@@ -151,16 +157,16 @@ def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) 
 
 
 def main() -> None:
-    """Print a line a case."""
+    """Print a line for each case."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = write_runs(folder)
         measured("three models, with references", folder, runs, "--references", folder / "data")
         for run in runs:
-            shutil.copytree(run, folder / "alone" / run.name, ignore=shutil.ignore_patterns("*l"))
+            shutil.copytree(run, folder / "results" / run.name, ignore=shutil.ignore_patterns("*l"))
             shutil.rmtree(run)
-        alone = [folder / "alone" / run.name for run in runs]
-        measured("three models, results.json only", folder, alone)
+        results = [folder / "results" / run.name for run in runs]
+        measured("three models, results.json only", folder, results)
         if RELEASE is not None:
             release = Release.open(str(RELEASE))
             run = write_run(folder, release)

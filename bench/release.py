@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -74,20 +74,24 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Took:
-    """What a command took: seconds of time and of CPU, and the most GiB of memory at once."""
+    """What a command took: wall-clock and CPU seconds, and its peak memory in GiB."""
 
     time: float
     cpu: float
     memory: float = 0.0
 
-    def __add__(self, other: Took) -> Took:
-        memory = max(self.memory, other.memory)
-        return Took(time=self.time + other.time, cpu=self.cpu + other.cpu, memory=memory)
+    @classmethod
+    def total(cls, parts: Sequence[Took]) -> Took:
+        return cls(
+            time=sum(part.time for part in parts),
+            cpu=sum(part.cpu for part in parts),
+            memory=max((part.memory for part in parts), default=0.0),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A step that was made: its files, rows and bytes on disk, and what its commands took."""
+    """A finished step: its files, rows and bytes on disk, and what its commands took."""
 
     name: str
     workers: int
@@ -98,14 +102,14 @@ class Measured:
     verify: Took | None
 
     @classmethod
-    def of_json(cls, text: str) -> Measured:
+    def from_json(cls, text: str) -> Measured:
         values = json.loads(text)
         took = {key: values[key] and Took(**values[key]) for key in ("build", "verify")}
         return cls(**{**values, **took})
 
 
 def steps() -> Iterator[Step]:
-    """Everything that the lock holds."""
+    """Yield the steps of everything that is frozen."""
     for tokenizer in named():
         beyond = BEYOND if tokenizer in LONG else ()
         yield from (Step("ruler", tokenizer, length) for length in (*LENGTHS["ruler"], *beyond))
@@ -114,14 +118,14 @@ def steps() -> Iterator[Step]:
 
 
 def run(*command: str | Path) -> Took:
-    """Run a `ruler` command; what it and all processes that it started took."""
-    begun, used, most = time.perf_counter(), cpu_of_children(), 0.0
+    """Run a `ruler` command, and return what all its processes took."""
+    started, cpu, peak = time.perf_counter(), cpu_of_children(), 0.0
     process = subprocess.Popen(ruler_command(*command))
 
     def watch() -> None:
-        nonlocal most
+        nonlocal peak
         while process.poll() is None:
-            most = max(most, sum(map(resident, family(process.pid))))
+            peak = max(peak, sum(map(resident, family(process.pid))))
             time.sleep(0.5)
 
     watcher = threading.Thread(target=watch)
@@ -130,20 +134,20 @@ def run(*command: str | Path) -> Took:
     if process.returncode:
         sys.exit(f"This failed: ruler {' '.join(map(str, command))}")
     return Took(
-        time=round(time.perf_counter() - begun, 1),
-        cpu=round(cpu_of_children() - used, 1),
-        memory=round(most / 2**30, 2),
+        time=round(time.perf_counter() - started, 1),
+        cpu=round(cpu_of_children() - cpu, 1),
+        memory=round(peak / 2**30, 2),
     )
 
 
 def cpu_of_children() -> float:
-    """Seconds of CPU of all processes that were started and have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """Return a process and all its descendants."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -152,14 +156,14 @@ def family(pid: int) -> list[int]:
             )
         except (OSError, IndexError):  # it has ended
             continue
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found
+    members = [pid]
+    for member in members:
+        members += [child for child, parent in parents.items() if parent == member]
+    return members
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory a process holds; shared pages count in each."""
+    """Return a process's resident memory in bytes, shared pages included."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -167,7 +171,7 @@ def resident(pid: int) -> int:
 
 
 def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
-    """Build a step, verify it, and say what it took."""
+    """Build a step and verify it, and return what that took."""
     root = work / step.name
     if (root / MANIFEST).exists():  # whole, but not frozen yet: measured from its beginning
         shutil.rmtree(root)
@@ -187,18 +191,17 @@ def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
 
 
 def page(done: list[Measured]) -> str:
-    """RELEASE.md: a line for each step, and the sums."""
-    lines = [line(*one.name.split("/"), one) for one in done]
-    nothing = Took(time=0, cpu=0)
-    verified = [one.verify for one in done if one.verify]
+    """Return the text of RELEASE.md: a line for each step, and the sums."""
+    lines = [line(*step.name.split("/"), step) for step in done]
+    verified = [step.verify for step in done if step.verify]
     total = Measured(
         name="",
         workers=done[0].workers,
-        files=sum(one.files for one in done),
-        rows=sum(one.rows for one in done),
-        bytes=sum(one.bytes for one in done),
-        build=sum((one.build for one in done), nothing),
-        verify=sum(verified, nothing) if len(verified) == len(done) else None,
+        files=sum(step.files for step in done),
+        rows=sum(step.rows for step in done),
+        bytes=sum(step.bytes for step in done),
+        build=Took.total([step.build for step in done]),
+        verify=Took.total(verified) if len(verified) == len(done) else None,
     )
     lines.append(line("**all**", "", "", total))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -215,12 +218,15 @@ def page(done: list[Measured]) -> str:
     )
 
 
-def line(dataset: str, tokenizer: str, length: str, one: Measured) -> str:
-    verify = f"{one.verify.time:,.0f} | {one.verify.cpu:,.0f}" if one.verify else " | "
+def line(dataset: str, tokenizer: str, length: str, measured: Measured) -> str:
+    """Return a line of the table."""
+    build, verify = measured.build, " | "
+    if measured.verify:
+        verify = f"{measured.verify.time:,.0f} | {measured.verify.cpu:,.0f}"
     return (
-        f"| {dataset} | {tokenizer} | {length} | {one.files} | {one.rows:,} "
-        f"| {one.build.time:,.0f} | {one.build.cpu:,.0f} | {verify} | {one.build.memory:.2f} "
-        f"| {one.bytes / 1e6:,.0f} |"
+        f"| {dataset} | {tokenizer} | {length} | {measured.files} | {measured.rows:,} "
+        f"| {build.time:,.0f} | {build.cpu:,.0f} | {verify} | {build.memory:.2f} "
+        f"| {measured.bytes / 1e6:,.0f} |"
     )
 
 
@@ -237,7 +243,7 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     journal = work / "steps.jsonl"
     text = journal.read_text(encoding="utf-8") if journal.exists() else ""
-    done = {one.name: one for one in map(Measured.of_json, text.splitlines())}
+    done = {step.name: step for step in map(Measured.from_json, text.splitlines())}
     wanted = [step for step in steps() if step.name.startswith(arguments.only)]
     to = ("--to", arguments.frozen) if arguments.frozen else ()
     from_start = arguments.from_start and not done

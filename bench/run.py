@@ -1,7 +1,7 @@
-"""What the runner itself costs: rows per second, tokens per second of rendering, memory.
+"""Measure the runner: rows per second, tokens per second of chat templates, and memory.
 
 The ratios are to a floor measured in the same run: reading the rows for the oracle, and the time
-that the server itself waits for 200 requests at once. What a row costs in CPU: client.py.
+that the server waits for 200 requests at once. client.py measures the CPU time of a row.
 
 python -m bench.run                       # hand-written rows of about 128k tokens
 python -m bench.run --tokenizer FOLDER    # also renders with a real chat template
@@ -31,14 +31,14 @@ from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
 from tests.model_server import Reply, Request, answer, model_server
 
-AT_ONCE, DELAY = 200, 0.2
-"""Requests at once, and seconds that the server waits before each answer."""
+AT_ONCE = 200  # requests
+DELAY = 0.2  # seconds before each answer of the server
 
 
-def clock(name: str, started: float, amount: float, unit: str, floor: float = 0) -> None:
+def clock(name: str, started: float, amount: float, what: str, floor: float = 0) -> None:
     seconds = time.perf_counter() - started
     ratio = f", {seconds / floor:5.1f} times the floor" if floor else ""
-    print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {unit}/s{ratio}")
+    print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {what}/s{ratio}")
 
 
 def serve(address: Connection) -> None:
@@ -74,7 +74,7 @@ def main() -> None:
         root = small_release.write(
             Path(folder) / "ruler", "128k", rows, 5500, only=("niah_single_1",)
         )
-        order = RunOptions(
+        oracle = RunOptions(
             dataset=str(root), configs=("all_128k",), backend="oracle", out=Path(folder) / "A"
         )
         started = time.perf_counter()
@@ -83,10 +83,10 @@ def main() -> None:
             list(release.rows(config, ("input", "outputs")))
         floor = time.perf_counter() - started
         started = time.perf_counter()
-        run(order)
+        run(oracle)
         clock(f"oracle, {rows} rows of 128k", started, rows, "rows", floor)
         started = time.perf_counter()
-        run(order)
+        run(oracle)
         clock("the same again: nothing to do", started, rows, "rows", floor)
 
         many = small_release.write(

@@ -1,11 +1,11 @@
-"""Row scores of published runs, for the benchmarks that replay them.
+"""Read row scores of published runs, for the benchmarks that replay them.
 
     runs = run_scores(["row_scores.npz", "kvpress-vllm-tests/notebooks/results/kvpress_eval"])
     runs["ruler__8192__Qwen--Qwen3-8B__no_press__0.00"]["vt"]       # 500 scores, 0 … 1
 
 A file has arrays `run|task`; a folder has a folder of kvpress's results for each run, whose
-`predictions.csv` is scored here. What stands before `ruler__` in a run's name is left out, so that
-a run in both is one.
+`predictions.csv` is scored here. The text before `ruler__` in a run's name is removed, so that
+a run that is in both is read once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ import ruler_release as ruler
 
 Run = dict[str, np.ndarray]
 LENGTH = re.compile(r"(ruler__)(\d+)__")
-PART = "__fraction"
-"""In the names of runs of few rows."""
+PART = "__fraction"  # in the names of runs of few rows
 
 
 def run_scores(places: Sequence[str]) -> dict[str, Run]:
-    """The scores of each run by task, in the order of rows."""
+    """Return the scores of each run by task, in the order of rows."""
     runs: dict[str, Run] = {}
     for place in map(Path, places):
         if place.is_dir():
@@ -43,22 +42,23 @@ def run_scores(places: Sequence[str]) -> dict[str, Run]:
 
 
 def same_rows(a: str, b: str) -> bool:
-    """Whether two runs were of the same length."""
+    """Return whether two runs were of the same length."""
     return _length(a) == _length(b)
 
 
 def same_model(a: str, b: str) -> bool:
-    """Whether two runs were of one model at one length, changed or not."""
+    """Return whether two runs were of the same model, changed or not, at the same length."""
     return a.split("__")[:3] == b.split("__")[:3]
 
 
 def by_lengths(runs: dict[str, Run]) -> list[dict[int, Run]]:
-    """Runs of one model and setting at three lengths or more, by length."""
-    found: dict[str, dict[int, Run]] = {}
+    """Return the runs of each model and setting at three lengths or more, by length."""
+    groups: dict[str, dict[int, Run]] = {}
     for name, run in runs.items():
-        if (length := _length(name)) is not None:
-            found.setdefault(LENGTH.sub(r"\1", name), {})[length] = run
-    return [dict(sorted(one.items())) for one in found.values() if len(one) >= 3]
+        length = _length(name)
+        if length is not None:
+            groups.setdefault(LENGTH.sub(r"\1", name), {})[length] = run
+    return [dict(sorted(group.items())) for group in groups.values() if len(group) >= 3]
 
 
 def _length(name: str) -> int | None:
@@ -69,8 +69,8 @@ def _length(name: str) -> int | None:
 def _scored(path: Path) -> Run:
     match = LENGTH.search(path.parent.name)
     assert match is not None
-    found: Run = {}
+    scores: Run = {}
     rows = pd.DataFrame(ruler.score(path, length=match[2])["rows"])
     for task, of_task in rows.sort_values("index").groupby("task", sort=False):
-        found[str(task)] = of_task.score.to_numpy()
-    return found
+        scores[str(task)] = of_task.score.to_numpy()
+    return scores

@@ -1,4 +1,4 @@
-"""How long scoring takes: `python -m bench.score [ROWS]`.
+"""Measure how long scoring takes: `python -m bench.score [ROWS]`.
 
 `ruler score` on 39,000 rows (13 tasks x 6 lengths x 500), files read and results written, in
 seconds of the processor; then the metric by `evaluate`, for each kind of rule. The ratio is to the
@@ -22,7 +22,7 @@ WORDS = ["slovo" + letter for letter in "abcdefghij"]
 
 
 def cases(rng: random.Random) -> dict[str, dict[str, object]]:
-    """Predictions of every kind, none the same as another."""
+    """Return predictions of every kind, all different."""
     values = [[str(rng.randrange(10**6, 10**7)) for _ in range(4)] for _ in range(ROWS)]
     listed = [" ".join(f"{i}. {word}" for i, word in enumerate(WORDS, 1)) for _ in range(ROWS)]
     return {
@@ -86,7 +86,7 @@ def from_files_to_results(folder: Path, rng: random.Random) -> tuple[float, floa
 
 
 def main() -> None:
-    """Print a line a case."""
+    """Print a line for each case."""
     import evaluate
 
     with tempfile.TemporaryDirectory() as folder:

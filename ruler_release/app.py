@@ -148,6 +148,7 @@ class _Stopped(BaseException):
 
 
 def _stop(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C ends the program at once
     raise _Stopped
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from freeze import freeze
+from freeze import freeze, main
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import render
@@ -78,7 +78,10 @@ def test_releases_can_be_frozen_one_after_another(published, tmp_path):
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
-        (lambda m: m["sources"]["essays"].update(variant="embedded"), "another essays than the"),
+        (
+            lambda m: m["sources"]["essays"].update(variant="embedded"),
+            "not built from the published essays",
+        ),
         (lambda m: m["tasks"]["vt"].update(hops=7), "another suite than ruler's own"),
         (lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20), "has 20 rows of vt_4k"),
     ],
@@ -152,7 +155,7 @@ def test_only_a_difference_without_a_reason_is_unexplained(published, tmp_path):
         assert unexplained(legitimate, frozen) == []
 
 
-def test_the_script_audits_before_it_freezes(tmp_path, monkeypatch):
+def test_the_script_audits_before_it_freezes(tmp_path, monkeypatch, capsys):
     root = tmp_path / "ruler"
     build(BuildOptions(root, lengths=("4k",), tasks=("vt",)))
     script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
@@ -163,6 +166,7 @@ def test_the_script_audits_before_it_freezes(tmp_path, monkeypatch):
         collect_facts(read_manifest(root))
     )
     planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
-    done = subprocess.run([*script, "--replace"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "is not frozen: see `ruler verify --audit" in done.stderr
+    monkeypatch.setattr(sys, "argv", [*script[1:], "--replace"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "is not frozen: see `ruler verify --audit" in capsys.readouterr().err

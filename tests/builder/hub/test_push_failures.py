@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.hub.client import Client, environment
+from tests.hub.client import environment
 from tests.hub.fake_hub import FakeHub
 from tests.in_process import ruler_command
 
@@ -101,17 +101,3 @@ def test_missing_permissions_are_one_sentence(hub, client, small, token, repo, o
     push = ("push", small, "--repo", repo, "--skip-verify")
     assert output in client.ruler(*push, code=2, HF_TOKEN=token)
     assert f"datasets/{repo}" not in hub.repos
-
-
-@pytest.mark.parametrize(
-    ("env", "output"),
-    [
-        ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check the network."),
-        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
-    ],
-)
-def test_without_a_network_push_fails_at_once(small, tmp_path, env, output):
-    client = Client("http://127.0.0.1:9", tmp_path, **env)
-    push = ("push", small, "--repo", "org/x4", "--skip-verify")
-    assert output in client.ruler(*push, code=2)
-    client.close()

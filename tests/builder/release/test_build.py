@@ -49,26 +49,34 @@ def test_a_release_built_in_parts_has_the_bytes_of_one_build(release, tmp_path):
     assert contents(tmp_path / "parts") == contents(release)
 
 
-def test_a_build_that_is_killed_twice_resumes_to_the_same_bytes(release, tmp_path):
-    root = tmp_path / "killed"
-    kept = 0
-    for workers in ("1", "2"):
-        command = ruler_command("build", str(root), *ARGUMENTS, "--workers", workers)
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
-            if len(list(root.glob("data/**/[!.]*.parquet"))) > kept:
-                break
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        if process.wait() == 0:
-            break
+def finished_files(root: Path) -> int:
+    return len(list(root.glob("data/**/[!.]*.parquet")))
+
+
+def stop_after_next_file(root: Path, workers: int, *signals: signal.Signals) -> str:
+    """Start a build, stop it by signals after it finished another file; return its errors."""
+    count = finished_files(root)
+    command = ruler_command("build", root, *ARGUMENTS, "--workers", workers)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and finished_files(root) == count:
+        time.sleep(0.005)
+    for number in signals:
+        os.killpg(process.pid, number)
+        time.sleep(0.003)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in (-signal.SIGKILL, -signal.SIGINT, 130)
+    return errors
+
+
+def test_a_build_that_is_killed_and_stopped_by_ctrl_c_resumes_to_the_same_bytes(release, tmp_path):
+    root = tmp_path / "ruler"
+    for workers, signals in ((1, [signal.SIGKILL]), (2, [signal.SIGINT, signal.SIGINT])):
+        assert "Traceback" not in stop_after_next_file(root, workers, *signals)
         report = verify(root)
         assert report.unfinished
         assert not report.ok
         assert not any(file.count for file in report.files.values())
-        kept = len(list(root.glob("data/**/[!.]*.parquet")))
-    assert kept > 0
     with pytest.raises(RulerError, match="another seed"):
         build(replace(SAME, root=root, seed=5))
     assert "files built" in ruler_output("build", root, *ARGUMENTS)

@@ -86,17 +86,6 @@ def test_word_lists_cannot_be_built_across_languages(tmp_path):
     assert not (tmp_path / "no").exists()
 
 
-def test_embedded_and_published_texts_cannot_be_mixed(mirror, tmp_path):
-    with pytest.raises(RulerError, match="cannot be mixed"):
-        build_oneruler(tmp_path / "no", mirror=mirror, sources=("book-en=embedded",))
-    assert not (tmp_path / "no" / MANIFEST).exists()
-
-
-def test_ruler_takes_no_language(tmp_path):
-    with pytest.raises(RulerError, match="--suite oneruler"):
-        build_oneruler(tmp_path / "no", "pl", suite="ruler")
-
-
 def test_a_custom_suite_with_any_task_names_is_proved(tmp_path):
     suite = tmp_path / "own.toml"
     suite.write_text(

@@ -93,10 +93,12 @@ def test_every_word_of_an_essay_is_at_a_split_point(embedded_text):
 # ---- Gemma: BPE over the whole text ------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_gemmas_only_token_across_a_space_is_found(named_counter):
     assert named_counter("gemma3").split_points == SplitPoints(True, ("> </",))
 
 
+@pytest.mark.nightly
 def test_a_text_with_a_crossing_string_is_counted_whole(named_counter):
     gemma = named_counter("gemma3")
     pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
