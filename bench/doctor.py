@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ruler_eval.doctor.asking import Asker
 from ruler_eval.doctor.examine import Examination
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.sending import Sender
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
 from tests.eval.doctor.faulty_engine import (
@@ -38,13 +38,13 @@ NEAR_TIES = (0.0, 0.1)
 
 def examine(root: Path, engine: FaultyEngine, rows: int = 200) -> Verdict:
     """Examine an engine in this process."""
-    asker = Asker(FaultyBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
-    asker.server = FaultyBackend(engine, "chat")
+    sender = Sender(FaultyBackend(engine), WordPrompter("completion"), "salt", salt_field=True)
+    sender.server = FaultyBackend(engine, "chat")
     with tempfile.TemporaryDirectory() as out:
         options = DoctorOptions(
             dataset=str(root), out=Path(out), model="m", base_url="-", rows=rows
         )
-        return Examination(options, asker).run()
+        return Examination(options, sender).run()
 
 
 def named(verdict: Verdict) -> str:

@@ -121,7 +121,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         ("compare run", "Name two results, or more"),
         ("compare ruler run", "'ruler' is a release: name a scored RUN folder or a results.json."),
         ("compare none run", "There is no 'none': name a scored RUN folder or a results.json."),
-        ("results run --model a/b --dataset-repo nope", "'nope' is not a data set"),
+        ("results run --model a/b --dataset-repo nope", "'nope' is not a dataset"),
         ("results", "Error: Missing argument 'RESULTS'. See: ruler results --help"),
         ("fetch org/ruler --configs ,, --to r", "--configs names no configuration"),
         ("show vt_4k 0 -d ruler --html /proc/row.html", "'/proc' cannot be written: choose"),

@@ -43,8 +43,8 @@ class BuildOptions:
     lengths: Annotated[
         Names,
         Option(
-            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all. "
-            "Default: all, after a question.",
+            "Context lengths: 4k,128k,1m, 10000, 0k (the evidence without a haystack), or all, "
+            "which asks for confirmation.",
             panel=WHAT,
             parse=names_in,
             metavar="NAMES",
@@ -53,7 +53,7 @@ class BuildOptions:
     tasks: Annotated[
         Names,
         Option(
-            "Tasks or groups; default: every task.", panel=WHAT, parse=names_in, metavar="NAMES"
+            "Tasks or groups; `default` is every task.", panel=WHAT, parse=names_in, metavar="NAMES"
         ),
     ] = "default"
     tokenizers: Annotated[

@@ -1,10 +1,10 @@
-"""`ruler results`: write the scores of a results.json as a model repository's .eval_results/*.yaml.
+"""`ruler results`: write the scores of a results.json into a model repository's .eval_results.
 
     publish(ResultsOptions(path=Path("runs/qwen"), model="Qwen/Qwen3-8B", dataset_repo="org/ruler"))
 
 The Hub shows these scores on the model's page and collects them on the benchmark's page. There is
 an entry for each configuration: its task id is the configuration's name, its value 0 … 100. Only
-scores of the tasks in the data set's eval.yaml are written. A group has an entry, the plain mean as
+scores of the tasks in the dataset's eval.yaml are written. A group has an entry, the plain mean as
 in RULER's tables, if all its tasks were scored; the same holds for ONERULER's 26 languages
 together. Each prompt mode and each way of scoring has a separate file, to which the entries of a
 run are added.
@@ -74,7 +74,7 @@ class ResultsOptions:
     allow_missing: Annotated[bool, Option("Accept a run with missing rows; the notes say so.")] = (
         False
     )
-    own_rows: Annotated[bool, Option("Accept custom rows; the notes say so.")] = False
+    custom_rows: Annotated[bool, Option("Accept custom rows; the notes say so.")] = False
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -89,13 +89,13 @@ class Published:
     kept: int = 0  # entries of earlier runs
     unlisted: int = 0  # scores that the benchmark's eval.yaml does not list: not written
     unchecked: str | None = None  # why the rows were not compared with the benchmark's
-    pull_request: str | None = None  # its address
+    pull_request: str | None = None  # the address of the pull request
     refused: str | None = None  # the Hub's error about the proposed file
     unread: str | None = None  # why the result of the Hub's check could not be read
 
 
 class Benchmark(NamedTuple):
-    """The data set on the Hub that was scored, and its commit or tag."""
+    """The dataset on the Hub whose rows were scored, and its commit or tag."""
 
     repo: str
     revision: str | None = None
@@ -106,7 +106,7 @@ def publish(options: ResultsOptions) -> Published:
 
     If the Hub cannot be reached, the file is written without comparing it with the benchmark.
     Raises RulerError if the results are partial or incomplete, were scored without a release or on
-    different rows than the benchmark's, or on custom rows without `own_rows`.
+    different rows than the benchmark's, or on custom rows without `custom_rows`.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -115,8 +115,8 @@ def publish(options: ResultsOptions) -> Published:
     results = open_results(options.path)
     benchmark = benchmark_of(results, options.dataset_repo, options.revision)
     rows = rows_of(results)
-    if not options.own_rows and not are_frozen(rows):
-        raise RulerError(f"These scores are of {rows}: add --own-rows, and the notes say so.")
+    if not options.custom_rows and not are_frozen(rows):
+        raise RulerError(f"These scores are of {rows}: add --custom-rows, and the notes say so.")
     if not options.allow_missing:
         _check_whole(results)
     if options.create_pr:
@@ -180,11 +180,11 @@ def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Be
             "These results do not say which rows were scored: score with --dataset RELEASE."
         )
     if repo is not None and not is_repository(repo):
-        raise RulerError(f"'{repo}' is not a data set on the Hub: --dataset-repo takes ORG/NAME.")
+        raise RulerError(f"'{repo}' is not a dataset on the Hub: --dataset-repo takes ORG/NAME.")
     if repo is None and dataset.get("revision"):
         repo = dataset["source"]
     if repo is None or not is_repository(repo):
-        raise RulerError("The run does not name its data set on the Hub: add --dataset-repo.")
+        raise RulerError("The run does not name its dataset on the Hub: add --dataset-repo.")
     if revision is None and repo == dataset["source"]:
         revision = dataset["revision"]
     return Benchmark(repo, revision)
@@ -379,7 +379,7 @@ def _entries_in(text: str, where: str, model: str) -> list[Entry]:
 
 
 def _merged(before: list[Entry], new: list[Entry]) -> list[Entry]:
-    """Return all entries; a new entry replaces an old one for the same task and data set."""
+    """Return all entries; a new entry replaces an old one for the same task and dataset."""
     merged: dict[tuple[str, str], Entry] = {}
     for entry in [*before, *new]:
         merged[entry["dataset"]["id"], entry["dataset"]["task_id"]] = entry

@@ -84,7 +84,7 @@ def doctor(options: DoctorCommand) -> None:
     for line in examination.plan.lines(options.price):
         print(sentences(line), file=sys.stderr)
     if options.dry_run:
-        examination.asker.close()
+        examination.sender.close()
         return
     planned = len(examination.plan.rows)
     verdict = examination.run(

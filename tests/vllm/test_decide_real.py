@@ -89,12 +89,8 @@ def changed(base: Path) -> Any:
             if change == "layer less":
                 remove_layer(model)
             else:
-                bits, group = {
-                    "8 bits": (8, None),
-                    "4 bits in groups": (4, 64),
-                    "4 bits": (4, None),
-                }[change]
-                round_weights(model, bits, group)
+                bits = 8 if change == "8 bits" else 4
+                round_weights(model, bits, 64 if change == "4 bits in groups" else None)
             model.save_pretrained(folder)
             AutoTokenizer.from_pretrained(model_folder()).save_pretrained(folder)
         return folder

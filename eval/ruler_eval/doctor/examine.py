@@ -23,10 +23,10 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json, write_whole
 from ruler_eval.doctor.answers import AllAnswers, Answer, Key, Scorer
-from ruler_eval.doctor.asking import Asker, start_asker
 from ruler_eval.doctor.condition import COLD, Side
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
+from ruler_eval.doctor.sending import Sender, start_sender
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
@@ -85,8 +85,8 @@ def read_verdict(folder: Path) -> dict[str, Any] | None:
 class Examination:
     """An examination with its rows, its folder, and all answers so far."""
 
-    def __init__(self, options: DoctorOptions, asker: Asker | None = None) -> None:
-        """Open the release; start the backend unless there is an `asker`. Raises RulerError."""
+    def __init__(self, options: DoctorOptions, sender: Sender | None = None) -> None:
+        """Open the release; start the backend unless there is a `sender`. Raises RulerError."""
         self.options = options
         self.release = Release.open(options.dataset)
         self.folder = Path(options.out)
@@ -96,13 +96,13 @@ class Examination:
         """Tokens read from the prefix cache, if the server's /metrics count them."""
         self.verdict = state.get("verdict") if state else None
         self.answers: dict[str, dict[Key, Answer]] = {}
-        self.asker = asker or start_asker(options, self.release, self.salt)
+        self.sender = sender or start_sender(options, self.release, self.salt)
         try:
-            self.plan, self.rows = make_plan(options, self.release, self.asker)
+            self.plan, self.rows = make_plan(options, self.release, self.sender)
             if state is not None:
                 check_settings(state["settings"], self.settings(), self.folder)
         except BaseException:
-            self.asker.close()
+            self.sender.close()
             raise
         self._scorer = Scorer(self.release)
         self._records = {side.name: Records(self.folder / side.name) for side in self.plan.sides}
@@ -120,9 +120,9 @@ class Examination:
             "level": options.level,
             "rows": options.row_count,
             "load": options.load,
-            "mode": self.asker.prompter.mode,
+            "mode": self.sender.prompter.mode,
             "tokenizer": options.tokenizer,
-            "accepts_cache_salt": self.asker.salt_field,
+            "accepts_cache_salt": self.sender.salt_field,
             "conditions": list(self.plan.conditions),
         }
 
@@ -167,7 +167,7 @@ class Examination:
         finally:
             for records in self._records.values():
                 records.close()
-            self.asker.close()
+            self.sender.close()
 
     def look(self, rows: int) -> Verdict:
         """Judge the answers to the first `rows` rows."""
@@ -176,26 +176,26 @@ class Examination:
             by_side=self.answers,
             complete=rows == len(self.plan.rows),
             tests=len(self.plan.conditions),
-            has_bos=self.asker.has_bos,
+            has_bos=self.sender.has_bos,
             cache_hits=self.cache_hits,
         )
         return judge(answers, self.plan.conditions, self.plan.reasons, self.options.max_loss)
 
     def _open_folder(self) -> None:
         """Lock the folders of all sides, and read the answers in them."""
-        asker = self.asker
+        sender = self.sender
         run = replace(
             self.options.run_options(),
             configs=self.plan.configs,
-            mode=asker.prompter.mode,
+            mode=sender.prompter.mode,
             limit=self.plan.rows_per_config,
         )
         digests = {config: self.release.rows_sha256(config) for config in self.plan.configs}
         settings = {
             **known_settings(run, self.release, digests),
-            **asker.backend.settings(),
-            **asker.prompter.settings(),
-            "max_model_len": asker.backend.limit,
+            **sender.backend.settings(),
+            **sender.prompter.settings(),
+            "max_model_len": sender.backend.limit,
         }
         session = new_session(run, digests)
         for side in self.plan.sides:
@@ -218,10 +218,10 @@ class Examination:
         first = [side for side in self.plan.sides if side in ONE_BY_ONE]
         missing = [key for key in wave if any(key not in self.answers[s.name] for s in first)]
         if missing:
-            before = self.asker.metrics_hits()
+            before = self.sender.metrics_hits()
             for key in missing:
                 self._send_one_by_one(key)
-            after = self.asker.metrics_hits()
+            after = self.sender.metrics_hits()
             if before is not None and after is not None:
                 self.cache_hits = (self.cache_hits or 0.0) + after - before
                 self._write_state()
@@ -240,9 +240,9 @@ class Examination:
         """
         missing = [side for side in ONE_BY_ONE if key not in self.answers[side.name]]
         if COLD not in missing:
-            prompt = self.asker.prompt(key[0], self.rows[key], COLD)
+            prompt = self.sender.prompt(key[0], self.rows[key], COLD)
             assert prompt is not None
-            self.asker.send([prompt], COLD)
+            self.sender.send([prompt], COLD)
         for side in missing:
             self._send_group([key], side)
             if side is COLD and self.answers[COLD.name][key].failure:
@@ -262,25 +262,25 @@ class Examination:
         for key in keys:
             cold = self.answers[COLD.name].get(key)
             tokens = cold.tokens if cold else None
-            prompt = self.asker.prompt(key[0], self.rows[key], side, tokens)
+            prompt = self.sender.prompt(key[0], self.rows[key], side, tokens)
             if prompt is None:
                 continue
-            over = over_limit(prompt, self.asker.backend.limit)
+            over = over_limit(prompt, self.sender.backend.limit)
             if over is not None:
                 self._store(side, over, prompt.counted_tokens)
                 continue
             prompts.append(prompt)
-            prompts += self.asker.neighbours(side, prompt)
-        for completion in self.asker.send(prompts, side) if prompts else ():
+            prompts += self.sender.neighbours(side, prompt)
+        for completion in self.sender.send(prompts, side) if prompts else ():
             self._store_completion(side, completion)
 
     def _store_completion(self, side: Side, completion: Completion) -> None:
-        backend, prompt = self.asker.backend, completion.prompt
+        backend, prompt = self.sender.backend, completion.prompt
         record = record_of(completion, backend.limit, backend.tokenizer)
         self._store(side, record, prompt.counted_tokens)
         cold = self.answers[COLD.name].get((prompt.config, prompt.index))
         if side.margin is not None and cold is not None and cold.tokens is not None:
-            self.asker.learn_padding(cold.tokens, side, completion)
+            self.sender.learn_padding(cold.tokens, side, completion)
 
     def _store(self, side: Side, record: Record, counted_tokens: int | None) -> None:
         """Write and score an answer, unless the row has one already."""

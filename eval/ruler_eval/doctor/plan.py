@@ -1,6 +1,6 @@
 """The plan of an examination: rows, conditions, requests and their cost.
 
-plan, rows = make_plan(options, release, asker)
+plan, rows = make_plan(options, release, sender)
 plan.lines(price=None)                       # requests, tokens and price as sentences
 """
 
@@ -14,10 +14,10 @@ from ruler_common.errors import RulerError
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import SCORE_COLUMNS, Key, Row
-from ruler_eval.doctor.asking import SHORT_TOKENS, Asker, conditions_for
 from ruler_eval.doctor.condition import COLD, Side
 from ruler_eval.doctor.conditions import CACHED, CONDITIONS, REPEATS
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.sending import SHORT_TOKENS, Sender, conditions_for
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
 
 COLUMNS = (*SCORE_COLUMNS, "input", "answer_prefix", "max_new_tokens", "length", "evidence")
@@ -67,10 +67,10 @@ class Plan:
 
 
 def make_plan(
-    options: DoctorOptions, release: Release, asker: Asker
+    options: DoctorOptions, release: Release, sender: Sender
 ) -> tuple[Plan, dict[Key, PartialRow]]:
     """Return the plan and the columns of its rows. Raises RulerError."""
-    configs = choose_configs(release, options, asker.backend.limit)
+    configs = choose_configs(release, options, sender.backend.limit)
     rows_per_config = -(-options.row_count // len(configs))
     orders = {config: release.order(config)[:rows_per_config] for config in configs}
     texts, facts = {}, {}
@@ -82,7 +82,7 @@ def make_plan(
     keys = []
     for place in range(rows_per_config):
         keys += [(config, order[place]) for config, order in orders.items() if place < len(order)]
-    conditions, reasons = conditions_for(asker, options.level, len(keys))
+    conditions, reasons = conditions_for(sender, options.level, len(keys))
     sides = {side.name: side for name in conditions for side in CONDITIONS[name].sides}
     requests = prompt_tokens = cached_tokens = output_tokens = 0
     for side in sides.values():
@@ -102,7 +102,7 @@ def make_plan(
         reasons=reasons,
         sides=tuple(sides.values()),
         waves=split_evenly(keys, max(1, len(keys) // options.load)),
-        salt_field=asker.salt_field,
+        salt_field=sender.salt_field,
         requests=requests,
         prompt_tokens=prompt_tokens,
         cached_tokens=cached_tokens,

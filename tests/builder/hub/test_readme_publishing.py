@@ -15,7 +15,7 @@ from tests.in_process import ruler_output
 @pytest.mark.nightly
 def test_the_publishing_commands_work_as_written(release, tmp_path):
     (block,) = blocks("docs/publish.md", "Commands", "bash")
-    block = block.replace("ruler results", "ruler results --own-rows")  # 20 rows are not frozen
+    block = block.replace("ruler results", "ruler results --custom-rows")  # 20 rows are not frozen
     shutil.copytree(release, tmp_path / "out")  # docs/build.md's
     flags = ("--dataset", "out", "--configs", "vt_4k", "--backend", "oracle")
     ruler_output("run", *flags, "--out", "runs/mine", cwd=tmp_path)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.doctor.asking import Asker
 from ruler_eval.doctor.examine import Examination, read_verdict
 from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.doctor.sending import Sender
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
@@ -66,12 +66,12 @@ def examination(
     model: str = "m",
     **options: Any,
 ) -> Examination:
-    asker = Asker(backend, WordPrompter("completion"), "salt", salt_field=salt_field)
-    asker.unchecked = {"text": "not asked here", "template": "not asked here"}
+    sender = Sender(backend, WordPrompter("completion"), "salt", salt_field=salt_field)
+    sender.unchecked = {"text": "not asked here", "template": "not asked here"}
     asked = DoctorOptions(
         dataset=str(root), out=out, model=model, base_url="-", rows=rows, **options
     )
-    return Examination(asked, asker)
+    return Examination(asked, sender)
 
 
 def test_the_plan_is_shown_before_the_first_request(root, values, tmp_path):

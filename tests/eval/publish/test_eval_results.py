@@ -24,7 +24,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 def publish(folder, out, *more, name="ruler_prefill.yaml"):
     """The command's output, and the entries of the file it wrote, as the Hub's client reads it."""
-    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, "--own-rows", *more]
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, "--custom-rows", *more]
     text = ruler_output("results", folder, *flags)
     data = yaml.safe_load((out / ".eval_results" / name).read_text(encoding="utf-8"))
     return text, parse_eval_result_entries(data)
@@ -152,7 +152,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
 def test_another_models_file_is_not_added_to(run, tmp_path):
     folder = run()
     publish(folder, tmp_path)
-    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--custom-rows"]
     assert "belongs to org/model: use a different --out folder for each model." in ruler_error(
         "results", folder, "--model", "org/other", *flags
     )
@@ -170,7 +170,7 @@ def test_a_run_with_missing_rows_is_refused_unless_allowed(run, built, tmp_path)
     file = folder / "qa_1_8k.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
     ruler("score", folder, "--dataset", built)
-    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--custom-rows"]
     assert "2 rows are missing or failed: finish the run (ruler run …), or add" in ruler_error(
         "results", folder, *flags
     )
@@ -190,7 +190,7 @@ def test_a_run_with_a_limit_is_refused_unless_allowed(run, built, tmp_path):
         lines = file.read_text().splitlines(keepends=True)
         file.write_text("".join(lines[index] for index in sorted(first)))
     ruler("score", folder, "--dataset", built)
-    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--custom-rows"]
     assert "The run has only 2 of 5 rows per task (--limit): finish it" in ruler_error(
         "results", folder, *flags
     )
@@ -203,7 +203,7 @@ def test_custom_rows_are_published_only_on_request(run, tmp_path):
     folder = run()
     error = ruler_error("results", folder, *flags)
     assert "These scores are of custom rows: embedded texts (essays, hotpotqa, squad)" in error
-    assert "add --own-rows, and the notes say so." in error
+    assert "add --custom-rows, and the notes say so." in error
     assert not (tmp_path / ".eval_results").exists()
 
 
@@ -232,14 +232,14 @@ def test_an_incomplete_result_is_refused_in_one_sentence(run, built, tmp_path):
     folder = run()
 
     def refused(path, *flags):
-        arguments = ["--model", MODEL, "--out", tmp_path / "out", "--own-rows", *flags]
+        arguments = ["--model", MODEL, "--out", tmp_path / "out", "--custom-rows", *flags]
         error = ruler_error("results", path, *arguments)
         assert not (tmp_path / "out").exists()
         return error
 
     assert "add --dataset-repo" in refused(folder)
     for name in ("no-repository", "org/a--b"):
-        assert f"'{name}' is not a data set on the Hub" in refused(folder, "--dataset-repo", name)
+        assert f"'{name}' is not a dataset on the Hub" in refused(folder, "--dataset-repo", name)
     assert "is not a model repository" in refused(folder, "--model", "model")
     assert "is not a results.json" in refused(folder / "run.json")
     assert "name a scored RUN folder" in refused(tmp_path / "nothing")

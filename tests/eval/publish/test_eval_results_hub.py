@@ -44,7 +44,7 @@ def client(hub, tmp_path_factory):
 @pytest.fixture
 def propose(run, client, tmp_path):
     folder = run()
-    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--create-pr", "--own-rows"]
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--create-pr", "--custom-rows"]
 
     def call(*more, code=0, model=MODEL, **env):
         return client.ruler("results", folder, "--model", model, *flags, *more, code=code, **env)
@@ -95,7 +95,7 @@ def test_a_pull_request_keeps_what_the_model_has(hub, propose):
 
 def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, tmp_path):
     folder, flags = run(), ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
-    flags.append("--own-rows")
+    flags.append("--custom-rows")
     text = client.ruler("results", folder, *flags, "--revision", "v1.0.0")
     assert "not checked" not in text
     assert "Not written: 19 scores of tasks that the benchmark's eval.yaml does not list." in text
@@ -162,6 +162,6 @@ def test_offline_it_says_what_to_unset(run, built, tmp_path, monkeypatch):
     )
     (place / "refs").mkdir()
     (place / "refs/main").write_text(COMMIT)
-    flags = ["--model", MODEL, "--dataset-repo", "org/offline", "--out", tmp_path, "--own-rows"]
+    flags = ["--model", MODEL, "--dataset-repo", "org/offline", "--out", tmp_path, "--custom-rows"]
     flags.append("--create-pr")
     assert "HF_HUB_OFFLINE is set, and " in ruler_error("results", run(), *flags)

@@ -68,7 +68,7 @@
     place.result.view.addEventListener("click", (event, item) => {
       if (!item || ["line", "area"].includes(item.mark.marktype)) return;  // these are many records
       const record = item.datum;
-      if (record && record.configs && record.configs.length) open(figure, record);
+      if (record && record.configs && record.configs.length) openRows(figure, record);
     });
   }
   /* Vega's runtime; the page's policy allows exactly this text to run. */
@@ -84,7 +84,7 @@
   }
 
   /* Models. */
-  function filter() {
+  function hideAndShow() {
     for (const part of all("[data-series]")) {
       part.hidden = part.dataset.series.split(" ").some((id) => hiddenModels.has(Number(id)));
     }
@@ -94,7 +94,7 @@
   for (const box of all("[data-model]")) {
     box.addEventListener("change", () => {
       hiddenModels[box.checked ? "delete" : "add"](Number(box.dataset.model));
-      filter();
+      hideAndShow();
       drawAll();
     });
   }
@@ -105,8 +105,8 @@
       chosenPublished[checked ? "add" : "delete"](box.dataset.published);
     }
     published.checked = chosenPublished.size === named.length;
-    for (const header of all(".scores th[aria-sort$='cending']")) order(header);
-    filter();
+    for (const header of all(".scores th[aria-sort$='cending']")) reorder(header);
+    hideAndShow();
     drawAll();
   }
   if (published) published.addEventListener("change", () => choosePublished(named, published.checked));
@@ -114,12 +114,12 @@
 
   /* Categories of the table. */
   const tabs = all(".tabs button");
-  function choose(group) {
+  function showGroup(group) {
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.dataset.group === group));
     for (const part of all(".group")) part.hidden = part.dataset.group !== group;
   }
-  for (const tab of tabs) tab.addEventListener("click", () => choose(tab.dataset.group));
-  if (tabs.length) choose("0");
+  for (const tab of tabs) tab.addEventListener("click", () => showGroup(tab.dataset.group));
+  if (tabs.length) showGroup("0");
 
   /* Tables as CSV files; of a score with its interval only the score. */
   function csv(table) {
@@ -139,23 +139,23 @@
   }
 
   /* Sorting. */
-  function sort(header) {
+  function sortBy(header) {
     const before = header.getAttribute("aria-sort");
     const down = before !== "descending" && !(header.cellIndex === 0 && before === "none");
-    for (const other of all("thead th", header.closest("table"))) other.setAttribute("aria-sort", "none");
+    for (const column of all("thead th", header.closest("table"))) column.setAttribute("aria-sort", "none");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
-    order(header);
+    reorder(header);
     get("status").textContent = `Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`;
   }
   /* Put the rows of a table in the order that its header names. */
-  function order(header) {
+  function reorder(header) {
     const column = header.cellIndex, sign = header.getAttribute("aria-sort") === "descending" ? -1 : 1;
     const value = (row) => row.cells[column].dataset.value;
     const body = header.closest("table").tBodies[0], rows = [...body.rows];
     rows.sort((a, b) => sign * (column === 0 ? value(a).localeCompare(value(b)) : value(a) - value(b)));
     body.append(...rows);
   }
-  for (const button of all(".sort")) button.addEventListener("click", () => sort(button.closest("th")));
+  for (const button of all(".sort")) button.addEventListener("click", () => sortBy(button.closest("th")));
 
   /* Grids: one tab stop each, arrow keys within. */
   for (const table of all(".heat")) {
@@ -184,7 +184,7 @@
     button.title ||= button.getAttribute("aria-label");
     button.addEventListener("click", () => {
       const figure = data.figures[button.dataset.figure];
-      open(figure, figure.records[Number(button.dataset.record)], button.dataset.depth ?? "");
+      openRows(figure, figure.records[Number(button.dataset.record)], button.dataset.depth ?? "");
     });
   }
   for (const square of all("[data-colour]")) {
@@ -199,18 +199,18 @@
   /* A cell's name in its figure: with its kind, and with its model if the figure shows several. */
   function cellName(figure, record) {
     const name = record.kind ? `${record.label}: ${record.kind}` : record.label;
-    const several = figure.records.some((other) => other.series[0] !== record.series[0]);
+    const several = figure.records.some((item) => item.series[0] !== record.series[0]);
     return several ? `${name} (${data.series[record.series[0]].label})` : name;
   }
   const address = (figure, record) => `#rows/${figure.name}/${encodeURIComponent(cellName(figure, record))}`;
   const runOf = (series) => data.runs[data.series[series].run];
   const isRight = (answer) => answer.score >= 1;
-  function choices(select, options, value) {
+  function fillSelect(select, options, value) {
     select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
     select.value = options.some(([key]) => key === value) ? value : options[0][0];
     select.parentNode.hidden = options.length < 2;
   }
-  async function open(figure, record, depth = "", kind = record.kind || "") {
+  async function openRows(figure, record, depth = "", kind = record.kind || "") {
     const cells = figure.records.filter((item) => item.configs && item.configs.length);
     const place = cells.findIndex((item) => item.label === record.label && item.kind === record.kind
       && item.series[0] === record.series[0]);
@@ -221,25 +221,25 @@
     const packed = await unpacked;
     const rows = record.configs.flatMap((name) => (packed[name] || []).filter((row) => row.answers[label])
       .map((row) => ({ ...row, config: name, several: record.configs.length > 1 })));
-    choices(get("cell"), cells.map((item, number) => [String(number), cellName(figure, item)]), String(place));
+    fillSelect(get("cell"), cells.map((item, number) => [String(number), cellName(figure, item)]), String(place));
     get("before").disabled = place < 1;
     get("next").disabled = place + 1 >= cells.length;
     const models = data.runs.map((run) => run.label)
-      .filter((other) => other !== label && rows.some((row) => row.answers[other]));
+      .filter((model) => model !== label && rows.some((row) => row.answers[model]));
     const second = record.series.length > 1 ? runOf(record.series[1]).label : null;
     const kinds = [...new Set(rows.map((row) => row.answers[label].kind).filter(Boolean))].sort();
-    choices(get("by-kind"), [["", "all"], ["right", "right"], ["wrong", "wrong"],
+    fillSelect(get("by-kind"), [["", "all"], ["right", "right"], ["wrong", "wrong"],
       ...kinds.map((item) => [item, item])], kind);
     const bins = [...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`]);
-    choices(get("by-depth"), [["", "all"], ...bins], depth);
+    fillSelect(get("by-depth"), [["", "all"], ...bins], depth);
     get("by-depth").parentNode.hidden = !rows.some((row) => row.evidence.some((span) => span.answer));
-    choices(get("compare-with"), [...models.map((other) => [other, other]), ["", "no other model"]],
+    fillSelect(get("compare-with"), [...models.map((model) => [model, model]), ["", "no other model"]],
       second ?? compared ?? models[0] ?? "");
-    choices(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong there"],
+    fillSelect(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong there"],
       ["only there", "wrong here, right there"]] : [["", ""]], "");
-    show(rows);
+    showRows(rows);
     for (const id of ["by-kind", "by-depth", "compare-with", "which"]) {
-      get(id).onchange = () => { compared = get("compare-with").value; show(rows); };
+      get(id).onchange = () => { compared = get("compare-with").value; showRows(rows); };
     }
     if (!dialog.open) dialog.showModal();
     history.replaceState(null, "", address(figure, record));
@@ -247,11 +247,11 @@
   function hasDepth(row, bin) {
     return row.evidence.some((span) => span.answer && Math.min(9, Math.floor(10 * span.depth + 1e-6)) === bin);
   }
-  function show(rows) {
+  function showRows(rows) {
     const kind = get("by-kind").value, depth = get("by-depth").value;
-    const other = get("compare-with").value, which = get("which").value;
-    const differs = (row) => Boolean(row.answers[other])
-      && isRight(row.answers[other]) !== isRight(row.answers[current.label]);
+    const secondLabel = get("compare-with").value, which = get("which").value;
+    const differs = (row) => Boolean(row.answers[secondLabel])
+      && isRight(row.answers[secondLabel]) !== isRight(row.answers[current.label]);
     const passes = (row) => {
       const answer = row.answers[current.label];
       if (kind === "right" && !isRight(answer)) return false;
@@ -270,12 +270,12 @@
       wrong += without;
     }
     const number = (value) => value.toLocaleString("en");
-    get("rows-about").textContent = !n
-      ? "The rows behind this number are not in the page: the files of the answers were not found."
-      : `${number(n)} rows, ${number(wrong)} without the full score; ${number(passed.length)} of them below`
-        + `${other ? ", first those that only one of the two models got right." : ", wrong ones first."}`;
-    const rest = passed.slice(batch), articles = (part) => part.map((row) => article(row, other));
-    list.replaceChildren(...articles(passed.slice(0, batch)));
+    const first = secondLabel ? "those that only one of the two models got right" : "wrong ones";
+    get("rows-about").textContent = n
+      ? `${number(passed.length)} of ${number(n)} rows, first ${first}. ${number(wrong)} lack the full score.`
+      : "The rows behind this number are not in the page: the files that were scored were not found.";
+    const rest = passed.slice(batch), rowArticles = (part) => part.map((row) => rowArticle(row, secondLabel));
+    list.replaceChildren(...rowArticles(passed.slice(0, batch)));
     list.scrollTop = 0;
     const more = get("more");
     const count = () => {
@@ -283,7 +283,7 @@
       more.textContent = `Show ${Math.min(batch, rest.length)} more of ${number(rest.length)}`;
     };
     more.onclick = () => {
-      const added = articles(rest.splice(0, batch));
+      const added = rowArticles(rest.splice(0, batch));
       list.append(...added);
       count();
       added[0].tabIndex = -1;
@@ -291,30 +291,30 @@
     };
     count();
   }
-  function go(place) {
+  function goTo(place) {
     const kind = current.cells[place].kind || get("by-kind").value;
-    open(current.figure, current.cells[place], "", kind);
+    openRows(current.figure, current.cells[place], "", kind);
   }
-  get("before").addEventListener("click", () => go(current.place - 1));
-  get("next").addEventListener("click", () => go(current.place + 1));
-  get("cell").addEventListener("change", () => go(Number(get("cell").value)));
+  get("before").addEventListener("click", () => goTo(current.place - 1));
+  get("next").addEventListener("click", () => goTo(current.place + 1));
+  get("cell").addEventListener("change", () => goTo(Number(get("cell").value)));
   get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   dialog.addEventListener("close", () => history.replaceState(null, "", location.href.split("#")[0]));
   /* A link to a cell opens it. */
-  function follow() {
+  function openLinkedRows() {
     const [kind, name] = location.hash.split("/"), figure = data.figures[name];
     if (kind !== "#rows" || !figure) return;
     const record = figure.records.find((item) => address(figure, item) === location.hash);
-    if (record && !(dialog.open && current.record === record)) open(figure, record);
+    if (record && !(dialog.open && current.record === record)) openRows(figure, record);
   }
-  addEventListener("hashchange", follow);
+  addEventListener("hashchange", openLinkedRows);
 
   function verdict(answer) {
     const share = answer.score > 0 ? `partly right ${Math.round(100 * answer.score)} %` : "wrong";
     return isRight(answer) ? element("span", "verdict right", "right") : element("span", "verdict wrong", share);
   }
-  function article(row, other) {
+  function rowArticle(row, secondLabel) {
     const node = element("article", "row"), head = element("h3"), answer = row.answers[current.label];
     const title = row.several ? `${row.config}, row ${row.index}` : `Row ${row.index}`;
     head.append(element("span", "", title), verdict(answer));
@@ -329,10 +329,10 @@
     const references = element("ul", "references");
     for (const text of row.references) references.append(element("li", "", text));
     if (row.references.length) define(details, row.references.length > 1 ? "References" : "Reference", references);
-    const second = row.answers[other];
+    const second = row.answers[secondLabel];
     if (answer.text !== null && second && second.text !== null) {
       const both = element("div", "both");
-      for (const label of [current.label, other]) {
+      for (const label of [current.label, secondLabel]) {
         const part = element("div"), caption = element("p");
         caption.append(element("bdi", "", label), " ", element("b", "", verdict(row.answers[label]).textContent));
         part.append(caption, answerText(row.answers[label].text, row.references));
@@ -343,15 +343,15 @@
       define(details, "Answer", answerText(answer.text, row.references));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
-    const prompt = wholePrompt(row, other);
+    const prompt = wholePrompt(row, secondLabel);
     if (prompt) define(details, "Whole prompt", prompt);
     node.append(head, details);
     return node;
   }
   /* The command that makes a page of the row's whole prompt. */
-  function wholePrompt(row, other) {
+  function wholePrompt(row, secondLabel) {
     const first = runOf(current.record.series[0]).show;
-    const second = data.runs.find((run) => run.label === other)?.show;
+    const second = data.runs.find((run) => run.label === secondLabel)?.show;
     if (!first) return null;
     const runs = [first.run, second && second.release === first.release ? second.run : ""].filter(Boolean);
     const file = `${row.config}-${row.index}.html`;
@@ -422,10 +422,10 @@
     for (const part of all(".group")) part.hidden = false;
     drawAll();
   });
-  addEventListener("afterprint", () => { printing = false; if (tabs.length) choose("0"); drawAll(); });
+  addEventListener("afterprint", () => { printing = false; if (tabs.length) showGroup("0"); drawAll(); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
-  filter();
-  follow();
+  hideAndShow();
+  openLinkedRows();
   window.pageDrawn = drawAll();
 })();

@@ -1,8 +1,8 @@
 """Send rows in the way of a side: with a cache salt, padded, one at a time or together.
 
-asker = start_asker(options, release, salt)
-prompts = [asker.prompt("niah_single_1_4k", row, COLD) for row in rows]
-for completion in asker.send(prompts, COLD): …
+sender = start_sender(options, release, salt)
+prompts = [sender.prompt("niah_single_1_4k", row, COLD) for row in rows]
+for completion in sender.send(prompts, COLD): …
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHORT = "short"
 
 
 @dataclass
-class Asker:
+class Sender:
     """Renders and sends the requests of an examination."""
 
     backend: Backend
@@ -160,7 +160,7 @@ class Asker:
         return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
 
 
-def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
+def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
     """Start the backend, and find out which conditions can be checked. Raises RulerError."""
     run = options.run_options()
     backend = start_backend(run, release)
@@ -169,31 +169,31 @@ def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
         prompter = Prompter(mode, backend.tokenizer)
         backend.check_mode(mode, prompter.template_arguments)
         provider: Any = getattr(backend, "provider", None)
-        asker = Asker(backend, prompter, salt, salt_field=backend.name == "vllm")
+        sender = Sender(backend, prompter, salt, salt_field=backend.name == "vllm")
         if getattr(provider, "name", "") == "vllm":
-            asker.salt_field = asker.accepts_salts()
-        asker.unchecked = _unchecked_forms(asker, options)
-        if TEMPLATE.name not in asker.unchecked:
-            asker.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
+            sender.salt_field = sender.accepts_salts()
+        sender.unchecked = _unchecked_forms(sender, options)
+        if TEMPLATE.name not in sender.unchecked:
+            sender.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
             try:
-                asker.server.check_mode(mode, prompter.template_arguments)
+                sender.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:
-                asker.server.close()
-                asker.server = None
-                asker.unchecked[TEMPLATE.name] = str(error).rstrip(".")
+                sender.server.close()
+                sender.server = None
+                sender.unchecked[TEMPLATE.name] = str(error).rstrip(".")
     except BaseException:
         backend.close()
         raise
-    return asker
+    return sender
 
 
-def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
+def _unchecked_forms(sender: Sender, options: DoctorOptions) -> dict[str, str]:
     """Return why the conditions `text` and `template` cannot be checked, if so."""
-    mode = asker.prompter.mode
+    mode = sender.prompter.mode
     if options.backend == "vllm":
         reason = "in this process every prompt is sent as token ids"
         return {TEXT.name: reason, TEMPLATE.name: reason}
-    if asker.backend.tokenizer is None:
+    if sender.backend.tokenizer is None:
         reason = "it needs the model's tokenizer (--tokenizer)"
         return {TEXT.name: reason, TEMPLATE.name: reason}
     if mode == "completion":
@@ -204,12 +204,12 @@ def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
     return reasons
 
 
-def conditions_for(asker: Asker, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
+def conditions_for(sender: Sender, level: str, rows: int) -> tuple[list[str], dict[str, str]]:
     """Return the conditions that are tested, and why the others are not.
 
     `tokens` is in neither, because it is not a test and is always judged.
     """
-    planned, reasons = [], dict(asker.unchecked)
+    planned, reasons = [], dict(sender.unchecked)
     for name, condition in CONDITIONS.items():
         if name in reasons or name == TOKENS.name:
             continue
