@@ -74,9 +74,9 @@ def _whole_manifest(root: Path) -> Manifest:
     dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
     if is_unfinished(root):
         raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
-    odd = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
-    if odd:
-        raise RulerError(f"'{root}' was built from another {odd[0]} than the canonical one.")
+    replaced = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
+    if replaced:
+        raise RulerError(f"'{root}' was not built from the published {replaced[0]}.")
     suite = read_suite(dataset)
     standard = json.loads(json.dumps([suite.families, suite.described()]))
     if [manifest["families"], manifest["tasks"]] != standard:
@@ -114,7 +114,7 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
     if frozen is None:
         return added
     if (added.seed, added.reserve) != (frozen.seed, frozen.reserve):
-        raise RulerError("Releases of another seed or reserve cannot be frozen together.")
+        raise RulerError("Releases with different seeds or reserves cannot be frozen together.")
     _refuse_changed("source", frozen.sources, added.sources)
     dataset = manifest["dataset"]
     recorded, new = frozen.rows.get(dataset, {}), added.rows[dataset]

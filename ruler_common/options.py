@@ -88,7 +88,7 @@ def paths(places: Place | Iterable[Place]) -> list[Path]:
     """Return a list of paths from a single path or several."""
     if isinstance(places, str | Path):
         return [Path(places)]
-    return [Path(place) for place in places]
+    return list(map(Path, places))
 
 
 def check_options(options: object) -> None:

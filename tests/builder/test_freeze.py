@@ -78,7 +78,10 @@ def test_releases_can_be_frozen_one_after_another(published, tmp_path):
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
-        (lambda m: m["sources"]["essays"].update(variant="embedded"), "another essays than the"),
+        (
+            lambda m: m["sources"]["essays"].update(variant="embedded"),
+            "not built from the published essays",
+        ),
         (lambda m: m["tasks"]["vt"].update(hops=7), "another suite than ruler's own"),
         (lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20), "has 20 rows of vt_4k"),
     ],

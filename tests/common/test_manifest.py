@@ -100,13 +100,7 @@ def test_a_file_must_be_at_the_path_of_its_configuration(release, path):
         parse_manifest(json.dumps(manifest), "here")
 
 
-@pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])
-def test_json_that_programs_read_differently_is_refused(text):
-    with pytest.raises(RulerError, match=r"^'here' is damaged: "):
-        parse_manifest(text, "here")
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff", b"[" * 100_000])
 def test_a_manifest_that_is_not_an_object_is_refused(tmp_path, text):
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):

@@ -186,13 +186,13 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
     """
     tokenizers = {}
     for spec in several(options.tokenizers):
-        name, where = split_spec(spec)
-        if where == name:
+        name, location = split_spec(spec)
+        if location == name:
             tokenizers[name] = name
-        elif where.startswith("hf:"):
+        elif location.startswith("hf:"):
             tokenizers[name] = spec
         else:
-            tokenizers[name] = f"{name}={Path(where).resolve()}"
+            tokenizers[name] = f"{name}={Path(location).resolve()}"
     return tokenizers
 
 

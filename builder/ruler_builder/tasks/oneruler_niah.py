@@ -158,7 +158,9 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             for depth, (n, value) in zip(asked.depths, pairs, strict=True)
         ]
         if clashes := book.numbers & {value for _, value in pairs}:
-            raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
+            raise RulerError(
+                f"The book contains {min(clashes)}, a value of row {index}: remove it there."
+            )
         queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
         instruction, none_sentence = self._instruction, self.params.none_sentence
         frame = needle_frame(instruction.parts, instruction.separator, none_sentence, queried)
@@ -213,7 +215,10 @@ def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[i
         if len(chosen) < count and not clashes[noun, chosen].any():
             chosen.append(noun)
     if len(chosen) < count:
-        raise RulerError(f"The noun list has no {count} nouns of which none is part of another.")
+        raise RulerError(
+            f"A row needs {count} nouns of which none is part of another, and the list has fewer: "
+            "translate with other nouns."
+        )
     return chosen
 
 

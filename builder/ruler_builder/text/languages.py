@@ -202,7 +202,9 @@ def describe(data: bytes, where: str | Path) -> LanguageDescription:
             "not one of the 26, and not a word with another meaning, such as 'all'."
         )
     if not isinstance(licence, str) or not licence:
-        raise RulerError(f"'{where}' does not say under which licence its prompts and words are.")
+        raise RulerError(
+            f"'{where}' does not name the licence of its prompts and words: add `licence`."
+        )
     remedy = "See docs/languages.md."
     rights = {"died": None, "editor": "", **(book if isinstance(book, dict) else {})}
     book_licence = str(rights.pop("licence", licence))

@@ -47,13 +47,16 @@ def named() -> dict[str, dict[str, Any]]:
 
 def split_spec(spec: str) -> tuple[str, str]:
     """Read `--tokenizer`: a name is (name, name), `mine=hf:ORG/NAME` is (mine, hf:ORG/NAME)."""
-    name, equals, where = spec.partition("=")
+    name, equals, location = spec.partition("=")
     if not equals:
         see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
         return check_name("tokenizer", spec, named(), see), spec
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
-        raise RulerError(f"'{name}' cannot name a tokenizer: use new letters, digits, '.' and '-'.")
-    return name, where
+        raise RulerError(
+            f"'{name}' cannot name a tokenizer: use letters, digits, '.' and '-', and no name "
+            "that `ruler tokenizers` lists."
+        )
+    return name, location
 
 
 def pinned_files(name: str) -> list[Pinned]:
@@ -75,9 +78,9 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
 
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
-    name, where = split_spec(spec)
-    if where != name:
-        return _from_transformers(name, where)
+    name, location = split_spec(spec)
+    if location != name:
+        return _from_transformers(name, location)
     entry = named()[name]
     about = _about(name, entry["title"], entry["library"])  # says which package is missing
     if "packaged" in entry:
@@ -88,7 +91,7 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     return _from_files(name, paths, about)
 
 
-def counter_in(name: str, folder: str) -> TokenCounter:
+def load_counter_from(name: str, folder: str) -> TokenCounter:
     """Return the counter of a named or custom tokenizer whose files are all in one folder.
 
     Raises RulerError for a file that is missing or has the wrong digest.
@@ -180,27 +183,28 @@ def _about(spec: str, title: str, library: str) -> TokenizerEntry:
         raise missing_packages("tokenizers", f"The tokenizer '{spec}'") from error
 
 
-def _from_transformers(name: str, where: str) -> TokenCounter:
+def _from_transformers(name: str, location: str) -> TokenCounter:
+    """Return the counter of a custom tokenizer in a folder, or on the Hub (`hf:ORG/NAME`)."""
     from huggingface_hub import try_to_load_from_cache
 
-    title = where if where.startswith("hf:") else Path(where).resolve().name
+    title = location if location.startswith("hf:") else Path(location).resolve().name
     about = _about(f"{name}={title}", title, "transformers")
-    if where.startswith("hf:"):
-        repo, _, revision = where.removeprefix("hf:").partition("@")
+    if location.startswith("hf:"):
+        repo, _, revision = location.removeprefix("hf:").partition("@")
         counter = _auto_tokenizer(name, repo, revision or None, about)
         config = try_to_load_from_cache(repo, "tokenizer_config.json", revision=revision or None)
         if isinstance(config, str):  # the snapshot's folder is named by its commit
             about["commit"] = Path(config).parent.name
             about["sha256"] = _digests(Path(config).parent)
         return counter
-    if not Path(where).is_dir():
-        raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
-    about["sha256"] = _digests(Path(where))
+    if not Path(location).is_dir():
+        raise RulerError(f"Tokenizer '{location}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
+    about["sha256"] = _digests(Path(location))
     if not about["sha256"]:
         raise RulerError(
-            f"'{where}' has no tokenizer: give the folder of a model that has a tokenizer.json."
+            f"'{location}' has no tokenizer: give the folder of a model that has a tokenizer.json."
         )
-    return _auto_tokenizer(name, where, None, about)
+    return _auto_tokenizer(name, location, None, about)
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -209,15 +213,19 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _auto_tokenizer(
-    name: str, where: str, revision: str | None, about: TokenizerEntry
+    name: str, location: str, revision: str | None, about: TokenizerEntry
 ) -> TokenCounter:
+    """Return the counter of what AutoTokenizer loads from a folder or a Hub repository.
+
+    Adds the digest of the tokenizer, as its library writes it, to `about`.
+    """
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker
     try:
-        tokenizer = auto_tokenizer(where, revision)
+        tokenizer = auto_tokenizer(location, revision)
     except ValueError as error:
         raise RulerError(
-            f"Cannot load tokenizer '{name}' from '{where}': {error} If it is gated, accept its "
+            f"Cannot load tokenizer '{name}' from '{location}': {error} If it is gated, accept its "
             "licence on the Hub and run 'hf auth login'; without a network, give a folder."
         ) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)

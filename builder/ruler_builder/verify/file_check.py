@@ -30,7 +30,7 @@ from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_in
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
-from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
+from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
@@ -141,7 +141,7 @@ class FileChecker:
         recorded = self.manifest["tokenizers"][name]
         folder = recorded["spec"].partition("=")[2]
         if name in self.tokenizer_folders:
-            counter = counter_in(name, self.tokenizer_folders[name])
+            counter = load_counter_from(name, self.tokenizer_folders[name])
         elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
             raise RulerError(
                 f"Tokenizer '{name}' was in the folder '{folder}', which is not on this machine. "

@@ -20,11 +20,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.join import JoinedConfig, JoinedRow, RowScore, ScoringRules, join_predictions
 from ruler_eval.score.predictions import Predictions
-from ruler_eval.tasks import (
-    Answers,
-    family_of,
-    row_of_prompt,
-)
+from ruler_eval.tasks import Answers, family_of, row_of_prompt
 from ruler_score.language_text import Language, normalize, numbers, read_answer
 from ruler_score.oneruler_rules import NONE_WORDS, says_none
 from ruler_score.ruler_score import QA_TASKS, is_oneruler
@@ -93,9 +89,9 @@ _REFUSAL = re.compile(
 class Error:
     """What is wrong with an answer.
 
-    `found` of `of` references are in it. If it names a distractor: `needle` is the text of the one
-    nearest to the evidence of the answer, `depth` its depth (0 … 1), and `gap` the distance of the
-    two depths.
+    It has `found` of `of` references. If it names a distractor, `needle` is the text of the one
+    nearest to the answer's evidence, `depth` its depth (0 … 1), and `gap` the distance between the
+    two depths; None if no needle carries the answer.
     """
 
     kind: str
@@ -134,7 +130,8 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
     if right == of and task != "niah_none":
         return Error("wrong count", right, of)
     form = _value_form(task, references)
-    keys = _keys_asked(row, form)
+    question = row.get("question") or row["input"][row["context_end"] :]
+    keys = set() if form is _WORD else set(form.findall(normalize(str(question))))
     named = _names_or_values(answers, form, raw, text, keys, references) - references
     distractor = _distractor(row, answers, form, named)
     if distractor is not None:
@@ -149,11 +146,12 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
         return Error("another language", right, of)
     if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
         return Error("from memory", right, of)
-    if _copies(raw, _context_to_copy(row, answers)):
+    context, instruction = _parts_to_copy(row, answers)
+    if _copies(raw, context):
         return Error("repeats the prompt", right, of)
     if named or (answers == "words" and any(letter.isalpha() for letter in text)):
         return Error("wrong words", right, of)
-    return Error("repeats the prompt" if _copies(raw, _instruction(row)) else "other", right, of)
+    return Error("repeats the prompt" if _copies(raw, instruction) else "other", right, of)
 
 
 def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str | None:
@@ -178,14 +176,6 @@ def _value_form(task: str, references: Collection[str]) -> re.Pattern[str]:
     return _WORD
 
 
-def _keys_asked(row: PartialRow, form: re.Pattern[str]) -> set[str]:
-    """Return the keys in the question that have the form of a value: UUIDs or numbers."""
-    if form is _WORD:
-        return set()
-    question = row.get("question") or row["input"][row["context_end"] :]
-    return set(form.findall(normalize(str(question))))
-
-
 def _names_or_values(
     answers: Answers,
     form: re.Pattern[str],
@@ -196,8 +186,8 @@ def _names_or_values(
 ) -> set[str]:
     """Return the variables or values that an answer names; none if the task asks for neither.
 
-    Left out are numbers of less than half the digits of a value, as in "100 times", and keys of the
-    question after "for", where an answer repeats the question.
+    Two kinds of numbers and UUIDs are left out: numbers of less than half a value's digits, as in
+    "100 times", and the question's keys after "for", which only repeat the question.
     """
     if answers == "variables":
         return {name.casefold() for name in _NAME.findall(raw)} - {"var"}
@@ -223,8 +213,9 @@ def _distractor(
         named: the wrong values or variables in the answer.
 
     Returns:
-        Its distance in depth from the nearest evidence of the answer, its depth and its text. Of
-        several, the nearest; the first if no needle carries the answer, as in niah_none.
+        Its distance in depth from the answer's nearest needle, its own depth, and its text. If the
+        answer names several distractors, the nearest one; if no needle carries the answer, as in
+        niah_none, the first one, without a distance.
     """
     if not named:
         return None
@@ -257,8 +248,8 @@ def _needles_in_haystack(
 ) -> Iterator[tuple[float, str]]:
     """Yield depth and text of the needles with one of the values, in a haystack of needles.
 
-    They are not among the evidence. They begin as the answer's needle `gold` does, and the same
-    characters stand before the value.
+    Such needles are not among the evidence. They begin like the answer's needle, `gold`, and have
+    the same characters before the value.
     """
     context = row["input"][row["context_start"] : row["context_end"]]
     beginning = gold[:_NEEDLE_BEGINNING]
@@ -310,28 +301,27 @@ def _script(character: str) -> str:
     return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
 
 
-def _context_to_copy(row: PartialRow, answers: Answers) -> str:
-    """Return the context, without its needles: to repeat their words is a way to answer."""
+def _parts_to_copy(row: PartialRow, answers: Answers) -> tuple[str, str]:
+    """Return the parts of a prompt that an answer should not copy: its context and instruction.
+
+    Needles and the question are left out: to repeat their words is a way to answer.
+    """
     needles = row["evidence"] if answers in ("values", "variables") else []
     parts, end = [], row["context_start"]
     for span in needles:
         parts.append(row["input"][end : span["start"]])
         end = max(end, span["end"])
     parts.append(row["input"][end : row["context_end"]])
-    return " \0 ".join(parts)
-
-
-def _instruction(row: PartialRow) -> str:
-    """Return the text before and after the context, without the question."""
     before, after = row["input"][: row["context_start"]], row["input"][row["context_end"] :]
     question = row.get("question")
-    return f"{before} \0 {after.replace(question, '')}" if question else before
+    instruction = f"{before} \0 {after.replace(question, '')}" if question else before
+    return " \0 ".join(parts), instruction
 
 
 def _copies(answer: str, prompt: str) -> bool:
     """Return whether an answer copies _REPEATED consecutive characters of a part of the prompt.
 
-    Case and spaces aside. A copy begins with a word.
+    Case and white space make no difference. A copy begins with a word.
     """
     answer = " ".join(answer.casefold().split())
     if len(answer) < _REPEATED:

@@ -59,10 +59,9 @@ def export(
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    Shows a progress bar on a terminal. Raises RulerError for an unknown format or configuration, a
-    wrong digest, or a folder that is not empty.
+    `form` is a name in FORMATS. Shows a progress bar on a terminal. Raises RulerError for an
+    unknown configuration, a wrong digest, or a folder that is not empty.
     """
-    check_name("format", form, FORMATS, "ruler export --help")
     release = Release.open(source, revision)
     if revision is not None and release.revision is None:
         raise RulerError(f"'{source}' is a folder: --revision is for a Hub repository.")

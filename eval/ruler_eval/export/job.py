@@ -7,7 +7,7 @@ The folders for lm-evaluation-harness, lighteval and NeMo Evaluator share the sc
 
     TO/utils.py                                the scoring of one row
     TO/ruler_score.py, and what it imports     a copy of this project's metric
-    TO/scoring.json                            the data set, the scoring rule of each task, and the
+    TO/scoring.json                            the dataset, the scoring rule of each task, and the
                                                languages that the metric does not have
 """
 

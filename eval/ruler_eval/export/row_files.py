@@ -10,7 +10,7 @@ kvpress compresses a row's context and then sends the question:
      "max_new_tokens": 30}
 
 `context + question + answer_prefix` equals `input + answer_prefix` exactly. As in simonjegou/ruler,
-the data set that kvpress evaluates, the space before the answer prefix is moved to the end of the
+the dataset that kvpress evaluates, the space before the answer prefix is moved to the end of the
 question, so that the assistant's turn begins with a letter if a chat template separates the two.
 
 The layout of the reference code (NVIDIA/RULER), so that its scripts run on the frozen rows:

@@ -1,4 +1,4 @@
-"""Wrong answers of a real model whose kinds a person checked against the prompts.
+"""Wrong answers of a real model whose kinds were checked by reading answer and prompt.
 
 The answers are SmolLM2-135M-Instruct's to rows with texts of this project. A line of
 judged_errors.jsonl has what its kind depends on: of the context the needles, and what was copied.

@@ -57,7 +57,6 @@ def test_two_tokenizers_do_not_go_into_one_folder(two):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--format", "lmeval"], "Unknown --format 'lmeval'. Did you mean 'lm-eval'?"),
         (["--format", "kvpress", "--configs", "vt_16k"], "has no 'vt_16k'"),
         (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
     ],
@@ -65,12 +64,6 @@ def test_two_tokenizers_do_not_go_into_one_folder(two):
 def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments, text):
     assert text in ruler_error("export", built, "--to", tmp_path / "out", *arguments)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_with_files_is_not_touched(built, tmp_path):
-    (tmp_path / "mine.txt").write_text("mine")
-    assert "is not empty" in ruler_error("export", built, "--format", "upstream", "--to", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 @pytest.mark.parametrize("form", export_release.FORMATS)
