@@ -18,7 +18,7 @@ import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict, final
@@ -53,8 +53,11 @@ from ruler_eval.score.results import (
     warnings_of,
 )
 
-AskedColumn = Literal["references", "question", "prompt"]
-ASKED_COLUMNS: tuple[AskedColumn, ...] = get_args(AskedColumn)
+ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
+    "references",
+    "question",
+    "prompt",
+)
 """The columns of digests that say what a row asks."""
 Side = Literal["a", "b"]
 Verdict = Literal["smaller", "larger", "unknown"]
@@ -302,11 +305,12 @@ def different_settings(a: Results, b: Results) -> dict[str, list[str]]:
     if "backend" not in a["run"] or "backend" not in b["run"]:
         return {}
     settings_a, settings_b = dict(_settings(a["run"])), dict(_settings(b["run"]))
-    return {
-        name: [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
-        for name in dict.fromkeys([*settings_a, *settings_b])
-        if settings_a.get(name) != settings_b.get(name)
-    }
+    differences = {}
+    for name in dict.fromkeys([*settings_a, *settings_b]):
+        values = [settings_a.get(name, "not recorded"), settings_b.get(name, "not recorded")]
+        if values[0] != values[1]:
+            differences[name] = values
+    return differences
 
 
 def _settings(run: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -386,11 +390,10 @@ def _check_same_rows(
     for column in ASKED_COLUMNS:
         digests_a, digests_b = a["rows"][column], b["rows"][column]
         for name, places in shared.items():
-            differ = [
-                index
-                for index, i, j in places
-                if digests_a[i] and digests_b[j] and digests_a[i] != digests_b[j]
-            ]
+            differ = []
+            for index, i, j in places:
+                if digests_a[i] != digests_b[j] and digests_a[i] and digests_b[j]:
+                    differ.append(index)
             if differ:
                 raise RulerError(
                     f"Row {differ[0]} of '{name}' has another {column.removesuffix('s')} in A than "
@@ -413,8 +416,10 @@ def paired_over(
     pairs: Pairs, names: Collection[str], shares: Mapping[str, float] | None = None
 ) -> PairedMean:
     """Return the mean of A − B over configurations, with equal weights or those of `shares`."""
-    rows = {name: pairs.rows[name] for name in names}
-    drops = {name: dict(zip(r.index.tolist(), r.a - r.b, strict=True)) for name, r in rows.items()}
+    drops = {}
+    for name in names:
+        rows = pairs.rows[name]
+        drops[name] = dict(zip(rows.index.tolist(), rows.a - rows.b, strict=True))
     return paired_mean(strata_of(drops, pairs.cells, shares, pairs.documents))
 
 

@@ -24,11 +24,7 @@ def short_text(view: RowView) -> str:
     lines = [_title(view), "", "Instruction", _indented(_shorten_middle(view.instruction)), ""]
     start, end = view.context
     if view.pieces:
-        answer, distractor = (
-            "of the answer".join(_ANSWER_MARKS),
-            "a distractor".join(_DISTRACTOR_MARKS),
-        )
-        lines.append(f"Evidence ({answer}, {distractor})")
+        lines.append("Evidence (⟦of the answer⟧, ⟮a distractor⟯)")
     else:
         lines.append("Context (the answer is spread over all of it)")
         lines.append(_indented(_shorten_middle(view.input[start:end])))

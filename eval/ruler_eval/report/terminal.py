@@ -150,9 +150,9 @@ def overall_average(results: Results) -> float | None:
     averages = []
     for by_language in results["summary"].values():
         lengths = by_language[for_all(by_language)]["all"]["lengths"].values()
-        average = _mean(mean["score"] for mean in lengths if mean["tokens"])
-        if average is not None:
-            averages.append(average)
+        means = [mean["score"] for mean in lengths if mean["tokens"] and mean["score"] is not None]
+        if means:
+            averages.append(sum(means) / len(means))
     return min(averages, default=None)
 
 
@@ -161,7 +161,8 @@ def overall_average(results: Results) -> float | None:
 
 def _notes(notes: Sequence[str], max_notes: int | None, markdown: bool) -> str:
     """Return the first notes, one per line; those about missing rows come last."""
-    order = sorted(notes, key=lambda note: " missing row" in note)
+    counted = [note for note in notes if " missing row" in note]
+    order = [note for note in notes if note not in counted] + counted
     lines = [sentences(f"Note: {note}.", markdown) for note in order[:max_notes]]
     if more := len(notes) - len(lines):
         lines.append(f"{number_of(more, 'more note')}: --all.")
@@ -280,20 +281,21 @@ def _task_rows(
     values = []
     for place, (length, mean) in enumerate(group["lengths"].items(), 1):
         cells = by_length.get(length, ())
-        score = _mean(cell["score"] for cell in cells)
+        score = _mean(cells, "score")
         interval = (cells[0]["interval"] if len(cells) == 1 else None) or (None, None)
         scores.append(number(score))
         low.append(number(interval[0]))
         high.append(number(interval[1]))
-        words.append(number(_mean(cell.get("whole_word") for cell in cells)))
+        words.append(number(_mean(cells, "whole_word")))
         for size in cells[0].get("pass_at", ()) if cells else ():
             row = passed.setdefault(size, [f"{task}, pass@{size}"] + ["-"] * len(group["lengths"]))
-            shares = [cell["pass_at"][size] for cell in cells if size in cell.get("pass_at", ())]
-            row[place] = number(_mean(share["score"] for share in shares))
+            row[place] = number(_mean_pass(cells, size))
         if mean["tokens"]:
             values.append(score)
     if has_average:
-        scores.append("-" if None in values else number(_mean(values)))
+        scored = [value for value in values if value is not None]
+        average = sum(scored) / len(scored) if scored == values else None
+        scores.append(number(average))
     rows = [scores]
     if all_tables:
         rows += _without_blanks([low, high])
@@ -313,10 +315,26 @@ def _note(text: str, markdown: bool) -> str:
     return "\n" + sentences(text, markdown) if markdown else sentences(text)
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are known; None without any."""
-    present = [value for value in values if value is not None]
-    return sum(present) / len(present) if present else None
+def _mean(
+    cells: Iterable[Cell], key: Literal["score", "whole_word", "words_right"]
+) -> float | None:
+    """Return the mean of a value over the configurations (one per language) that have it."""
+    values = []
+    for cell in cells:
+        value = cell.get(key)
+        if value is not None:
+            values.append(value)
+    return sum(values) / len(values) if values else None
+
+
+def _mean_pass(cells: Iterable[Cell], size: str) -> float | None:
+    """Return the mean over languages of the share of rows that one of `size` samples solves."""
+    values = []
+    for cell in cells:
+        score = cell["pass_at"][size]["score"] if size in cell.get("pass_at", {}) else None
+        if score is not None:
+            values.append(score)
+    return sum(values) / len(values) if values else None
 
 
 def _words_right(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str:
@@ -325,8 +343,7 @@ def _words_right(tasks: CellsByTask, group: GroupSummary, markdown: bool) -> str
     for task, by_length in tasks.items():
         row = [task]
         for length in group["lengths"]:
-            cells = by_length.get(length, ())
-            row.append(number(_mean(cell.get("words_right") for cell in cells)))
+            row.append(number(_mean(by_length.get(length, ()), "words_right")))
         rows += _without_blanks([row])
     header = ["task", *map(str.upper, group["lengths"])]
     return titled("Words right of ten, mean over the rows", header, rows, markdown)
@@ -357,7 +374,11 @@ def _language_table(by_language: Mapping[str, Mapping[str, GroupSummary]], markd
     places = {}
     for languages, groups in by_language.items():
         lengths |= dict.fromkeys(groups["all"]["lengths"])
-        average = _mean(mean["score"] for mean in groups["all"]["lengths"].values()) or 0.0
+        scores = []
+        for mean in groups["all"]["lengths"].values():
+            if mean["score"] is not None:
+                scores.append(mean["score"])
+        average = sum(scores) / len(scores) if scores else 0.0
         places[languages] = (languages in MEANS, "-" in languages, -average)
     rows = []
     for languages in sorted(by_language, key=places.__getitem__):

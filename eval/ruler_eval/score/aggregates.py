@@ -217,13 +217,15 @@ def summary(
         by_languages.setdefault(languages_of(cell), {})[name] = cell
     aggregates: Summary = {}
     for tokenizer, by_languages in by_place.items():
-        single = [cells_of for code, cells_of in by_languages.items() if "-" not in code]
-        pairs = [cells_of for code, cells_of in by_languages.items() if "-" in code]
-        for name, several in ((EVERY_LANGUAGE, single), (EVERY_PAIR, pairs)):
+        single: list[dict[str, Cell]] = []
+        pairs: list[dict[str, Cell]] = []
+        for languages, cells_of in by_languages.items():
+            (pairs if "-" in languages else single).append(cells_of)
+        for mean, several in ((EVERY_LANGUAGE, single), (EVERY_PAIR, pairs)):
             if len(several) > 1:
-                by_languages[name] = {
-                    key: cells_of[key] for cells_of in several for key in cells_of
-                }
+                by_languages[mean] = {}
+                for cells_of in several:
+                    by_languages[mean] |= cells_of
         aggregates[tokenizer] = {}
         for languages, cells_of in by_languages.items():
             aggregates[tokenizer][languages] = {

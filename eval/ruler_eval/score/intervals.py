@@ -159,8 +159,11 @@ def interval(strata: Sequence[Stratum]) -> tuple[float, float] | None:
 
     None without rows.
     """
-    if not strata or not all(len(stratum.values) for stratum in strata):
+    if not strata:
         return None
+    for stratum in strata:
+        if not len(stratum.values):
+            return None
     estimate = moments(strata)
     mean, rows = min(max(estimate.mean, 0.0), 1.0), estimate.rows
     observed = rows * max(rows - 1, 0) * estimate.error2

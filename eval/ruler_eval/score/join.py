@@ -418,11 +418,14 @@ def _proof(
     has_digest = name in predictions.run.get("rows", {})
     if has_digest and (release is not None or name in predictions.reference_rows):
         return "rows"  # the digests were compared
-    answers = [of_row[0] for of_row in samples.values()]
-    if release is None and not any(answer.by_line for answer in answers):
+    are_by_line, are_asked, are_compared = False, True, True
+    for answers in samples.values():
+        answer = answers[0]
+        are_by_line = are_by_line or answer.by_line
+        are_asked = are_asked and answer.asked_row
+        are_compared = are_compared and bool(answer.outputs or answer.question)
+    if release is None and not are_by_line:
         return "own"
-    if all(answer.asked_row for answer in answers):
+    if are_asked:
         return "prompt"
-    if release is not None and all(answer.outputs or answer.question for answer in answers):
-        return "references"
-    return "none"
+    return "references" if are_compared and release is not None else "none"

@@ -73,7 +73,8 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
         )
     for name, rows in groups.items():
         digest_of_run = predictions.run.get("rows", {}).get(name)
-        if predictions.reference_rows.get(name, digest_of_run) != digest_of_run:
+        digest = predictions.reference_rows.get(name)
+        if digest_of_run and digest and digest_of_run != digest:
             raise RulerError(
                 f"'{folder}' has the references of other rows of {name} than the run answered: "
                 "name the references of its rows."

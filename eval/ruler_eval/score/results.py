@@ -82,6 +82,7 @@ from ruler_eval.score.own_run import RUN_FILE, RunFacts
 FORMAT = 4
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
+ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
 Proof = Literal["rows", "prompt", "references", "own", "none"]
 """The evidence that answers belong to their rows; see the module's docstring."""
 UNPROVED: dict[Proof, str] = {
@@ -173,13 +174,18 @@ class Cell(TypedDict):
 
 def rows_of(results: Results) -> str:
     """Return which rows were scored, and how many: "frozen rows 1.0.0, 20 of 500 rows"."""
-    data, cells = results["dataset"], results["configurations"]
-    digests = {name: data["rows"].get(name, "") for name in cells}
+    data = results["dataset"]
+    answered = asked = available = 0
+    digests = {}
+    for name, cell in results["configurations"].items():
+        digests[name] = data["rows"].get(name, "")
+        answered += cell["rows_asked"] - cell["missing"]
+        asked += cell["rows_asked"]
+        available += cell["rows_available"]
     label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
-    if limit := limit_of(results):
-        label += f", {limit}"
-    asked, missing = _total(results, "rows_asked"), _total(results, "missing")
-    return f"{label}, {asked - missing:,} of {asked:,} rows" if missing else label
+    if asked < available:
+        label += f", {limit_of(results)}"
+    return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
 def warnings_of(results: Results) -> list[str]:
@@ -187,7 +193,9 @@ def warnings_of(results: Results) -> list[str]:
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
     for proof, warning in UNPROVED.items():
-        count = sum(cell["proof"] == proof for cell in cells.values())
+        count = 0
+        for cell in cells.values():
+            count += cell["proof"] == proof
         if count:
             parts.append(f"{warning} ({count} of {len(cells)} configurations)")
     return parts
@@ -199,7 +207,7 @@ def limit_of(results: Results) -> str | None:
     if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
         return None
     if len({(cell["rows_asked"], cell["rows_available"]) for cell in cells}) > 1:
-        asked, available = _total(results, "rows_asked"), _total(results, "rows_available")
+        asked, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
         return f"asked for {asked:,} of {available:,} rows"
     cell = next(iter(cells))
     return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows per task"
@@ -207,19 +215,19 @@ def limit_of(results: Results) -> str | None:
 
 def answered_rows(results: Results) -> tuple[int, int]:
     """Return how many rows have an answer, and how many rows the scored configurations have."""
-    answered = _total(results, "rows_asked") - _total(results, "missing")
-    return answered, _total(results, "rows_available")
-
-
-def _total(results: Results, count: Literal["rows_asked", "rows_available", "missing"]) -> int:
-    """Return the sum of a count over the configurations."""
-    return sum(cell[count] for cell in results["configurations"].values())
+    answered = available = 0
+    for cell in results["configurations"].values():
+        answered += cell["rows_asked"] - cell["missing"]
+        available += cell["rows_available"]
+    return answered, available
 
 
 def row_values(results: Results, column: RowColumn) -> dict[str, dict[int, Any]]:
     """Return a column of the rows by configuration and index."""
     rows = results["rows"]
-    values: dict[str, dict[int, Any]] = {name: {} for name in results["configurations"]}
+    values: dict[str, dict[int, Any]] = {}
+    for name in results["configurations"]:
+        values[name] = {}
     for config, index, value in zip(rows["config"], rows["index"], rows[column], strict=True):
         values.setdefault(config, {})[index] = value
     return values
@@ -247,11 +255,11 @@ def rows_by_config(results: Results) -> RowsByConfig:
 
 def documents_of(results: Results) -> dict[str, Mapping[int, str]]:
     """Return the documents of the rows, of configurations in which all are known."""
-    return {
-        name: rows
-        for name, rows in row_values(results, "document").items()
-        if rows and None not in rows.values()
-    }
+    documents: dict[str, Mapping[int, str]] = {}
+    for name, rows in row_values(results, "document").items():
+        if rows and None not in rows.values():
+            documents[name] = rows
+    return documents
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
@@ -428,8 +436,10 @@ def open_results(path: Path) -> Results:
         return load(path)
     place = path / "results.json"
     stored = load(place) if place.exists() else None
-    files = [file for file in path.glob("*.jsonl") if not file.name.startswith("tmp_")]
-    digests = {sha256_of(file) for file in files}
+    digests = set()
+    for file in path.glob("*.jsonl"):
+        if not file.name.startswith("tmp_"):
+            digests.add(sha256_of(file))
     if stored is not None:
         scored = set(stored["predictions"].values())
         if not digests or digests == scored:

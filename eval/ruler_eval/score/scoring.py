@@ -144,7 +144,10 @@ def score(
 
 def _latency(predictions: Predictions) -> Latency | None:
     """Return the server's time for an answer; None if the run did not record it."""
-    seconds = [row.seconds for row in predictions.rows if row.seconds is not None]
+    seconds = []
+    for row in predictions.rows:
+        if row.seconds is not None:
+            seconds.append(row.seconds)
     if not seconds:
         return None
     median, p95 = np.percentile(seconds, (50, 95))
@@ -307,12 +310,16 @@ def _cell(
     """
     config, n = joined.config, len(rows)
     states = _count_states(all_rows)
-    scores = np.array([row.result.score for row in rows], dtype=float)
-    mean = 100 * math.fsum(scores) / n if n else None
-    strict = 100 * math.fsum(row.result.strict for row in rows) / n if n else None
-    labels = None
-    if documents and rows:
-        labels = np.array([documents[row.joined.row["index"]] for row in rows])
+    row_scores, strict_scores, row_documents = [], [], []
+    for row in rows:
+        row_scores.append(row.result.score)
+        strict_scores.append(row.result.strict)
+        if documents:
+            row_documents.append(documents[row.joined.row["index"]])
+    scores = np.array(row_scores, dtype=float)
+    mean = 100 * math.fsum(row_scores) / n if n else None
+    strict = 100 * math.fsum(strict_scores) / n if n else None
+    labels = np.array(row_documents) if row_documents else None
     interval = intervals.percent([Stratum.from_rows(scores, clusters=labels)])
     release = joined.release
     cell: Cell = {

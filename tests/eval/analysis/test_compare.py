@@ -128,7 +128,7 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     assert "  better" not in text  # a column without a word
 
 
-def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(write_run):
+def test_failed_rows_are_counted_with_the_verdict_and_left_out_of_a_second_one(write_run):
     """One model fails at a gateway, not at the task."""
 
     def failing(config, row):
@@ -191,7 +191,7 @@ def test_models_of_one_name_are_called_by_their_files_too(write_run):
     ruler_output("compare", runs[0], runs[0])
 
 
-def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided():
+def test_with_fewer_than_ten_rows_neither_is_better_and_there_is_no_verdict():
     comparison = compare(results(vt_4k=[1.0] * 9), results("b", vt_4k=[0.0] * 9))
     assert comparison["configurations"]["vt_4k"]["interval"] == pytest.approx(
         [100 - 200 * (1 - 0.025 ** (1 / 9)), 100]
@@ -217,7 +217,7 @@ def test_p_of_partial_credit_counts_every_way_to_sign_the_rows(twentieths):
     assert result == pytest.approx(counted(exact))
 
 
-def test_partial_credit_has_a_p_and_holms_beside_it():
+def test_partial_credit_has_a_p_and_holms_adjusted_p():
     a = {"vt_4k": [1.0] * 40, "cwe_4k": [1.0] * 40}
     b = {"vt_4k": [0.8] * 20 + [1.0] * 20, "cwe_4k": [0.0] * 8 + [1.0] * 32}
     vt, cwe = compare(results(**a), results("b", **b))["configurations"].values()
@@ -312,9 +312,9 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     lines = [{"index": i, "pred": "A", "input": f"Ask {i}.", "outputs": ["A"]} for i in range(4)]
     a = scored_alone(tmp_path, "a", lines)
     same = scored_alone(tmp_path, "same", lines)
-    other = scored_alone(tmp_path, "other", [*lines[:3], {**lines[3], **changed}])
+    second = scored_alone(tmp_path, "other", [*lines[:3], {**lines[3], **changed}])
     ruler_output("compare", a, same)
-    assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in ruler_error("compare", a, other)
+    assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in ruler_error("compare", a, second)
 
 
 def test_settings_that_differ_are_named_in_one_line():

@@ -56,8 +56,12 @@ def test_a_task_that_never_changes_is_left_out_and_named():
     correlation = correlate({"a": results(vt=[100, 100, 100], cwe=[1, 2, 3], fwe=[3, 2, 2])})
     assert correlation["constant"] == ["vt"]
     assert sorted(correlation["tasks"]) == ["cwe", "fwe"]
-    alone = correlate({"a": results(vt=[100, 100, 100], cwe=[1, 2, 3])})
-    assert (alone["tasks"], alone["correlation"], alone["merges"]) == (["cwe"], [[1.0]], [])
+    one_model = correlate({"a": results(vt=[100, 100, 100], cwe=[1, 2, 3])})
+    assert (one_model["tasks"], one_model["correlation"], one_model["merges"]) == (
+        ["cwe"],
+        [[1.0]],
+        [],
+    )
 
 
 def test_observations_that_miss_a_task_are_left_out_and_too_few_refused():

@@ -55,10 +55,10 @@ def write_counted_run(folder, root, counts, prompt_tokens):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, release):
     folder = tmp_path_factory.mktemp("runs")
-    other = {**RIGHT, "pl": 1, "sw": 3}
+    low_scores = {**RIGHT, "pl": 1, "sw": 3}
     return [
         write_counted_run(folder / "first", release, RIGHT, 7000),
-        write_counted_run(folder / "second", release, other, 9000),
+        write_counted_run(folder / "second", release, low_scores, 9000),
     ]
 
 
@@ -164,9 +164,9 @@ def test_the_offer_of_none_is_a_paired_difference_within_a_model():
     apart = cell("niah_single_nonone", [1] * 40, ["x"] * 40)
     apart["rows"]["index"] = list(range(40, 80))
     assert offers({**cells, "b": apart}) == []
-    other = {**cells, "b": cell("niah_single_nonone", [1] * 40, ["else"] * 40)}
+    changed = {**cells, "b": cell("niah_single_nonone", [1] * 40, ["else"] * 40)}
     with pytest.raises(RulerError, match="do not ask the same"):
-        offers(other)
+        offers(changed)
 
 
 def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, release, tmp_path):

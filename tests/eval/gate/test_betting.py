@@ -67,7 +67,7 @@ def test_the_anytime_interval_holds_the_limits_without_a_verdict(values):
 
 
 @given(st.lists(st.integers(-1, 1), min_size=4, max_size=6))
-def test_rows_drawn_from_all_that_drop_by_the_limit_reach_evidence_by_chance_alone(rows):
+def test_rows_whose_mean_drop_is_the_limit_reach_a_verdict_only_by_chance(rows):
     """Ville's inequality, over every order of the rows of one task, whatever they are."""
     limit = float(np.mean(rows))
     if abs(limit) == 1:

@@ -58,7 +58,7 @@ def test_looks_come_every_few_rows_until_the_last():
     assert several.looks() == [*range(2, ROWS, 2), ROWS]
 
 
-def test_every_task_and_length_has_its_own_order_and_none_is_that_of_limit():
+def test_every_task_and_length_has_a_different_order_and_none_is_that_of_limit():
     plan = plan_of_results(run(vt_4k=0, vt_8k=0, cwe_4k=0, cwe_8k=0))
     orders = [tuple(order) for order in plan.order.values()]
     frozen = tuple(row_order("", "ruler", "vt", "4k", ROWS))
@@ -90,10 +90,10 @@ def test_runs_that_cannot_be_paired_are_refused(other, words):
 
 def test_tasks_with_different_numbers_of_rows_are_refused():
     base = run(vt_4k=0)
-    other = run(rows=60, cwe_4k=0)
-    base["configurations"] |= other["configurations"]
+    candidate = run(rows=60, cwe_4k=0)
+    base["configurations"] |= candidate["configurations"]
     for column, values in base["rows"].items():
-        values += other["rows"][column]
+        values += candidate["rows"][column]
     with pytest.raises(RulerError, match="same number of rows for every task"):
         plan_of_results(base)
 
@@ -116,7 +116,7 @@ def test_another_limit_than_the_one_fixed_before_is_refused():
 
 
 @pytest.mark.parametrize("limit", ["nan", "inf", "100", "-100"])
-def test_a_limit_that_no_drop_can_be_held_against_is_refused(tmp_path, limit):
+def test_a_limit_that_is_not_a_number_of_points_is_refused(tmp_path, limit):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(run(vt_4k=0)))
     _, error, code = ruler("decide", path, path, "--max-drop", limit)

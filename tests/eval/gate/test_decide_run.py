@@ -100,10 +100,10 @@ def test_a_damaged_model_ends_with_code_1(base, tmp_path):
 @pytest.mark.usefixtures("damaged")
 def test_killed_between_rows_it_comes_to_the_same_verdict(base, tmp_path, monkeypatch):
     whole = ruler_release.decide(base, **options(tmp_path / "whole"))
-    write, left = Records.write, iter(range(7))
+    write, writes = Records.write, iter(range(7))
 
     def killed(self: Records, record: Any) -> None:
-        if next(left, None) is None:
+        if next(writes, None) is None:
             raise KeyboardInterrupt
         write(self, record)
 
@@ -129,7 +129,7 @@ def test_a_server_that_is_gone_gives_no_verdict(base, tmp_path):
     assert decision["verdict"] == "smaller"
 
 
-def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(
+def test_failed_rows_are_counted_with_the_verdict_and_left_out_of_a_second_one(
     base, tmp_path, monkeypatch
 ):
     """A fifth of the rows fails: the model looks 20 points weaker, and lost nothing."""
@@ -202,8 +202,8 @@ def test_a_verdict_is_recomputed_when_failed_rows_are_run_again(base, tmp_path, 
         first = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
         assert first["drop"] > 0
         assert ruler_release.run(root, **until).total["error"]
-    again = {**options(tmp_path / "b"), "max_drop": 60, "retry_failed": True}
-    decision = ruler_release.decide(base, **again)
+    retry_options = {**options(tmp_path / "b"), "max_drop": 60, "retry_failed": True}
+    decision = ruler_release.decide(base, **retry_options)
     assert (decision["verdict"], decision["drop"]) == ("smaller", 0)
     assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(decision))
     assert not ruler_release.run(root, **until, retry_failed=True).total["error"]
@@ -240,15 +240,15 @@ def test_rows_that_the_limit_leaves_out_count_nowhere(base, tmp_path):
     assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
 
 
-def test_what_a_stopped_run_may_not_claim_is_not_there(base, tmp_path):
+def test_a_stopped_run_has_no_intervals_that_are_not_valid(base, tmp_path):
     """No verdict by task or length, no plain interval, no published score, no other limit."""
     run = tmp_path / "b"
     rows = ruler_release.decide(base, **options(run))["rows"]
-    again = ruler_release.score(run)
-    assert again["partial"]
-    assert f"stopped this run after {rows} of {ROWS} rows" in again["notes"][0]
-    assert {cell["interval"] for cell in again["configurations"].values()} == {None}
-    assert '"interval": [' not in json.dumps(again["summary"])
+    rescored = ruler_release.score(run)
+    assert rescored["partial"]
+    assert f"stopped this run after {rows} of {ROWS} rows" in rescored["notes"][0]
+    assert {cell["interval"] for cell in rescored["configurations"].values()} == {None}
+    assert '"interval": [' not in json.dumps(rescored["summary"])
     for arguments in ([], ["--max-drop", 20], ["--max-drop", 1]):
         error = ruler_error("compare", base, run, *arguments)
         assert "no interval of a comparison is valid" in error
@@ -349,7 +349,7 @@ def test_a_mistake_leaves_no_folder(base, tmp_path, changed, words):
     assert not (tmp_path / "b").exists()
 
 
-def test_a_base_with_a_chat_template_of_its_own_asks_for_model_bs(base, tmp_path):
+def test_a_base_with_a_custom_chat_template_requires_one_for_model_b(base, tmp_path):
     results = json.loads((base / "results.json").read_text(encoding="utf-8"))
     results["run"]["chat_template"] = {"name": "llama2.jinja", "sha256": "0" * 64}
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")

@@ -65,9 +65,9 @@ def test_a_row_that_fails_at_every_length_is_one_row():
     rng = np.random.default_rng(2)
     same = {task: (rng.random(ROWS) < 0.6).astype(float) for task in ("vt", "cwe")}
     alike = {names[0]: dict(enumerate(same[task])) for (task, _), names in of.configs.items()}
-    other = random_scores(2, of, 0.6)
+    second_run = random_scores(2, of, 0.6)
     wide, narrow = (
-        mean_estimate(of, row_scores, 95)["half_width"] for row_scores in (alike, other)
+        mean_estimate(of, row_scores, 95)["half_width"] for row_scores in (alike, second_run)
     )
     assert wide > 1.2 * narrow
 

@@ -57,7 +57,7 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
 
 
-def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(results):
+def test_an_effective_length_shows_those_by_the_ends_of_its_interval(results):
     score = results["summary"]["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
     results["summary"] = aggregates.summary(
         results["configurations"],
@@ -108,7 +108,7 @@ def _below(lines, name):
     return [after for line, after in itertools.pairwise(lines) if line.startswith(name)]
 
 
-def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_path):
+def test_several_languages_are_shown_by_length_and_their_tasks_with_all(tmp_path):
     root = write_oneruler(
         tmp_path / "oneruler", ["pl", "ko", "en-ko"], ("8k", "32k"), tasks=TASKS["oneruler"]
     )
@@ -127,7 +127,7 @@ def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_pat
     assert any(line.startswith("niah_none") for line in whole.splitlines())
 
 
-def test_depth_is_printed_if_all_tables_are_asked_for(results):
+def test_depth_is_printed_with_all_tables(results):
     assert "depth of the evidence" not in report(results)
     lines = report(results, all_tables=True).splitlines()
     (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]

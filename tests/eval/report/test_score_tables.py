@@ -85,7 +85,7 @@ def languages(tmp_path_factory):
     return load(out), stdout
 
 
-def test_the_mean_over_languages_is_over_languages_and_pairs_are_apart(languages):
+def test_the_mean_over_languages_excludes_pairs_of_languages(languages):
     results, stdout = languages
     summary = results["summary"]["cl100k"]
     assert list(summary) == ["en-ko", "ko", "pl", "pl-en", "*", "*-*"]
@@ -96,7 +96,7 @@ def test_the_mean_over_languages_is_over_languages_and_pairs_are_apart(languages
     assert "mean over pairs of languages" in stdout
 
 
-def test_of_pairs_of_languages_all_is_the_tasks_that_pairs_have(languages):
+def test_the_group_all_of_pairs_has_only_the_tasks_that_pairs_have(languages):
     summary = languages[0]["summary"]["cl100k"]
     assert summary["*"]["all"]["tasks"] == summary["pl"]["all"]["tasks"] == 7
     for pair in ("en-ko", "pl-en", "*-*"):

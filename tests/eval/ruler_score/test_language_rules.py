@@ -65,7 +65,7 @@ def test_a_language_has_two_to_eight_forms_of_none_each_with_a_source(language):
 
 
 @EVERY
-def test_every_form_says_none_with_no_digit_beside_it(language):
+def test_every_form_counts_as_none_in_an_answer_without_digits(language):
     of = LANGUAGES[language]
     for form in (*of.none, *of.none_forms):
         for text in (form, f"<{of.tags[0]}> {form.upper()}. </{of.tags[0]}>", f"„{form}”"):
@@ -82,14 +82,14 @@ def test_an_exception_does_not_say_none(language):
 
 
 @EVERY
-def test_only_the_prompts_own_word_fails_an_answer_of_numbers(language):
+def test_only_the_prompts_word_for_none_makes_an_answer_of_numbers_wrong(language):
     of = LANGUAGES[language]
     for word in of.none:
         assert score_row(f"1234567 ({word})", ["1234567"], "niah_single", language).score == 0
     assert score_row("1234567", ["1234567"], "niah_single", language).score == 1
 
 
-def test_a_form_that_is_not_the_prompts_own_word_leaves_an_answer_of_numbers_right():
+def test_other_forms_of_none_do_not_make_an_answer_of_numbers_wrong():
     for language, text in (("en", "no others"), ("de", "keine weiteren"), ("hi", "और नहीं")):
         answer = f"1234567, {text}"
         assert score_row(answer, ["1234567"], "niah_single", language).score == 1
@@ -122,7 +122,7 @@ def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
         read_facts({**facts, **change}, path)
 
 
-def test_letters_are_equal_only_in_their_own_language():
+def test_equal_letters_apply_only_in_their_language():
     assert normalize("ЁЛКА ёлка", "ru") == "елка елка"
     assert normalize("ёлка", "uk") == normalize("ёлка") == "ёлка"
     assert normalize("HİÇBİRİ IŞIK", "en") == "hi\u0307çbi\u0307ri\u0307 işik"

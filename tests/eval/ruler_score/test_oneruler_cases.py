@@ -112,7 +112,7 @@ def test_compat_authors_gives_what_their_script_gave(language):
 
 
 @pytest.mark.parametrize("language", ["en", "sr", "zh"])
-def test_the_metric_of_evaluate_counts_them_so(metric, language):
+def test_the_metric_of_evaluate_counts_them_in_the_same_way(metric, language):
     all_cases = cases(language)
     result = metric.compute(
         predictions=[case.answer for case in all_cases],

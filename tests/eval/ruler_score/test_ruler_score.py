@@ -103,7 +103,9 @@ def test_no_in_not_is_right_by_the_reference_rule_and_wrong_as_a_whole_word():
         ("fwe", "**qzjwkd**\n**xwlupe**\n**abcdef**", ["qzjwkd", "xwlupe", "abcdef"], 1),
     ],
 )
-def test_strict_wants_all_and_nothing_else_of_the_kind(task, prediction, references, strict):
+def test_strict_requires_all_references_and_nothing_else_of_their_kind(
+    task, prediction, references, strict
+):
     references = references or ["c0ffee00-0000-4000-8000-000000000001"]
     assert score_row(prediction, references, task).strict == strict
 
@@ -119,7 +121,7 @@ def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, refere
 # ---- Reasoning -------------------------------------------------------------------------------
 
 
-def test_text_in_the_reasoning_scores_nothing(metric):
+def test_text_in_the_reasoning_does_not_count(metric):
     result = metric.compute(
         predictions=["<think>1234567", "<think>1234567</think>no", "1234567"],
         references=[[NUMBER]] * 3,
@@ -196,7 +198,7 @@ def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, 
     assert metric.compute(predictions=["a"], references=[["a"]])["n"] == 1
 
 
-def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric):
+def test_the_authors_leave_out_an_answer_that_is_none_in_any_row(metric):
     result = metric.compute(
         predictions=[None, "12"],
         references=[["12"]] * 2,

@@ -82,7 +82,7 @@ def test_a_none_word_inside_another_word_is_none():
         *(("sr", text, 0) for text in ("неман", "знема")),
     ],
 )
-def test_none_said_in_a_longer_expression_or_another_script(language, answer, says_none):
+def test_none_in_a_longer_expression_or_another_script_counts(language, answer, says_none):
     tagged_answer = tagged(language, answer)
     none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none

@@ -22,7 +22,7 @@ def test_a_needles_row_counts_at_its_depth_and_distractors_do_not():
     assert marks(row, False) == [Mark(0.4, None)]
 
 
-def test_several_references_each_count_at_their_own_evidence():
+def test_several_references_each_count_at_the_depth_of_their_evidence():
     text = "VAR A = 1 … VAR B = VAR A … VAR C = VAR B"
     chain = ["VAR A = 1", "VAR B = VAR A", "VAR C = VAR B"]
     row = {"input": text, "outputs": ["A", "B", "C"], "evidence": [span(t, text) for t in chain]}
@@ -62,7 +62,7 @@ def test_every_credit_is_in_one_bin(pairs):
     assert total == pytest.approx(100 * sum(credit for _, credit in pairs))
 
 
-def test_a_model_that_reads_the_first_half_only_shows_it(write_run, frozen):
+def test_a_model_that_reads_only_the_first_half_scores_only_there(write_run, frozen):
     depths = {
         (config, row["index"]): row["evidence"][0]["depth"]
         for config in ("niah_single_2_4k", "niah_single_2_8k")

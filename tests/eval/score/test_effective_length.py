@@ -140,7 +140,7 @@ def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length)
     assert (up + down) / 2 == pytest.approx(summary["average"]["score"])
 
 
-def test_the_relative_effective_length_is_held_against_the_models_own_score_at_the_shortest():
+def test_the_relative_effective_length_is_relative_to_the_score_at_the_shortest_length():
     by_length = {4096: 60.0, 8192: 52.0, 16384: 51.0, 32768: 50.9}
     assert relative_effective_length(by_length) == 16384
     assert relative_effective_length({}) is None
@@ -148,7 +148,7 @@ def test_the_relative_effective_length_is_held_against_the_models_own_score_at_t
     assert (summary["relative_effective_length"], summary["effective_length"]) == (16384, None)
 
 
-def test_the_effective_length_lies_between_those_of_the_intervals_ends():
+def test_the_effective_length_is_between_those_by_the_ends_of_the_interval():
     assert summarized(ALL_TASKS, {})["effective_length_interval"] is None
     assert summarized(ALL_TASKS, {4096: 50.0})["effective_length_interval"] == [None, None]
     summary = summarized(ALL_TASKS, {4096: 99.0, 8192: 90.0, 16384: 10.0})
@@ -224,8 +224,8 @@ def test_pairing_by_index_is_narrower_if_rows_agree_and_never_much_wider():
     }
     hard = rng.random(500) < 0.3
     for agree, widest in ((True, 0.75), (False, 1.1)):
-        other = hard if agree else rng.random(500) < 0.3
-        short, long = 1.0 * ~hard, 1.0 * ~(other | (rng.random(500) < 0.05))
+        longer = hard if agree else rng.random(500) < 0.3
+        short, long = 1.0 * ~hard, 1.0 * ~(longer | (rng.random(500) < 0.05))
         rows = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long))}
         low, high = length_loss(cells, RowsByConfig(rows, {}), "4k", "8k")["interval"]
         apart = 2 * 196 * (short.var() / 500 + long.var() / 500) ** 0.5

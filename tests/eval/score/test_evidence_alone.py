@@ -37,7 +37,7 @@ def summarized(names: Names, **scores: float) -> Any:
     return summary(result, RowsByConfig(rows, {}), names)
 
 
-def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
+def test_a_score_is_shown_in_percent_of_the_same_tasks_score_at_0k(tmp_path):
     scores = {"vt_4k": 60, "vt_0k": 80, "cwe_4k": 50, "fwe_0k": 0, "fwe_4k": 10}
     for name, score in scores.items():
         lines = [
@@ -53,7 +53,7 @@ def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k(tmp_path):
     assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
 
 
-def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_lengths():
+def test_a_mean_is_relative_to_the_mean_at_0k_which_is_in_no_mean_over_lengths():
     names = Names("ruler", ("vt", "cwe"), {})
     result = summarized(names, vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0)
     every = result["tekken"]["en"]["all"]

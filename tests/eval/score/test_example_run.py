@@ -36,7 +36,7 @@ IN_ESSAYS = ("niah_single_2", "niah_multikey_1", "niah_multivalue", "niah_multiq
 """Whose values are drawn from the numbers that the essays do not hold."""
 
 
-def test_every_task_scores_by_the_references_beside_it():
+def test_every_task_is_scored_by_the_examples_references():
     options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
     predictions, release = open_predictions(options)
     cells = score(predictions, release, ScoringRules())["configurations"]
@@ -63,8 +63,8 @@ def test_what_was_asked_is_what_the_code_asks_today(release, task):
     made = {row["index"]: row for row in rows}
     lines = (EXAMPLE / f"references/4096/{task}.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [json.loads(line) for line in lines]
-    other = [
+    different = [
         row["index"] for row in asked for name in compared if row[name] != made[row["index"]][name]
     ]
-    assert other == []
+    assert different == []
     assert len(asked) == 20

@@ -121,14 +121,14 @@ def test_references_of_other_rows_are_refused(tmp_path):
     assert "has no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give only one of them" in both
-    own = write_lines(
+    with_references = write_lines(
         tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
     )
     text = "has other references than"
-    assert text in ruler("score", own, "--references", folder)[1]
+    assert text in ruler("score", with_references, "--references", folder)[1]
     write_lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
     text = "is not a line of a data file: the references are '[None]', not a list of texts."
-    assert text in ruler("score", own, "--references", folder)[1]
+    assert text in ruler("score", with_references, "--references", folder)[1]
 
 
 # ---- Formats ---------------------------------------------------------------------------------
@@ -245,8 +245,12 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
         ours, theirs = [], []
         columns = ("index", "input", "outputs", "answer_prefix", "evidence", "task")
         for row in frozen.rows(config, columns):
-            other = [span for span in row["evidence"] if not span["answer"]]
-            text = row["input"][other[0]["start"] : other[0]["end"]] if other else "none of it"
+            distractors = [span for span in row["evidence"] if not span["answer"]]
+            text = (
+                row["input"][distractors[0]["start"] : distractors[0]["end"]]
+                if distractors
+                else "none of it"
+            )
             text = [text, "The answer is not given.", row["outputs"][0], "...", "zzz"][row["index"]]
             text = text[:60] if row["index"] == 0 else text
             ours.append(record(config, row["index"], text))

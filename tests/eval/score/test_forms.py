@@ -219,7 +219,7 @@ def test_columns_are_named_of_any_other_file(tmp_path):
         ("index=a", "must name the prediction"),
     ],
 )
-def test_columns_that_say_nothing_clear_are_refused(columns, words, tmp_path):
+def test_unclear_columns_are_refused(columns, words, tmp_path):
     with pytest.raises(RulerError, match=words):
         opened(tmp_path, columns=columns)
 
@@ -293,7 +293,7 @@ def test_rows_without_an_index_are_numbered_and_an_index_is_read_if_present(tmp_
 @pytest.mark.parametrize(
     ("separator", "encoding"), [(",", "utf-8-sig"), (";", "utf-16"), ("\t", "utf-8")]
 )
-def test_a_table_is_read_whatever_its_separator_and_encoding(separator, encoding, tmp_path):
+def test_a_table_is_read_with_any_separator_and_encoding(separator, encoding, tmp_path):
     path = tmp_path / "vt_4k.csv"
     lines = [("id", "prediction"), ("3", '"ABC, DÉF; x"')]
     path.write_text("\n".join(separator.join(line) for line in lines), encoding=encoding)
@@ -322,7 +322,7 @@ def test_the_output_of_a_batch_names_the_command_that_reads_it(more, tmp_path):
         opened(path)
 
 
-def test_a_damaged_file_beside_is_named(tmp_path):
+def test_a_damaged_second_file_is_named(tmp_path):
     path = written(tmp_path / documented()["lm-evaluation-harness"], [lm_eval(0, A, "x")])
     neighbour = path.with_name("results_2026-01-01T10-00-00.000000.json")
     for text in ("{", "[]"):

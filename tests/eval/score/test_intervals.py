@@ -34,7 +34,7 @@ def test_partial_credit_of_the_same_mean_is_known_better():
 
 
 @given(st.lists(st.sampled_from([0, 0.2, 0.5, 0.9, 1]), min_size=1, max_size=60))
-def test_an_interval_holds_its_mean_and_lies_within_0_and_1(values):
+def test_an_interval_contains_its_mean_and_is_within_0_and_1(values):
     low, high = of(*values)
     assert 0 <= low <= np.mean(values) + 1e-9
     assert np.mean(values) - 1e-9 <= high <= 1
@@ -76,7 +76,7 @@ def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     assert [stratum.clusters for stratum in result] == [None, None]
 
 
-def test_cells_over_different_rows_are_known_as_well_as_apart():
+def test_the_interval_over_cells_with_different_rows_treats_them_as_independent():
     rng = np.random.default_rng(0)
     short, long = rng.random(40), rng.random(10)
     values = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long, 40))}

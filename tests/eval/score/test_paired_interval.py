@@ -59,7 +59,7 @@ def test_the_interval_is_not_too_wide_if_many_of_20_to_30_rows_differ(rows, shar
     assert 94.5 < coverage(*shares, rows) < 96.5
 
 
-def test_an_interval_holds_its_difference_and_lies_within_one():
+def test_an_interval_contains_its_difference_and_is_within_minus_1_and_1():
     for rows in (1, 2, 10, 500):
         for better in {0, 1, rows // 2, rows}:
             low, high = paired_interval(paired_mean([Stratum.from_rows(rows_of(better, 0, rows))]))
@@ -67,6 +67,6 @@ def test_an_interval_holds_its_difference_and_lies_within_one():
             assert high > low
 
 
-def test_rows_that_differ_in_nothing_rule_out_what_so_many_rule_out():
+def test_equal_rows_have_the_interval_of_that_many_equal_rows():
     low, high = paired_interval(paired_mean([Stratum.from_rows(np.zeros(50))]))
     assert (low, high) == (-high, pytest.approx(1 - 0.025 ** (1 / 50)))

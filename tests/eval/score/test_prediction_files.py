@@ -40,7 +40,7 @@ def test_this_projects_lines(tmp_path):
     assert second.failed
 
 
-def test_the_reference_codes_folder_tells_the_length(tmp_path):
+def test_the_reference_codes_folder_gives_the_length(tmp_path):
     write_lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
     write_lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
     write_lines(
@@ -74,7 +74,7 @@ def test_lm_evaluation_harness_samples(tmp_path, name, task):
     ]
 
 
-def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
+def test_a_length_or_tokenizer_that_is_not_in_a_file_is_an_option(tmp_path):
     path = write_lines(tmp_path / "vt.jsonl", reference(0))
     with pytest.raises(RulerError, match="does not give the length of 'vt': add --length"):
         read(path)
@@ -122,7 +122,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
+def test_records_that_cannot_be_read_are_refused_with_their_place(tmp_path, record, words):
     path = write_lines(tmp_path / "4096/pred/vt.jsonl", record)
     with pytest.raises(RulerError, match=words):
         read(path)

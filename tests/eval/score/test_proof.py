@@ -37,7 +37,7 @@ def rows(frozen):
     return list(frozen.rows("niah_single_2_4k", COLUMNS))
 
 
-def test_lines_without_anything_to_compare_are_said_to_be_unproved(score, rows):
+def test_lines_with_nothing_to_compare_are_reported_as_unverified(score, rows):
     lines = [record("niah_single_2_4k", row["index"], right("", row)) for row in rows]
     first, proof, _ = score("mine.jsonl", lines)
     assert proof == "none"
@@ -47,7 +47,7 @@ def test_lines_without_anything_to_compare_are_said_to_be_unproved(score, rows):
     )
 
 
-def test_references_that_agree_do_not_tell_the_length(score, rows):
+def test_equal_references_do_not_prove_the_length(score, rows):
     """A row asks the same at every length: answers at 8k are not proved to be those of 4k."""
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines)
@@ -75,7 +75,7 @@ def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
     assert "is not that of row 0 of 'niah_single_2_8k'" in error
 
 
-def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_path):
+def test_answers_with_references_are_scored_as_rows_of_their_own_files(score, rows, tmp_path):
     lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
     first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines, "--tokenizer", "tekken")
     assert (proof, "Unverified" in first) == ("own", False)
@@ -106,5 +106,12 @@ def test_references_with_the_digests_of_their_rows_prove_a_run_on_these_rows(tmp
     _, error, code = ruler(*command)
     assert (code, "has the references of other rows of vt_4k_smollm2" in error) == (2, True)
     digests.unlink()
+    assert ruler(*command)[2] == 0
+    assert proofs() == {"none"}
+    digests.write_text(text, encoding="utf-8")
+    run_json = example / "run/run.json"
+    settings = json.loads(run_json.read_text(encoding="utf-8"))
+    del settings["rows"]  # as in files of which no run recorded the digests
+    run_json.write_text(json.dumps(settings), encoding="utf-8")
     assert ruler(*command)[2] == 0
     assert proofs() == {"none"}

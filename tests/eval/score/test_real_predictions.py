@@ -40,7 +40,7 @@ def test_the_reference_codes_submission_scores_what_was_published(tmp_path, leng
     assert f"mean of {tasks} of 13 tasks" in stdout
 
 
-def test_a_real_submission_is_not_scored_against_rows_it_does_not_answer(tmp_path, built):
+def test_a_real_submission_is_not_scored_against_other_rows(tmp_path, built):
     run = real.folder() / real.REFERENCE / "synthetic/4096"
     assert "are for rows that" in ruler_error("score", run, "--dataset", built)
 

@@ -73,8 +73,8 @@ def test_predictions_on_other_rows_than_the_releases_are_refused(frozen, built, 
     folder = as_reference(frozen, tmp_path / "theirs", ["vt"])
     path = folder / "4096/pred/vt.jsonl"
     first, *others = path.read_text().splitlines()
-    other = json.dumps({**json.loads(first), "outputs": ["ELSE"]})
-    path.write_text("\n".join([other, *others]))
+    changed = json.dumps({**json.loads(first), "outputs": ["ELSE"]})
+    path.write_text("\n".join([changed, *others]))
     assert "its references differ" in ruler("score", folder, "--dataset", built)[1]
 
 
@@ -82,7 +82,7 @@ def oneruler_line(config, index, prediction, **fields):
     return {"config": config, "index": index, "prediction": prediction, **fields}
 
 
-def test_a_configuration_in_a_line_tells_its_data_set_whatever_the_file_is_called(tmp_path):
+def test_a_configuration_in_a_line_determines_the_data_set_not_the_file_name(tmp_path):
     path = tmp_path / "answers.jsonl"
     config = "niah_single_128k_en"
     path.write_text(

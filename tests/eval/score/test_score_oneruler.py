@@ -97,7 +97,7 @@ def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tm
     assert (cell["score"], cell["words_right"]) == (0, 8)
 
 
-def test_each_of_several_references_has_its_own_depth(many, tmp_path):
+def test_each_of_several_references_has_a_separate_depth(many, tmp_path):
     def answer(row, text):
         return {"prediction": row["outputs"][0]}
 

@@ -71,7 +71,7 @@ def test_a_run_that_cannot_be_scored_is_refused_with_what_to_do(pair, tmp_path):
     assert f"ruler score {retried} --dataset RELEASE" in " ".join(error.split())
 
 
-def test_results_without_their_answers_are_taken_as_they_are(pair):
+def test_results_without_their_answers_are_used_unchanged(pair):
     good, _ = pair
     for config in CONFIGS:
         (good / f"{config}.jsonl").unlink()

@@ -57,7 +57,7 @@ def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, languag
     )
 
 
-def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
+def test_an_answer_truncated_within_its_reasoning_is_wrong_by_every_rule():
     for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
         for cut in ("protocol", "wrong", "score"):
             result = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
@@ -105,7 +105,7 @@ def test_every_count_is_reported_with_the_score(write_run, frozen):
     assert results["rows"]["state"] == ["missing", "failed", "does_not_fit", "truncated", "ok"]
 
 
-def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
+def test_partial_leaves_missing_rows_out_and_notes_it(write_run, frozen):
     run = write_run(lambda config, row: right(config, row) if row["index"] < 2 else None)
     whole, part = scored(run, frozen), scored(run, frozen, partial=True)
     assert whole["configurations"]["cwe_4k"]["score"] == pytest.approx(40)
@@ -114,7 +114,7 @@ def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
     assert "cwe_4k: 3 missing rows, the first is row 2" in part["notes"]
 
 
-def test_a_configuration_that_was_asked_for_and_never_begun_is_all_missing(write_run, frozen):
+def test_all_rows_of_a_configuration_that_was_never_started_are_missing(write_run, frozen):
     run = write_run(right, configs=["vt_4k", "cwe_4k"])
     (run / "cwe_4k.jsonl").unlink()
     cell = scored(run, frozen)["configurations"]["cwe_4k"]
@@ -131,7 +131,7 @@ def limited(built, tmp_path):
     return out
 
 
-def test_a_run_with_a_limit_is_scored_on_the_rows_that_it_was_asked_for(limited):
+def test_a_run_with_a_limit_is_scored_on_its_first_rows(limited):
     stdout = ruler_output("score", limited)
     assert "2 of 5 rows per task" in " ".join(stdout.split())
     assert "missing" not in stdout
@@ -172,7 +172,7 @@ def add_lines(run, *lines):
         file.write("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_of_duplicated_predictions_the_first_that_did_not_fail_counts(write_run, frozen):
+def test_the_first_duplicate_that_did_not_fail_counts(write_run, frozen):
     run = write_run(right, configs=["vt_4k"])
     add_lines(run, record("vt_4k", 0, "wrong"), record("vt_4k", 1, error="timeout"))
     results = scored(run, frozen)
@@ -385,7 +385,7 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
         load(path)
 
 
-def test_a_task_of_a_users_own_suite_follows_its_familys_rule(release_of):
+def test_a_task_of_a_custom_suite_is_scored_by_the_rule_of_its_family(release_of):
     assert scoring_task("who_is_it", "ruler", release_of(family="question_answering")) == "qa_1"
     assert scoring_task("chain_of_9", "ruler", release_of(family="variable_tracking")) == "vt"
     with pytest.raises(RulerError, match="no scoring rule for the task 'mine'"):
