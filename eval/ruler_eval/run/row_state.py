@@ -84,15 +84,20 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     opened = ""
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
-    parts = split_reasoning(completion.text, opened)
+    parts = split_reasoning(_encodable(completion.text), opened)
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
-    before = completion.reasoning
+    before = _encodable(completion.reasoning)
     if parts.reasoning:
         before = f"{before}\n{parts.reasoning}" if before else parts.reasoning
     answered = bool(parts.answer.strip()) or state == "stop"
     return before, parts.answer, answered and parts.state != "truncated"
+
+
+def _encodable(text: str) -> str:
+    """Return a text with `?` for half a surrogate pair, which tokenizers and UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def shortened(completion: Completion, limit: int | None) -> str | None:

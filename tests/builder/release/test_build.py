@@ -167,16 +167,16 @@ def test_a_changed_source_is_refused_and_leaves_no_file(tmp_path, workers):
 
 
 def test_a_folder_that_is_full_or_read_only_or_in_use_is_refused(tmp_path, monkeypatch):
-    order = replace(SAME, root=tmp_path / "new")
+    options = replace(SAME, root=tmp_path / "new")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda path: usage)
         with pytest.raises(RulerError, match="has 0 MB free: make room, or give a folder on anot"):
-            build(order)
+            build(options)
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda path, mode: False)
         with pytest.raises(RulerError, match="cannot be written: choose another folder"):
-            build(order)
+            build(options)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
@@ -186,19 +186,19 @@ def test_a_folder_that_is_full_or_read_only_or_in_use_is_refused(tmp_path, monke
 
 def test_a_task_that_does_not_fit_is_refused_or_left_out_with_the_reason(tmp_path):
     root = tmp_path / "small"
-    order = replace(SAME, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
+    options = replace(SAME, root=root, lengths=("1k",), tasks=("niah_s", "vt"), reserve=400)
     with pytest.raises(RulerError, match=r"vt_1k cannot be built.* --skip-impossible build"):
-        build(order)
+        build(options)
     assert not root.exists()
-    order = replace(order, skip_impossible=True)
-    built = build(order)
+    options = replace(options, skip_impossible=True)
+    built = build(options)
     assert (len(built.new), [*built.left_out]) == (3, ["vt_1k"])
     reason = built.left_out["vt_1k"]
     assert re.search(r"needs at least \d+ tokens, and the window has 594 for it", reason)
     assert verify(root).ok
-    assert build(order).new == []
+    assert build(options).new == []
     with pytest.raises(RulerError, match=r"Nothing can be built\. The task needs"):
-        build(replace(order, root=tmp_path / "none", tasks=("vt",)))
+        build(replace(options, root=tmp_path / "none", tasks=("vt",)))
 
 
 # ---- What is built -------------------------------------------------------------------------------
@@ -206,25 +206,25 @@ def test_a_task_that_does_not_fit_is_refused_or_left_out_with_the_reason(tmp_pat
 
 def test_a_corpus_with_fewer_questions_gives_fewer_rows(tmp_path):
     root = tmp_path / "many"
-    order = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), samples=500)
-    entry = build(order).manifest["files"]["data/tekken/2k/qa_2.parquet"]
+    options = replace(SAME, root=root, lengths=("2k",), tasks=("qa_2",), samples=500)
+    entry = build(options).manifest["files"]["data/tekken/2k/qa_2.parquet"]
     assert entry["rows"] == entry["most_rows"] == 114
-    assert build(order).new == []
+    assert build(options).new == []
 
 
 def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(release, tmp_path):
     import pyarrow.parquet as pq
 
-    order = replace(SAME, root=tmp_path / "six", samples=6, tasks=("niah_s", "vt", "qa_1"))
-    for path in build(order).manifest["files"]:
+    options = replace(SAME, root=tmp_path / "six", samples=6, tasks=("niah_s", "vt", "qa_1"))
+    for path in build(options).manifest["files"]:
         large = pq.read_table(release / path).to_pylist()
-        assert pq.read_table(order.root / path).to_pylist() == large[:6]
+        assert pq.read_table(options.root / path).to_pylist() == large[:6]
 
 
 def test_the_manifest_counts_repeats_of_haystacks(tmp_path):
     tasks = ("niah_single_1", "niah_single_2", "qa_1")
-    order = replace(SAME, root=tmp_path / "long", lengths=("32k",), samples=1, tasks=tasks)
-    entries = build(order).manifest["files"]
+    options = replace(SAME, root=tmp_path / "long", lengths=("32k",), samples=1, tasks=tasks)
+    entries = build(options).manifest["files"]
     assert entries["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
     assert entries["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
     assert entries["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
@@ -238,10 +238,10 @@ def test_real_sources_and_tokenizers_make_a_valid_release(
 ):
     assert named_counter(tokenizer).split_points.proved  # loaded for build and verify too
     root = tmp_path / "real"
-    order = BuildOptions(
+    options = BuildOptions(
         root, tokenizers=(tokenizer,), lengths=("4k", "16k"), samples=2, mirror=mirror
     )
-    manifest = build(order).manifest
+    manifest = build(options).manifest
     assert set(manifest["sources"]) == {"essays", "squad", "hotpotqa"}
     assert {source["variant"] for source in manifest["sources"].values()} == {"canonical"}
     report = verify(root, mirror=mirror)
@@ -254,8 +254,8 @@ def test_a_release_with_a_custom_tokenizer_is_verified_after_its_folder_moved(
     folder = Path(shutil.copytree(trained_tokenizer("gpt2"), tmp_path / "mine"))
     root = tmp_path / "ruler"
     tasks = ("niah", "vt", "fwe", "cwe", "qa_1")
-    order = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
-    build(replace(order, tokenizers=(f"mine={folder}",)))
+    options = replace(SAME, root=root, lengths=("2k",), samples=2, tasks=tasks)
+    build(replace(options, tokenizers=(f"mine={folder}",)))
     about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
     assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # not the path
     assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")

@@ -32,8 +32,8 @@ def part(suite: str, files: int, *, is_nightly: bool, **choice: Any) -> Any:
 def test_a_part_has_the_frozen_rows(mirror, tmp_path, dataset, count, choice):
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
-    order = BuildOptions(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)
-    files = build(order).manifest["files"].values()
+    options = BuildOptions(tmp_path / dataset, suite=dataset, mirror=mirror, **choice)
+    files = build(options).manifest["files"].values()
     digests = {entry["config"]: entry["rows_sha256"] for entry in files}
     assert len(digests) == count
     assert digests.items() <= frozen.rows[dataset].items()

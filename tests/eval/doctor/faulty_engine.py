@@ -4,7 +4,7 @@
     with served(engine) as url: …                     # an OpenAI-compatible server
     backend = FaultyBackend(engine)                     # the same without HTTP
 
-A fault makes right answers wrong where it strikes, so that LOSS of the rows are lost there.
+A fault makes right answers wrong, so that LOSS of the rows that it affects are lost.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.model_server import ModelServer, Reply, Request, model_server
 
 LOSS = 0.1
 LOAD = 16
-"""Requests at once above which the fault `load` strikes."""
+"""Requests at once above which the fault `load` has an effect."""
 BORDER = 1024
 LONG = 500
-"""Tokens of a neighbour above which the fault `neighbours` strikes."""
+"""Tokens of a neighbour above which the fault `neighbours` has an effect."""
 BLOCK = 16
 WRONG = "0000000"
 EXPECTED = {
@@ -84,7 +84,7 @@ def _row(index: int, lines: int, max_length: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReceivedRequest:
     """A request as the engine sees it."""
 
     text: str
@@ -105,8 +105,8 @@ class FaultyEngine:
     near_ties: float = 0.0
     loss: float = LOSS
     caches: bool = True
-    hold: float = 0.0
-    """Seconds for which the HTTP server keeps a request, so that others come meanwhile."""
+    delay: float = 0.0
+    """Seconds for which the HTTP server delays each answer, so that requests overlap."""
     _cached: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -115,10 +115,10 @@ class FaultyEngine:
 
     @property
     def _lost(self) -> float:
-        """The chance that a right answer is lost where the fault strikes."""
+        """The probability that a right answer is lost if the fault affects it."""
         return min(1.0, self.loss / self.skill)
 
-    def answer(self, seen: Seen, together: Sequence[Seen]) -> dict[str, Any]:
+    def answer(self, seen: ReceivedRequest, together: Sequence[ReceivedRequest]) -> dict[str, Any]:
         """Return the text and the token counts; `together` are all requests in flight."""
         tokens = seen.tokens + (self.fault == "bos" and seen.form != "ids")
         tokens += 7 * (self.fault == "template" and seen.form == "chat")
@@ -140,30 +140,32 @@ class FaultyEngine:
             right = right and at > self._lost
         elif self.fault == "depth":
             right = right and at > self._lost
-        elif self._strikes(seen, together, cached) and self._rng.random() < self._lost:
+        elif self._is_affected(seen, together, cached) and self._rng.random() < self._lost:
             right = False
         return {"text": f" {value if right else WRONG}.", "prompt": tokens, "cached": cached}
 
-    def _look_up(self, seen: Seen) -> int:
+    def _look_up(self, seen: ReceivedRequest) -> int:
         """Return how many tokens are cached, and cache the prompt."""
         key = (seen.salt, seen.text)
         result = self._cached.get(key, 0)
         self._cached[key] = seen.tokens // BLOCK * BLOCK
         return result
 
-    def _strikes(self, seen: Seen, together: Sequence[Seen], cached: int) -> bool:
-        others = [other for other in together if other is not seen]
-        strikes = {
+    def _is_affected(
+        self, seen: ReceivedRequest, together: Sequence[ReceivedRequest], cached: int
+    ) -> bool:
+        neighbours = [request for request in together if request is not seen]
+        affected = {
             "cache": cached > 0,
             "length": seen.tokens > BORDER,
             "load": len(together) > LOAD,
-            "neighbours": any(other.tokens > LONG for other in others),
+            "neighbours": any(request.tokens > LONG for request in neighbours),
             "chunks": 0 < seen.tokens % BORDER <= 64,
             "template": seen.form == "chat",
             "bos": seen.form != "ids",
             "noise": True,
         }
-        return strikes.get(self.fault, False)
+        return affected.get(self.fault, False)
 
 
 # ---- without HTTP --------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ class FaultyEngine:
 
 @lru_cache(maxsize=4096)
 def words_in(text: str) -> int:
-    """How many words a text has: its tokens."""
+    """Return the number of words of a text, which count as its tokens."""
     return len(text.split())
 
 
@@ -212,10 +214,10 @@ class FaultyBackend(Backend):
                 cached_tokens=reply["cached"],
             )
 
-    def _seen(self, prompt: Prompt) -> Seen:
+    def _seen(self, prompt: Prompt) -> ReceivedRequest:
         text = prompt.text or ""
         form = self.form if prompt.token_ids is not None or self.form == "chat" else "text"
-        return Seen(text, words_in(text), prompt.cache_salt or "", form)
+        return ReceivedRequest(text, words_in(text), prompt.cache_salt or "", form)
 
     def count(self, prompt: Prompt) -> int:
         return words_in(prompt.text or "")
@@ -239,10 +241,10 @@ def served(
     Without `usage` its answers count no tokens. `refuse` may answer a request in its place.
     """
     lock = threading.Lock()
-    in_flight: dict[int, Seen] = {}
-    met: dict[int, list[Seen]] = {}
+    in_flight: dict[int, ReceivedRequest] = {}
+    overlapping: dict[int, list[ReceivedRequest]] = {}
 
-    def seen_of(request: Request) -> Seen:
+    def received(request: Request) -> ReceivedRequest:
         body = request.body
         form = "chat" if "messages" in body else "text"
         if form == "chat":
@@ -260,27 +262,27 @@ def served(
         else:
             form, ids = "ids", body["prompt"]
             text = tokenizer.decode(ids)
-            return Seen(text, len(ids), body.get("cache_salt", ""), form)
+            return ReceivedRequest(text, len(ids), body.get("cache_salt", ""), form)
         tokens = len(text.split())
         if tokenizer is not None:
             tokens = len(tokenizer(text, add_special_tokens=form == "text")["input_ids"])
-        return Seen(text, tokens, body.get("cache_salt", ""), form)
+        return ReceivedRequest(text, tokens, body.get("cache_salt", ""), form)
 
     def reply(request: Request) -> Reply:
         refusal = refuse(request.body)
         if refusal is not None:
             return refusal
-        seen = seen_of(request)
-        me = id(request)
+        seen = received(request)
+        number = id(request)
         with lock:
-            in_flight[me] = seen
-            for other in in_flight:
-                met.setdefault(other, []).append(seen)
-            met[me] = list(in_flight.values())
-        time.sleep(engine.hold)
+            in_flight[number] = seen
+            for open_request in in_flight:
+                overlapping.setdefault(open_request, []).append(seen)
+            overlapping[number] = list(in_flight.values())
+        time.sleep(engine.delay)
         with lock:
-            del in_flight[me]
-            result = engine.answer(seen, met.pop(me))
+            del in_flight[number]
+            result = engine.answer(seen, overlapping.pop(number))
         message = {"role": "assistant", "content": result["text"]}
         choice = {"index": 0, "finish_reason": "stop", "text": result["text"], "message": message}
         counts = {

@@ -57,8 +57,8 @@ def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
 def test_the_condition_that_a_fault_violates_is_named(fault, root, values, tmp_path):
-    hold = 0.03 if fault in ("load", "neighbours") else 0.0
-    engine = FaultyEngine(values, fault=fault, loss=0.5, hold=hold)
+    delay = 0.03 if fault in ("load", "neighbours") else 0.0
+    engine = FaultyEngine(values, fault=fault, loss=0.5, delay=delay)
     flags: list[object] = ["--mode", "completion"]
     tokenizer = None
     if fault in ("template", "bos"):

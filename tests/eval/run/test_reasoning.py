@@ -96,6 +96,14 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
     assert record["usage"]["thinking_tokens"] == reasoning.count_tokens(tiny_tokenizer, "hm")
 
 
+def test_half_a_surrogate_pair_can_be_counted_and_truncated(tiny_tokenizer):
+    text = "\ud800hm</think>\ud800" + "42 " * 100
+    completion = Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120)
+    record = record_of(completion, 4096, tiny_tokenizer)
+    assert record["thinking"] == "?hm"
+    assert record["prediction"].startswith("?42 42")
+
+
 def test_a_template_that_opens_the_reasoning_is_noticed():
     prompt = asked(text="<|assistant|><think>\n")
     record = record_of(

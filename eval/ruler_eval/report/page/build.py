@@ -71,7 +71,7 @@ class Section:
     note: str = ""
     sentences: Sequence[str] = ()
     figures: Sequence[Figure] = ()
-    # What templates/page.html.j2 shows of this section alone.
+    # What templates/page.html.j2 shows only in this section.
     content: Any = None
 
 

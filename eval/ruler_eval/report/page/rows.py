@@ -45,7 +45,7 @@ _NO_TEXT: PartialRow = {
     "evidence": [],
     "none_word": None,
 }
-"""A row of which nothing is known."""
+"""A row whose text is unknown."""
 MAX_BYTES = 1_900_000  # of the whole page
 MAX_ROWS = 20  # rows of a configuration on the page
 _MAX_DIFFERING = 15  # those of them that only some runs got right, if other rows are wrong
@@ -121,17 +121,17 @@ def _read_group(group: Sequence[ConfigRows], end: int | None) -> list[dict[str, 
         for index in rows.wrong:
             if index not in rows.kinds and (end is None or index < end):
                 to_sort.add(index)
-    # Several rows of an index if the runs were given different texts.
-    shown: dict[int, list[dict[str, Any]]] = {index: [] for index in choose_rows(group)}
-    for row, runs in _read(group, to_sort.union(shown)):
+    # Several rows of an index if the runs were asked with different texts.
+    chosen: dict[int, list[dict[str, Any]]] = {index: [] for index in choose_rows(group)}
+    for row, runs in _read(group, to_sort.union(chosen)):
         index = row["index"]
         if index in to_sort and "input" in row:
             for rows in runs:
                 if rows.scores[index] < 1:
                     rows.kinds[index] = rows.kind_of(row)
-        if index in shown:
-            shown[index].append(dialog_row(row, runs))
-    return [row for rows_of_index in shown.values() for row in rows_of_index]
+        if index in chosen:
+            chosen[index].append(dialog_row(row, runs))
+    return [row for rows_of_index in chosen.values() for row in rows_of_index]
 
 
 def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
@@ -181,8 +181,8 @@ def _read(
 ) -> Iterator[tuple[PartialRow, list[ConfigRows]]]:
     """Yield rows with the runs that answered them.
 
-    A row has its texts as far as they are known: those of its release, or those in the files of
-    answers, where runs may have different texts for a row.
+    A row's texts are those of its release, or else those in the files of answers, of which each
+    run may have different ones.
     """
     release = group[0].run.release
     if release is not None:
@@ -203,7 +203,7 @@ def _read(
 
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
-    """Return what the answer's file contains of its row; the text may be empty."""
+    """Return what the file of an answer contains of the answer's row."""
     answer = rows.joined.answers.get(index)
     if answer is None or not answer.outputs:
         return {"index": index}
@@ -250,7 +250,7 @@ def dialog_row(row: PartialRow, runs: Sequence[ConfigRows]) -> dict[str, Any]:
 
 
 def _evidence(row: PartialRow) -> list[dict[str, Any]]:
-    """Return the evidence of the answer in text order, and distractors if there is space."""
+    """Return the pieces of evidence in text order; those of the answer take precedence."""
     spans = sorted(row.get("evidence") or (), key=lambda span: (not span["answer"], span["start"]))
     evidence = []
     for span in sorted(spans[:_MAX_PIECES], key=lambda span: span["start"]):
@@ -331,7 +331,7 @@ def show_command(run: ReportedRun) -> dict[str, str] | None:
 def _shell_path(path: Path) -> str:
     """Return a path quoted for a shell, relative to this folder or the home folder if possible.
 
-    A page may be published, and should not show where its author keeps the files.
+    A page may be published, and should not show the folders of its author's machine.
     """
     whole = path.absolute()
     for root, prefix in ((Path.cwd(), ""), (Path.home(), "~/")):

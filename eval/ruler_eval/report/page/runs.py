@@ -128,7 +128,7 @@ class PageInput:
 
     @cached_property
     def has_one_length(self) -> bool:
-        """Whether there is a single length besides the control `0k`."""
+        """Whether there is at most one length, the control `0k` not counted."""
         return len(self.lengths.keys() - {EVIDENCE_ALONE}) <= 1
 
     def first_series(self, run_number: int) -> Series:
@@ -157,7 +157,7 @@ def open_runs(
 
     Raises:
         RulerError: for what is not a result, for runs of two data sets, and for answers or rows
-            that are no longer those that were scored.
+            that changed after the scoring.
     """
     if names and len(names) != len(paths):
         raise RulerError(
@@ -212,7 +212,7 @@ def open_runs(
 def _labels(
     all_results: Sequence[Results], names: Sequence[str], paths: Sequence[Path]
 ) -> list[str]:
-    """Return what to call each model: as asked, or as its results do; equal ones with a path."""
+    """Return a label for each run: its --name or its model's name; equal ones get a path."""
     texts = []
     for number, results in enumerate(all_results):
         name = names[number] if names else results["model"] or "unnamed model"

@@ -57,7 +57,7 @@ _MAX_LABEL_WIDTH = 150  # pixels of such a name
 
 
 def summary(page: PageInput, pairs: Sequence[Pair]) -> list[str]:
-    """Return who leads, where the others lose, how far each model holds, and what is missing.
+    """Return which model leads, what the others lose most in, effective lengths, and missing rows.
 
     Models that are not ranked have their scores instead.
     """
@@ -125,7 +125,7 @@ def _with_interval(mean: Mean) -> str:
 
 
 def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str]:
-    """Return how the best two by average compare, and where each model loses most to the best."""
+    """Return how the best two by average compare, and the cell in which each loses most."""
     best, second = ranked[:2]
     comparison, sign = _paired(pairs, best, second)
     if comparison is None:

@@ -1,4 +1,4 @@
-"""Scored runs on the built releases, pages of them, and a browser to open these in."""
+"""Scored runs, their pages, and a browser to open the pages in."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import Once
-from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
+from tests.eval.report.page.page_helpers import DESK, Answer, hostile, worse, write_run
 from tests.eval.scoring_helpers import WRITTEN_TASKS, right, write_oneruler
 from tests.in_process import ruler_output
 
 
 @pytest.fixture(scope="session")
 def three_runs(once: Once, built: Path) -> list[Path]:
-    """A run that is all right, one that is wrong now and then, and one with hostile answers."""
+    """Return three runs: all right, every second row wrong, and hostile answers to four tasks."""
 
     def make(root: Path) -> None:
         write_run(root / "right", built, right, "Right-70B")
@@ -32,23 +32,23 @@ def three_runs(once: Once, built: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def page_file(once: Once, three_runs: list[Path]) -> Path:
-    """The page of the three runs."""
-
+    """Return the page of the three runs."""
     return once("page/report.html", partial(write_page, three_runs))
 
 
 @pytest.fixture(scope="session")
 def language_runs(once: Once) -> list[Path]:
-    """Two models with reasoning on ONERULER: three languages, a pair both ways, two lengths."""
+    """Return runs of two reasoning models: three languages, a pair both ways, two lengths."""
 
-    def thinking(least: int, most: int) -> Callable[[str, Mapping[str, object]], dict[str, object]]:
-        """Wrong in more rows the longer the text and the rarer its language; then it thinks on."""
+    def thinking(min_wrong: int, tokens: int) -> Answer:
+        """Return a function that errs more often in long texts and rare languages."""
         hard = {"de": 1, "pl": 0, "ko": 2, "_32k_": 2, "nonone": -1}
 
         def fields(config: str, row: Mapping[str, object]) -> dict[str, object]:
-            wrong = int(str(row["index"])) < least + sum(n for k, n in hard.items() if k in config)
+            wrong_rows = min_wrong + sum(n for part, n in hard.items() if part in config)
+            wrong = int(str(row["index"])) < wrong_rows
             usage = {"prompt_tokens": 500, "completion_tokens": 400, "cached_tokens": 0}
-            usage["thinking_tokens"] = most * (1 + wrong) + 10 * int(str(row["index"]))
+            usage["thinking_tokens"] = tokens * (1 + wrong) + 10 * int(str(row["index"]))
             text = " It is 7654321, I think." if wrong else right(config, row)
             return {"prediction": text, "usage": usage, "thinking": "So it is."}
 
@@ -67,13 +67,13 @@ def language_runs(once: Once) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def languages_file(once: Once, language_runs: list[Path]) -> Path:
-    """The page of ONERULER."""
+    """Return the page of the two ONERULER runs."""
     return once("page/oneruler.html", partial(write_page, language_runs))
 
 
 @pytest.fixture(scope="session")
 def two_runs(once: Once) -> list[Path]:
-    """Two runs on 120 rows per configuration, three row groups; half are wrong, and a third."""
+    """Return two runs on 120 rows per configuration: half of them wrong, and a third."""
 
     def make(root: Path) -> None:
         release = write_oneruler(root / "oneruler", ("pl",), rows=120)
@@ -86,25 +86,26 @@ def two_runs(once: Once) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def large_page(once: Once, two_runs: list[Path]) -> Path:
-    """A page of 120 rows per configuration."""
+    """Return the page of the two runs with 120 rows per configuration."""
     return once("page/large.html", partial(write_page, two_runs))
 
 
 def write_page(runs: list[Path], path: Path) -> None:
-    """Write the page of some runs."""
+    """Write the page of runs."""
     ruler_output("report", *runs, "--out", path)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium, or another one of the system.
+    """Start the system's Chromium.
 
-    Playwright's event loop runs as long as it does, and no other may: other modules have their own.
+    Playwright's event loop runs as long as the browser, and there can be only one: each module has
+    its own browser.
     """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        pytest.skip("no chromium here: apt-get install chromium")
+        pytest.skip("chromium is not installed")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
@@ -125,7 +126,7 @@ def open_file(browser: Any) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda request: messages.extend(_beyond(request.url)))
+        page.on("request", lambda request: messages.extend(_foreign(request.url)))
         page.goto(path.as_uri())
         page.evaluate("async () => { await window.pageDrawn; }")
         return page
@@ -136,6 +137,6 @@ def open_file(browser: Any) -> Iterator[Callable[..., Any]]:
     assert messages == []
 
 
-def _beyond(url: str) -> list[str]:
-    """A request for anything but the file."""
+def _foreign(url: str) -> list[str]:
+    """Return a URL in a list, unless it is the page's own."""
     return [] if url.startswith(("file:", "blob:", "data:")) else [url]

@@ -23,13 +23,13 @@ HOSTILE = {
     "half": "a half \ud83d character",
     "template": "{{ 7 * 7 }} {% raw %} @DATA@ ${alert(1)} \u2028",
 }
-"""Answers that change nothing, by what they try."""
+"""Hostile answers, by what they attempt."""
 
 
 def write_run(
     folder: Path, release: Path, answer: Answer, model: str, configs: list[str] | None = None
 ) -> Path:
-    """A scored RUN folder; `answer(config, row)` gives a text, a line's fields, or None."""
+    """Write and score a RUN folder; `answer` gives a text, the fields of a line, or None."""
     engine: dict[str, Any] = {"backend": "vllm", "backend_version": "0.32.0", "mode": "prefill"}
     engine["thinking"] = {"on": False, "budget": 0}
     write_run_folder(folder, release, answer, configs, model=model, **engine)
@@ -38,7 +38,7 @@ def write_run(
 
 
 def worse(share: int) -> Callable[[str, Mapping[str, object]], str]:
-    """Right answers, but for every `share`-th row, which names another number."""
+    """Return a function that answers every `share`-th row wrongly, and the others rightly."""
 
     def answer(config: str, row: Mapping[str, object]) -> str:
         if int(str(row["index"])) % share == 0:
@@ -49,17 +49,17 @@ def worse(share: int) -> Callable[[str, Mapping[str, object]], str]:
 
 
 def hostile(config: str, row: Mapping[str, object]) -> str:
-    """A hostile answer to each row, one after the other."""
+    """Return one of the hostile answers, in turn by the row's index."""
     return list(HOSTILE.values())[int(str(row["index"])) % len(HOSTILE)]
 
 
-def serious_faults(page: Any, place: str = "body") -> list[tuple[str, str, list[str]]]:
-    """What axe-core finds serious or critical below a place of an opened page."""
+def serious_faults(page: Any, selector: str = "body") -> list[tuple[str, str, list[str]]]:
+    """Return the violations below an element that axe-core rates serious or critical."""
     if not page.evaluate("typeof window.axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    # Of what is right axe would name every element, of which the page has thousands.
+    # By default axe also lists the thousands of elements without a violation.
     options = "{resultTypes: ['violations'], preload: false}"
-    faults = page.evaluate(f"async place => (await axe.run(place, {options})).violations", place)
+    faults = page.evaluate(f"async at => (await axe.run(at, {options})).violations", selector)
     return [
         (fault["id"], fault["help"], [node["html"][:200] for node in fault["nodes"][:3]])
         for fault in faults
@@ -68,7 +68,7 @@ def serious_faults(page: Any, place: str = "body") -> list[tuple[str, str, list[
 
 
 def figures_without_table(html: str) -> list[str]:
-    """The figures of a page that have no table of their numbers to fold out, by their beginning."""
+    """Return the beginnings of the figures of a page that lack a table of their numbers."""
     figures = html.split("<figure")[1:]
     wanted = ('<details class="numbers">', '<th scope="col">', "<tbody><tr><td>", "<caption>")
     bodies = [figure.partition("</figure>")[0] for figure in figures]

@@ -49,15 +49,15 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
             group = results["summary"][tokenizer]["en"].get(name.removesuffix(" tasks"))
             cells = [row.cells for row in table.rows if row.series and row.series.id == number]
             assert len(cells) == (group is not None)
-            for shown in cells:
+            for row_cells in cells:
                 for column, mean in (
                     ("Avg.", group["average"]),
                     ("wAvg (inc)", group["weighted_inc"]),
                     *((length.upper(), mean) for length, mean in group["lengths"].items()),
                 ):
                     score = mean["score"]
-                    assert shown[column].text == ("–" if score is None else f"{score:.1f}")
-                assert shown["effective"].text == group["effective_length_name"]
+                    assert row_cells[column].text == ("–" if score is None else f"{score:.1f}")
+                assert row_cells["effective"].text == group["effective_length_name"]
         heat = heat_maps(page)[number]
         assert {
             record["configs"][0]: (record["score"], record["rows"])
@@ -68,12 +68,12 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
 
 def test_the_lowest_score_of_one_model_is_named_if_scores_differ(page):
     series = page.series[0]
-    alike = " ".join(summary(replace(page, series=[series]), []))
-    assert "Right-70B scores 100.0" in alike
-    assert "Lowest" not in alike
+    equal_scores = " ".join(summary(replace(page, series=[series]), []))
+    assert "Right-70B scores 100.0" in equal_scores
+    assert "Lowest" not in equal_scores
     cells = {**series.cells, "vt_4k": {**series.cells["vt_4k"], "score": 12.5}}
-    differ = summary(replace(page, series=[replace(series, cells=cells)]), [])
-    assert "Lowest score of Right-70B: 12.5, in vt at 4K." in differ
+    sentences = summary(replace(page, series=[replace(series, cells=cells)]), [])
+    assert "Lowest score of Right-70B: 12.5, in vt at 4K." in sentences
 
 
 def test_without_all_tasks_at_any_length_the_means_of_the_lengths_are_named(page):
@@ -139,9 +139,9 @@ def test_settings_of_zero_speed_and_price_are_shown(page):
 def test_rows_have_their_kind_and_the_text_around_the_needle(rows):
     behind = rows.by_run[1]["niah_single_2_4k"]
     assert (len(behind.scores), len(behind.wrong)) == (5, 3)
-    shown = rows.dialog["niah_single_2_4k"]
-    assert [row["answers"]["Worse-8B"]["score"] for row in shown] == [0, 0, 0, 1, 1]
-    first = shown[0]
+    dialog_rows = rows.dialog["niah_single_2_4k"]
+    assert [row["answers"]["Worse-8B"]["score"] for row in dialog_rows] == [0, 0, 0, 1, 1]
+    first = dialog_rows[0]
     assert first["answers"]["Right-70B"]["kind"] is None
     assert first["answers"]["Worse-8B"]["kind"] == "wrong words"
     assert "7654321" in first["answers"]["Worse-8B"]["text"]
@@ -229,12 +229,12 @@ def test_an_effective_length_near_the_threshold_has_its_interval(page, pairs):
 def test_needles_are_pooled_by_depth_with_their_number(page):
     pooled_maps, task_maps = depth_maps(page)
     pooled = {record["length"]: record for record in pooled_maps[1].records}
-    single = [map for map in task_maps if map.series == [1] and "niah" in map.title]
+    of_tasks = [figure for figure in task_maps if figure.series == [1] and "niah" in figure.title]
     for length, record in pooled.items():
         for place, depth_bin in enumerate(record["bins"]):
-            parts = [
-                r["bins"][place] for map in single for r in map.records if r["length"] == length
-            ]
+            parts = []
+            for figure in of_tasks:
+                parts += [r["bins"][place] for r in figure.records if r["length"] == length]
             n = sum(part["n"] for part in parts)
             assert depth_bin["n"] == n
             if n:

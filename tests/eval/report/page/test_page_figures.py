@@ -12,11 +12,14 @@ from ruler_eval.report.page.tasks import KIND_COLOURS, correlation_figure, panel
 
 
 def parts(spec: Any) -> Any:
-    """Every mapping of a specification."""
+    """Yield every mapping of a specification."""
     if isinstance(spec, dict):
         yield spec
-    for part in spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ():
-        yield from parts(part)
+        for part in spec.values():
+            yield from parts(part)
+    elif isinstance(spec, list):
+        for part in spec:
+            yield from parts(part)
 
 
 def test_the_correlation_has_every_pair_of_tasks():
@@ -52,7 +55,7 @@ def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
 
 
 def deuteranopia(colour: str) -> tuple[float, float, float]:
-    """CIELAB of a colour as one without M cones sees it (Machado et al. 2009, severity 1)."""
+    """Return a colour in CIELAB as seen without M cones (Machado et al. 2009, severity 1)."""
     rgb = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb]
     matrix = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))

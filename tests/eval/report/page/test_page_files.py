@@ -21,9 +21,9 @@ EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 
 
 def noisy_rows(configs: int, runs: int) -> dict[str, list[dict[str, Any]]]:
-    """Rows whose texts do not compress."""
+    """Return rows with texts that do not compress."""
     noise = random.Random(0)
-    shown = {}
+    rows_by_config = {}
     for number in range(configs):
         rows = []
         for index in range(20):
@@ -45,8 +45,8 @@ def noisy_rows(configs: int, runs: int) -> dict[str, list[dict[str, Any]]]:
                     "answers": answers,
                 }
             )
-        shown[f"vt_{number}"] = rows
-    return shown
+        rows_by_config[f"vt_{number}"] = rows
+    return rows_by_config
 
 
 def test_rows_of_three_models_six_lengths_and_13_tasks_fit_the_page():

@@ -1,6 +1,6 @@
-"""The page as people use it: in a real Chromium, without a network.
+"""The page in a real Chromium, without a network.
 
-axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds faults of accessibility.
+axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds violations of accessibility rules.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def page_input(three_runs) -> PageInput:
 
 
 def rows_of(page, name, series=1):
-    """Click a cell of a heat map by what it begins with; the rows that open."""
+    """Click the cell of a heat map that has a name, and return the rows that open."""
     page.click(f'figure[data-series="{series}"] button[aria-label^="{name}:"]')
     page.wait_for_selector("dialog[open] .row")
     return page.query_selector_all("dialog .row")
 
 
-def test_it_opens_from_disk_and_every_section_is_there(opened, page_input):
+def test_the_page_opens_from_disk_with_every_section(opened, page_input):
     page = opened()
     assert (
         page.eval_on_selector_all("main > section", "all => all.map(section => section.id)")
@@ -137,7 +137,7 @@ def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
     page.wait_for_selector(".command button >> text=Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == page.inner_text(".command code >> nth=0")
-    assert "/run3 --run " in copied  # and the run beside it
+    assert "/run3 --run " in copied  # and the run compared with
     command = shlex.split(copied)
     assert command[:4] == ["ruler", "show", "niah_single_8k_pl_cl100k", "3"]
     made = tmp_path / command[-1]
@@ -241,14 +241,14 @@ VIEWS: dict[str, dict[str, Any]] = {
     "200 %": {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2},
     "print": {"viewport": {"width": 718, "height": 1000}},  # A4 without its margins
 }
-MOST_SHRUNK = 1.5
-"""What a printer makes of 10 points is 7: Chromium shrinks a page that is wider than its paper."""
+MAX_SHRINKING = 1.5
+"""Chromium shrinks a page that is wider than its paper: text of 10 points becomes 7."""
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("view", mostly_nightly(3, VIEWS))
 @pytest.mark.parametrize("which", ["page_file", "languages_file"])
-def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
+def test_nothing_is_cut_off_and_accessibility_has_no_serious_violation(
     which, view, open_file, request
 ):
     page = open_file(request.getfixturevalue(which), reduced_motion="reduce", **VIEWS[view])
@@ -256,7 +256,7 @@ def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
     if view == "print":
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.evaluate("document.documentElement.scrollWidth") <= MOST_SHRUNK * width
+        assert page.evaluate("document.documentElement.scrollWidth") <= MAX_SHRINKING * width
         assert page.is_visible("#run-facts table")
         assert not page.is_visible("nav")
         assert all(group.is_visible() for group in page.query_selector_all(".group"))
@@ -264,8 +264,7 @@ def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
         return
     page.eval_on_selector_all("details", "all => all.forEach(details => { details.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    cut = page.evaluate(CUT)
-    assert cut == []
+    assert page.evaluate(CUT_OFF) == []
     assert serious_faults(page) == []
     if page.locator("#published").count():
         page.check("#published")
@@ -278,10 +277,10 @@ def test_nothing_is_lost_and_no_serious_fault_of_accessibility_is_in(
     assert serious_faults(page, "dialog") == []
 
 
-CUT = """() => [...document.querySelectorAll("main *, header *")].filter((part) =>
+CUT_OFF = """() => [...document.querySelectorAll("main *, header *")].filter((part) =>
   part.checkVisibility() && !part.closest(".scroll, .hidden") &&
   part.getBoundingClientRect().right > innerWidth + 1).map((part) => part.outerHTML.slice(0, 80))"""
-"""What reaches beyond the window and is in nothing that scrolls."""
+"""Elements that reach beyond the window, outside of scrolling areas."""
 
 
 @pytest.mark.nightly

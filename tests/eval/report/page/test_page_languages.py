@@ -122,7 +122,7 @@ def test_the_page_has_every_row_and_a_table_for_every_figure(page, languages_fil
 
 
 @pytest.mark.nightly
-def test_it_opens_from_disk_with_every_part(open_file, languages_file):
+def test_the_page_of_oneruler_opens_from_disk_with_every_section(open_file, languages_file):
     page = open_file(languages_file)
     sections = page.eval_on_selector_all("main > section", "all => all.map(section => section.id)")
     assert sections == [
@@ -149,7 +149,7 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark", "viewport": PHONE}], ids=str)
-def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, languages_file):
+def test_the_languages_have_no_serious_accessibility_violation(settings, open_file, languages_file):
     page = open_file(languages_file, **settings)
     page.eval_on_selector_all("details", "all => all.forEach(details => { details.open = true; })")
     assert serious_faults(page, "#languages") == []

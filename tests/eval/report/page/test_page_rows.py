@@ -43,16 +43,16 @@ def test_every_shown_row_has_its_kind_and_the_text_around_its_evidence(two_runs,
     monkeypatch.setattr(page_rows, "SORTED_CHARACTERS", 1)
     monkeypatch.setattr(page_rows, "MIN_SORTED_ROWS", 1)
     rows = read_rows(open_runs(two_runs))
-    shown = rows.dialog["niah_single_8k_pl_cl100k"]
-    assert len(shown) == 20
+    dialog_rows = rows.dialog["niah_single_8k_pl_cl100k"]
+    assert len(dialog_rows) == 20
     assert len(rows.by_run[0]["niah_single_8k_pl_cl100k"].kinds) == 1  # counted in the bars
-    for row in shown:
+    for row in dialog_rows:
         assert row["references"]
         assert all(span["text"] for span in row["evidence"])
         assert row["answers"].keys() == {"Worse-2", "Worse-3"}
         for answer in row["answers"].values():
             assert (answer["kind"] is None) == (answer["score"] == 1)
-    scores = [tuple(answer["score"] for answer in row["answers"].values()) for row in shown]
+    scores = [tuple(answer["score"] for answer in row["answers"].values()) for row in dialog_rows]
     assert sum(first != second for first, second in scores) >= 15  # only one of the two is right
     assert sum(first == second == 0 for first, second in scores) >= 1
 
