@@ -162,7 +162,9 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
         return "does not fit"
     if result.state == "failed":
         return "failed"
-    if result.thinking == "truncated" or (result.state == "truncated" and not result.cut_scored):
+    if result.thinking == "truncated" or (
+        result.state == "truncated" and not result.truncated_scored
+    ):
         return "truncated"
     return None
 

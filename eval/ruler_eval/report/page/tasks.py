@@ -112,7 +112,7 @@ def heat_map(
                     rows=sum(cell["n"] for cell in cells.values()),
                     troubles=", ".join(troubles),
                     # Reasoning, and answers scored although truncated, make no score doubtful.
-                    is_flawed=bool(counts.keys() - {"thinking", "cut_scored"}),
+                    is_flawed=bool(counts.keys() - {"thinking", "truncated_scored"}),
                 )
             )
     strict_column, of_these = Column("strict", "strict"), Column("of these", "troubles")
