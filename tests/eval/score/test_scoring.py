@@ -382,7 +382,7 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text(json.dumps(whole_results({"configurations": {}}) | {"format": FORMAT - 1}))
-    with pytest.raises(RulerError, match=r"has the older format 3\. Write it again with"):
+    with pytest.raises(RulerError, match=r"has the older format 4\. Write it again with"):
         load(path)
     path.write_text("[]")
     with pytest.raises(RulerError, match=r"is not a results\.json of `ruler score`: "):
