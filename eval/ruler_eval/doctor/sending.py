@@ -128,7 +128,7 @@ class Sender:
     def _render(
         self, config: str, row: PartialRow, side: Side, salt_key: str, filler: str = ""
     ) -> Prompt:
-        """Return the prompt of a row, with `filler` at the front; `salt_key` and side give its salt."""
+        """Return a prompt with `filler` at the front; its salt depends on `salt_key` and side."""
         salt_text = f"{self.salt}/{salt_key}/{side.after or side.name}"
         salt = hashlib.blake2b(salt_text.encode(), digest_size=SALT_BYTES).hexdigest()
         salt_line = "" if self.salt_field else f"[{salt}]\n"
