@@ -5,7 +5,7 @@
     build(options)
 
 A file is the unit of work: a worker (worker.py) writes `vt.parquet` and then its manifest,
-`vt.json`. A file that has both is not made again. The release's manifest is joined from these and
+`vt.json`. A file that has both is not built again. The release's manifest is joined from these and
 written last, so that every file in it is complete. Neither the number of workers, nor their order,
 nor interruptions change a byte.
 """

@@ -7,7 +7,7 @@
         manifest = join_manifests(read_finished(root).values(), root)
 
 A worker writes vt.parquet and then the manifest of this one file, vt.json in the folder `.build`;
-each is renamed into place when it is complete. A file that has both is not made again. The
+each is renamed into place when it is complete. A file that has both is not built again. The
 release's manifest is joined from these and written last; files that were made with different
 settings are refused. Then the folder `.build` is removed.
 """

@@ -141,7 +141,7 @@ class FileBuilder:
     def build(self, checked: CheckedJob) -> Manifest:
         """Write the job's file, then its manifest, which is returned.
 
-        If the second engine counts a sampled row wrongly, the file is made again without it.
+        If the second engine counts a sampled row wrongly, the file is rebuilt without it.
         """
         job = checked.job
         try:

@@ -7,7 +7,7 @@ r"""Exact token counts, without special tokens, by a tokenizer's own library or 
 The tokenizer's own library is the reference. The engine, gigatoken, counts 50 to 300 MB of text a
 second, tokenizers about 1 and tiktoken about 10. It should give the same numbers, and every 100th
 row is counted by both: at the first difference `confirmed_count` raises EngineMismatch, and the
-file is made again without the engine. Without gigatoken, or for a tokenizer that it cannot load,
+file is rebuilt without the engine. Without gigatoken, or for a tokenizer that it cannot load,
 the reference counts everything.
 
 A long prompt is counted piece by piece, each piece once. That is exact only if no token crosses the

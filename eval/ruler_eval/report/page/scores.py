@@ -145,7 +145,8 @@ def _lead_sentences(ranked: Sequence[Series], pairs: Sequence[Pair]) -> list[str
         text += interval
     else:
         text = f"{first.label} leads: {points:.1f} points {interval} above {second.label}"
-    sentences = [f"{text} in the mean over all tasks and lengths."]
+    over = "all tasks and lengths" if len(comparison["lengths"]) > 1 else "all tasks"
+    sentences = [f"{text} in the mean over {over}."]
     for series in ranked[1:]:
         comparison, sign = _paired(pairs, best, series)
         if comparison is not None and (worst := _largest_loss(comparison, sign)):
