@@ -354,7 +354,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         """Read the language of the words, which is also that of the prompt."""
         language = self.counted_sources.language(self.key.language)
         self.languages = (language,)
-        self.words_file = language.file_in_words("words")
+        self.words_file = language.quoted_name("words")
         self.words, self.safe = self.counted_sources.dictionary(self.key.language)
         self._frame = list_frame(language.cwe)
         self.prompt_end = self._frame.tail

@@ -172,7 +172,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         custom = self._text.facts.is_custom and self.fills
         if custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
-                f"The sentences of {self._text.file_in_words('book')} are too long for a window of "
+                f"The sentences of {self._text.quoted_name('book')} are too long for a window of "
                 f"{self.key.max_length} tokens: each must end with a character such as a full "
                 "stop and, if the script has capitals, the next must begin with one."
             )
