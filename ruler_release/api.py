@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ruler_eval.gate.decide import SequentialDecision
     from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
-    from ruler_eval.score.results import Compat, CutRule, Results
+    from ruler_eval.score.results import Compat, Results, TruncationRule
 
 __all__ = [
     "build",
@@ -218,7 +218,7 @@ def score_files(options: ScoreOptions) -> Results:
 
     rules = ScoringRules(
         compat=cast("Compat | None", options.compat),
-        cut=cast("CutRule", options.cut),
+        truncated=cast("TruncationRule", options.truncated),
         partial=options.partial,
     )
     baseline = parse_baseline(options.threshold)

@@ -47,7 +47,7 @@ def test_a_hostile_name_is_shown_as_text():
     "command",
     [
         ("score", "run-ruler", "--dataset", "ruler", "--markdown", "--all"),
-        ("score", "run-ruler", "--markdown", "--beside", "published"),
+        ("score", "run-ruler", "--markdown", "--published"),
         ("compare", "run-ruler", "other", "--markdown"),
         ("analyze", "run-oneruler", "--markdown"),
         ("errors", "run-ruler", "--dataset", "ruler", "--markdown"),

@@ -115,7 +115,7 @@ def test_the_recipes_of_the_readme_work_one_after_the_other_in_one_folder(
                 for old, new in SMALLER:
                     block = re.sub(r"\s+".join(map(re.escape, old.split())), new, block)
                 output[heading] = documents.run(block, tmp_path, MODEL="m", QUANTISED="q")
-    table = output["A RULER table for my model on a GPU"]
+    table = output["A RULER table for your model on a GPU"]
     assert "100.0" in table
     assert "Not comparable with published models" in table or "Beside published models" in table
     assert {path.name for path in (tmp_path / "runs/mine").iterdir()} >= {

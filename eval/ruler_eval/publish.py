@@ -305,7 +305,7 @@ def _notes(results: Results, cells: list[Cell]) -> str:
         ("failed", sum(cell["failed"] for cell in cells)),
         ("score_version", results["score_version"]),
         ("data_version", results["dataset"].get("data_version")),
-        ("cut", rules["cut"] if rules["cut"] != "protocol" else None),
+        ("truncated", rules["truncated"] if rules["truncated"] != "protocol" else None),
         ("compat", rules["compat"]),
         ("only", limit_of(results)),
     ]
@@ -340,8 +340,8 @@ def _file_name(results: Results) -> str:
     if thinking and thinking["on"]:
         is_default = thinking["budget"] == ON_BUDGET
         parts.append("thinking" if is_default else f"thinking_{thinking['budget']}")
-    if rules["cut"] != "protocol":
-        parts.append(f"cut_{rules['cut']}")
+    if rules["truncated"] != "protocol":
+        parts.append(f"truncated_{rules['truncated']}")
     if rules["compat"]:
         parts.append(f"compat_{rules['compat']}")
     return "_".join(re.sub(r"\W+", "_", part) for part in parts if part) + ".yaml"

@@ -61,7 +61,7 @@ def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[st
         "strict": _mean(100 * _mean(row.strict for row in group) for group in groups.values()),
         "n": len(rows),
         "thinking": sum(row.reasoning != "none" for row in rows),
-        "thinking_cut": sum(row.reasoning == "truncated" for row in rows),
+        "thinking_truncated": sum(row.reasoning == "truncated" for row in rows),
     }
     if groups and set(groups) <= set(QA_TASKS):
         result["whole_word"] = result["strict"]
@@ -99,7 +99,7 @@ Args:
 Returns:
     score: the benchmark's rule, 0 … 100; for several tasks the mean of their scores.
     strict: all references and nothing else of their kind; for qa, as whole words.
-    n, thinking, thinking_cut: rows; rows with reasoning; rows that ended within it.
+    n, thinking, thinking_truncated: rows; rows with reasoning; rows that ended within it.
     dropped: with `compat`, rows that the authors' script leaves out of n.
     per_task: the same for each of several tasks. whole_word (qa), words_right (cwe_*).
 Examples:

@@ -67,7 +67,7 @@ def doctor(options: DoctorCommand) -> None:
     """
     from ruler_eval.doctor.examine import Examination
     from ruler_eval.doctor.observe import observation_text, observe
-    from ruler_eval.doctor.verdict import look_line, verdict_text
+    from ruler_eval.doctor.verdict import progress_line, verdict_text
 
     check_file(options.json, "doctor.json", "--json")
     if options.run is not None:
@@ -88,7 +88,7 @@ def doctor(options: DoctorCommand) -> None:
         return
     planned = len(examination.plan.rows)
     verdict = examination.run(
-        lambda look, rows: print(plain(look_line(look, rows, planned)), file=sys.stderr)
+        lambda verdict, rows: print(plain(progress_line(verdict, rows, planned)), file=sys.stderr)
     )
     print(plain(verdict_text(verdict)))
     write_json(options.json, verdict.to_json())

@@ -106,7 +106,7 @@ def example(options: ExampleCommand) -> None:
     run, first_line = folder / "run", folder / FIRST_LINE
     references = ("--references", folder / "references")
     for words in (
-        ("score", run, *references, "--beside", "published"),
+        ("score", run, *references, "--published"),
         ("score", first_line, *references),
         ("errors", run, *references),
         ("compare", run, first_line),

@@ -161,7 +161,7 @@ class EvalCommand(RunOptions):
     ] = ""
     threshold: Annotated[str | float, options_of(ScoreCommand)["threshold"]] = "chat"
     claimed: Annotated[str | None, options_of(ScoreCommand)["claimed"]] = None
-    beside: Annotated[str | None, options_of(ScoreCommand)["beside"]] = None
+    published: Annotated[bool, options_of(ScoreCommand)["published"]] = False
     fail_under: Annotated[float | None, options_of(ScoreCommand)["fail_under"]] = None
 
     def __post_init__(self) -> None:
@@ -187,7 +187,7 @@ def evaluate(options: EvalCommand) -> None:
         folder,
         threshold=options.threshold,
         claimed=options.claimed,
-        beside=options.beside,
+        published=options.published,
         fail_under=options.fail_under,
         progress=True,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option, paths
 from ruler_common.text import announce, plain
-from ruler_eval.score.options import CUTS, PredictionOptions, ScoreOptions
+from ruler_eval.score.options import TRUNCATION_RULES, PredictionOptions, ScoreOptions
 
 if TYPE_CHECKING:
     from ruler_eval.score.results import Results
@@ -31,14 +31,9 @@ class ScoreCommand(ScoreOptions):
             panel=SHOWN,
         ),
     ] = False
-    beside: Annotated[
-        str | None,
-        Option(
-            "published: also show the papers' models (measured on other rows).",
-            panel=SHOWN,
-            choices=("published",),
-        ),
-    ] = None
+    published: Annotated[
+        bool, Option("Also show the papers' models (measured on other rows).", panel=SHOWN)
+    ] = False
     markdown: Annotated[bool, Option("Tables in Markdown.", panel=SHOWN)] = False
     fail_under: Annotated[
         float | None,
@@ -55,8 +50,8 @@ class ScoreCommand(ScoreOptions):
 def score(options: ScoreCommand) -> None:
     """Score predictions on frozen rows: shows scores and averages, writes the rest to results.json.
 
-    Missing and failed rows count as wrong, truncated ones as --cut says. The counts of all three
-    are shown.
+    Missing and failed rows count as wrong; --truncated says how truncated ones count. The counts
+    of all three are shown.
 
     Example: ruler score runs/qwen --out results.json
     """
@@ -82,7 +77,7 @@ def show_scores(results: Results, options: ScoreCommand) -> None:
     from ruler_eval.report import terminal
 
     print(plain(terminal.scores(results, options.markdown, options.all)))
-    if options.beside is not None:
+    if options.published:
         from ruler_eval.report.published import published_models
         from ruler_eval.score.aggregates import parse_baseline
 
@@ -109,12 +104,12 @@ def check_average(results: Results, fail_under: float) -> None:
 class ErrorsCommand(PredictionOptions):
     """The flags of `ruler errors`."""
 
-    cut: Annotated[
+    truncated: Annotated[
         str | None,
         Option(
             "How a truncated answer counts in files that `ruler score` has not scored: "
             "protocol, wrong or score. A scored run keeps the rules it was scored by.",
-            choices=CUTS,
+            choices=TRUNCATION_RULES,
         ),
     ] = None
     strict: Annotated[bool, Option("Also sort right answers with something extra.")] = False
@@ -137,7 +132,7 @@ def errors(options: ErrorsCommand) -> None:
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
-    rules = rules_of_run(paths(options.files), options.cut)
+    rules = rules_of_run(paths(options.files), options.truncated)
     predictions, release = open_predictions(options, keep_prompts=True)
     wrong = collect(predictions, release, rules, options.strict)
     if options.out is not None:

@@ -48,7 +48,14 @@ def whole_results(result):
         if cell.get("score") is not None and not rows["index"]:
             rows |= {"index": [0], "score": [cell["score"] / 100]}
         mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
-        counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
+        counts = (
+            "failed",
+            "truncated",
+            "truncated_scored",
+            "thinking",
+            "thinking_truncated",
+            "missing",
+        )
         cells[name] = {
             "max_length": 4096,
             "language": "en",
@@ -66,7 +73,7 @@ def whole_results(result):
         rows_of[name] = rows
     results = {"configurations": cells, "rows": row_table(cells, rows_of)}
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
-    dataset |= {"rows": {}, "own_because": None, "tasks": [], "standard": None}
+    dataset |= {"rows": {}, "custom_because": None, "tasks": [], "standard": None}
     dataset |= result.get("dataset", {})
     return {
         "format": FORMAT,
@@ -82,7 +89,7 @@ def whole_results(result):
         ),
         "notes": [],
         **result,
-        "rules": {"compat": None, "cut": "protocol", **result.get("rules", {})},
+        "rules": {"compat": None, "truncated": "protocol", **result.get("rules", {})},
         "dataset": dataset,
         **results,
     }

@@ -6,8 +6,8 @@ Differences are A − B in points (−100 … 100); intervals and p values are t
 score/intervals.py. `p_holm` is adjusted for all tests of the comparison by Holm's method. `better`
 is the model that these rows show to be better: the interval excludes 0, `p_holm` is below 0.05, and
 there are at least ten independent rows. `detectable` is the difference that is significant in 80 %
-of repetitions, given the observed variance of the rows; `least` is the smallest difference that
-right or wrong rows can show: that of six rows.
+of repetitions, given the observed variance of the rows; `smallest` is the smallest difference that
+this number of right or wrong rows can show (that of six rows).
 
 seeds.py compares one model on the rows of two seeds, ranks.py three models or more.
 """
@@ -95,7 +95,7 @@ class ComparedModel(TypedDict):
     mode: str | None
     partial: bool
     rows: str  # which rows were scored, in words
-    doubts: list[str]  # warnings about the results
+    warnings: list[str]  # about the results
     whole: bool  # whether every row has an answer
     counts: RowCounts  # of the configurations that are compared
 
@@ -127,7 +127,7 @@ class CellDifference(Difference):
     only_b: int | None
     p: float | None
     p_holm: float | None
-    least: float | None
+    smallest: float | None
 
 
 class AnsweredRows(Difference):
@@ -275,14 +275,14 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         if (cell := results["configurations"].get(name)) is not None:
             counts["failed"] += cell["failed"] - cell["does_not_fit"]
             counts["does_not_fit"] += cell["does_not_fit"]
-            counts["truncated"] += cell["cut"]
+            counts["truncated"] += cell["truncated"]
             counts["missing"] += cell["missing"]
     return {
         "model": results["model"],
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
-        "doubts": warnings_of(results),
+        "warnings": warnings_of(results),
         "whole": answered == total,
         "counts": counts,
     }
@@ -454,7 +454,7 @@ class ExactTest(NamedTuple):
     only_a: int | None
     only_b: int | None
     p: float | None
-    least: float | None
+    smallest: float | None
 
 
 def _exact_test(rows: PairedRows) -> ExactTest:
@@ -462,8 +462,8 @@ def _exact_test(rows: PairedRows) -> ExactTest:
     if not (np.isin(a, (0.0, 1.0)).all() and np.isin(b, (0.0, 1.0)).all()):
         return ExactTest(None, None, signed_p(a - b), None)
     only_a, only_b = int((a > b).sum()), int((b > a).sum())
-    least = 100 * SMALLEST_MCNEMAR / n if n >= SMALLEST_MCNEMAR else None
-    return ExactTest(only_a, only_b, mcnemar(only_a, only_b), least)
+    smallest = 100 * SMALLEST_MCNEMAR / n if n >= SMALLEST_MCNEMAR else None
+    return ExactTest(only_a, only_b, mcnemar(only_a, only_b), smallest)
 
 
 def _cell_differences(pairs: Pairs) -> dict[str, CellDifference]:
@@ -486,6 +486,6 @@ def _cell_differences(pairs: Pairs) -> dict[str, CellDifference]:
             "only_b": test.only_b,
             "p": test.p,
             "p_holm": p_holm,
-            "least": test.least,
+            "smallest": test.smallest,
         }
     return cells

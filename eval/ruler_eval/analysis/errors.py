@@ -33,14 +33,14 @@ KINDS: Mapping[str, str] = {
     "truncated": "the answer ended at the token limit and counts as wrong, or ended within the "
     "reasoning",
     "empty": "the answer has no letter and no digit",
-    "wrong count": "every reference, and more than was asked for",
+    "wrong count": "all references, plus more items than were asked for",
     "distractor": "the value of another needle, or a variable of another chain of the context",
     "incomplete": "some of the references, and no distractor",
     "refused": "the answer says that there is none, or declines to answer",
     "another language": "words in another script, or another language's word for none",
     "from memory": "the same answer as the model's own without documents (at 0k)",
-    "repeats the prompt": "at least 40 consecutive characters of the context, or, without wrong "
-    "words, of the instruction",
+    "repeats the prompt": "at least 40 consecutive characters of the context; or of the "
+    "instruction, if the answer has no wrong words",
     "wrong words": "numbers, names or words of the right form, none of them right",
     "other": "none of these, such as a wrong answer in question answering",
 }
@@ -162,7 +162,9 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
         return "does not fit"
     if result.state == "failed":
         return "failed"
-    if result.thinking == "truncated" or (result.state == "truncated" and not result.cut_scored):
+    if result.thinking == "truncated" or (
+        result.state == "truncated" and not result.truncated_scored
+    ):
         return "truncated"
     return None
 

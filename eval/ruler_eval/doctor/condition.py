@@ -10,8 +10,8 @@ conditions.py has the nine conditions, paired_test.py the statistics.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -78,6 +78,13 @@ class Finding:
     def docs(self) -> str:
         """The section that explains it."""
         return f"{DOCS}#{self.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding for doctor.json and --json; its note is part of the sentence."""
+        fields = {
+            name: value for name, value in asdict(self).items() if name not in ("fault", "note")
+        }
+        return {**fields, "sentence": self.sentence + self.note, "docs": self.docs}
 
 
 @dataclass(frozen=True, kw_only=True)

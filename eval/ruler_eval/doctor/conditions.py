@@ -19,7 +19,7 @@ import numpy as np
 from ruler_common.text import number_of
 from ruler_eval.doctor.answers import AllAnswers, Pairs
 from ruler_eval.doctor.condition import COLD, MIN_ROWS, Condition, Finding, Pair, Side
-from ruler_eval.doctor.options import TOGETHER
+from ruler_eval.doctor.options import GROUP_SIZE
 from ruler_eval.doctor.paired_test import anytime_p
 
 # ---- cache ---------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ NEIGHBOURS = Pair(
     name="neighbours",
     title="With short against with full prompts",
     sides=(
-        Side(name="beside_short", words="with short prompts", short_neighbours=TOGETHER - 1),
-        Side(name="beside_full", words="with full prompts", together=TOGETHER),
+        Side(name="beside_short", words="with short prompts", short_neighbours=GROUP_SIZE - 1),
+        Side(name="beside_full", words="with full prompts", together=GROUP_SIZE),
     ),
     if_worse="Answers get worse in a batch with long prompts",
     remedy="Try `--no-enable-chunked-prefill`, or another attention backend",

@@ -218,10 +218,10 @@ class Examination:
         first = [side for side in self.plan.sides if side in ONE_BY_ONE]
         missing = [key for key in wave if any(key not in self.answers[s.name] for s in first)]
         if missing:
-            before = self.sender.metrics_hits()
+            before = self.sender.count_cached_tokens()
             for key in missing:
                 self._send_one_by_one(key)
-            after = self.sender.metrics_hits()
+            after = self.sender.count_cached_tokens()
             if before is not None and after is not None:
                 self.cache_hits = (self.cache_hits or 0.0) + after - before
                 self._write_state()
@@ -280,7 +280,7 @@ class Examination:
         self._store(side, record, prompt.counted_tokens)
         cold = self.answers[COLD.name].get((prompt.config, prompt.index))
         if side.margin is not None and cold is not None and cold.tokens is not None:
-            self.sender.learn_padding(cold.tokens, side, completion)
+            self.sender.correct_padding(cold.tokens, side, completion)
 
     def _store(self, side: Side, record: Record, counted_tokens: int | None) -> None:
         """Write and score an answer, unless the row has one already."""

@@ -12,10 +12,10 @@ from ruler_common.options import Option, check_options, names_in, options_of
 from ruler_eval.run.options import RunOptions
 
 WHAT, SERVER = "What to test", "Server or engine"
-LOAD = 32
-"""Default number of rows that are sent at once under load."""
-TOGETHER = 8
-"""Prompts that are sent together with short or with full neighbours, including the row itself."""
+DEFAULT_LOAD = 32
+"""Requests sent at once in the load condition."""
+GROUP_SIZE = 8
+"""Prompts sent at once in the neighbours condition, including the row itself."""
 
 
 def _as_in_run(name: str) -> Option:
@@ -78,11 +78,17 @@ class DoctorOptions:
         ),
     ] = Path("doctor")
     rows: Annotated[
-        int | None, Option("Rows, over all configurations. Default: 200.", panel=WHAT, min=1)
+        int | None,
+        Option(
+            "Total number of rows over all configurations. Default: 200; 32 with --quick, 600 with "
+            "--thorough.",
+            panel=WHAT,
+            min=1,
+        ),
     ] = None
-    load: Annotated[int, Option("Number of requests at once, under load.", panel=WHAT, min=2)] = (
-        LOAD
-    )
+    load: Annotated[
+        int, Option("Concurrent requests in the load condition.", panel=WHAT, min=2)
+    ] = DEFAULT_LOAD
     level: str = "usual"
     backend: Annotated[
         str, Option("The backend.", panel=SERVER, short="-b", choices=("openai", "vllm"))
@@ -90,7 +96,8 @@ class DoctorOptions:
     tokenizer: Annotated[
         str | None,
         Option(
-            "The model's tokenizer, to compare tokens, text and template with the server.",
+            "The model's tokenizer. Needed to test the conditions text and template, and to check "
+            "the server's token counts exactly.",
             panel=SERVER,
         ),
     ] = None
@@ -137,5 +144,5 @@ class DoctorOptions:
             max_model_len=self.max_model_len,
             timeout=self.timeout,
             arguments=self.arguments,
-            concurrency=max(self.load, TOGETHER),
+            concurrency=max(self.load, GROUP_SIZE),
         )

@@ -1,4 +1,4 @@
-"""Send rows in the way of a side: with a cache salt, padded, one at a time or together.
+"""Render and send the prompts of a side: with a cache salt, padding, or the server's chat template.
 
 sender = start_sender(options, release, salt)
 prompts = [sender.prompt("niah_single_1_4k", row, COLD) for row in rows]
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
 
 from ruler_common.errors import RulerError
 from ruler_eval.doctor.condition import Side
@@ -40,8 +40,15 @@ PADDING_TRIES = 3
 SALT_BYTES = 8
 SHORT_TOKENS = 32
 """Maximum tokens of the answer to a short neighbour."""
+PROBE_ROW: PartialRow = {
+    "index": 0,
+    "input": "Say yes.",
+    "answer_prefix": "",
+    "max_new_tokens": 1,
+}
+"""A short row, to see how a prompt is tokenized and whether the server accepts cache_salt."""
 SHORT = "short"
-"""The configuration's name of a short neighbour, whose answer is not stored."""
+"""The configuration name given to short neighbours; their answers are not stored."""
 
 
 @dataclass
@@ -58,10 +65,15 @@ class Sender:
     """A second client of the server, for prompts whose chat template the server renders."""
     unchecked: dict[str, str] = field(default_factory=dict)
     """The conditions that cannot be checked on this engine, and why."""
-    has_bos: bool = False
-    """Whether the prompts begin with a BOS, as tokenized before they are sent."""
     _padding_error: int = 0
     """Tokens by which padded prompts were too long, as counted by the server."""
+
+    @cached_property
+    def has_bos(self) -> bool:
+        """Whether the prompts begin with a BOS, as tokenized before they are sent."""
+        bos = getattr(self.backend.tokenizer, "bos_token_id", None)
+        token_ids = self.prompter(SHORT, PROBE_ROW).token_ids
+        return bool(token_ids and token_ids[0] == bos)
 
     def close(self) -> None:
         """Close the backends."""
@@ -83,38 +95,45 @@ class Sender:
         Returns:
             The prompt; None if it has to be padded and its number of tokens is unknown.
         """
+        salt_key = f"{config}/{row['index']}"
         if side.margin is None:
-            return self._render(config, row, side, "")
+            return self._render(config, row, side, salt_key)
         if cold_tokens is None:
             return None
         target = next_boundary(cold_tokens) + side.margin
         units = max(0, target - cold_tokens - FILLER_TOKENS - self._padding_error)
         for _ in range(PADDING_TRIES):
-            prompt = self._render(config, row, side, FILLER_START + FILLER * units + FILLER_END)
+            filler = FILLER_START + FILLER * units + FILLER_END
+            prompt = self._render(config, row, side, salt_key, filler)
             if prompt.counted_tokens is None or prompt.counted_tokens == target:
                 break
             units = max(0, units + target - prompt.counted_tokens)
         return prompt
 
-    def learn_padding(self, cold_tokens: int, side: Side, completion: Completion) -> None:
-        """Correct later padding by the server's token count, unless we counted the tokens."""
-        read = completion.prompt_tokens
-        if read is None or completion.prompt.counted_tokens is not None or side.margin is None:
+    def correct_padding(self, cold_tokens: int, side: Side, completion: Completion) -> None:
+        """Adjust later padding by the server's token count.
+
+        Nothing is adjusted if the prompt's tokens were counted before it was sent.
+        """
+        if completion.prompt.counted_tokens is not None or side.margin is None:
+            return
+        server_tokens = completion.prompt_tokens
+        if server_tokens is None:
             return
         boundary = next_boundary(cold_tokens)
-        error = read - boundary - side.margin
-        if abs(error) < boundary // 8:  # a larger error: the server shortened the prompt
+        error = server_tokens - boundary - side.margin
+        if abs(error) < boundary // 8:  # a larger error means that the server truncated the prompt
             self._padding_error += error
 
-    def _render(self, config: str, row: PartialRow, side: Side, filler: str) -> Prompt:
-        salt_key = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
-        salt = hashlib.blake2b(salt_key.encode(), digest_size=SALT_BYTES).hexdigest()
+    def _render(
+        self, config: str, row: PartialRow, side: Side, salt_key: str, filler: str = ""
+    ) -> Prompt:
+        """Return a prompt with `filler` at the front; its salt depends on `salt_key` and side."""
+        salt_text = f"{self.salt}/{salt_key}/{side.after or side.name}"
+        salt = hashlib.blake2b(salt_text.encode(), digest_size=SALT_BYTES).hexdigest()
         salt_line = "" if self.salt_field else f"[{salt}]\n"
         prompt = self.prompter(config, {**row, "input": salt_line + filler + row["input"]})
         counted = self.backend.count(prompt)
-        bos = getattr(self.backend.tokenizer, "bos_token_id", None)
-        if bos is not None and prompt.token_ids:
-            self.has_bos = prompt.token_ids[0] == bos
         if side.form != "usual":
             prompt = replace(prompt, token_ids=None)
         return replace(prompt, counted_tokens=counted, cache_salt=salt if self.salt_field else None)
@@ -129,8 +148,8 @@ class Sender:
                 "answer_prefix": "",
                 "max_new_tokens": min(SHORT_TOKENS, prompt.max_new_tokens),
             }
-            neighbour = self._render(f"{SHORT}/{prompt.config}/{prompt.index}", row, side, "")
-            prompts.append(replace(neighbour, config=SHORT))
+            salt_key = f"{SHORT}/{prompt.config}/{prompt.index}/{number}"
+            prompts.append(self._render(SHORT, row, side, salt_key))
         return prompts
 
     def send(self, prompts: Sequence[Prompt], side: Side) -> list[Completion]:
@@ -140,24 +159,15 @@ class Sender:
         completions = backend.generate(iter(prompts))
         return [completion for completion in completions if completion.prompt.config != SHORT]
 
-    def metrics_hits(self) -> float | None:
+    def count_cached_tokens(self) -> float | None:
         """Return the tokens that the server has read from its prefix cache, from its /metrics."""
-        read_metrics = getattr(self.backend, "metrics", None)
-        text = read_metrics() if read_metrics is not None else ""
         counts = [
             float(line.rpartition(" ")[2])
-            for line in text.splitlines()
+            for line in self.backend.metrics().splitlines()
             if line.startswith(("vllm:prefix_cache_hits", "vllm:gpu_prefix_cache_hits"))
             and "_created" not in line
         ]
         return sum(counts) if counts else None
-
-    def accepts_salts(self) -> bool:
-        """Send a short request with a cache salt; return whether the server accepts it."""
-        row = {"index": 0, "input": "Say yes.", "answer_prefix": "", "max_new_tokens": 1}
-        prompt = replace(self.prompter(SHORT, row), cache_salt=self.salt)
-        errors = [completion.error or "" for completion in self.backend.generate(iter([prompt]))]
-        return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
 
 
 def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
@@ -168,10 +178,10 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
         mode = options.mode or backend.default_mode()
         prompter = Prompter(mode, backend.tokenizer)
         backend.check_mode(mode, prompter.template_arguments)
-        provider: Any = getattr(backend, "provider", None)
-        sender = Sender(backend, prompter, salt, salt_field=backend.name == "vllm")
-        if getattr(provider, "name", "") == "vllm":
-            sender.salt_field = sender.accepts_salts()
+        salt_field = backend.accepts_cache_salt()
+        if salt_field and backend.name == "openai":  # older versions of vLLM refuse it
+            salt_field = _accepts_request_with_salt(backend, prompter, salt)
+        sender = Sender(backend, prompter, salt, salt_field)
         sender.unchecked = _unchecked_forms(sender, options)
         if TEMPLATE.name not in sender.unchecked:
             sender.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
@@ -185,6 +195,13 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
         backend.close()
         raise
     return sender
+
+
+def _accepts_request_with_salt(backend: Backend, prompter: Prompter, salt: str) -> bool:
+    """Send a short request with a cache salt; return whether the server accepts it."""
+    prompt = replace(prompter(SHORT, PROBE_ROW), cache_salt=salt)
+    errors = [completion.error or "" for completion in backend.generate(iter([prompt]))]
+    return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
 
 
 def _unchecked_forms(sender: Sender, options: DoctorOptions) -> dict[str, str]:

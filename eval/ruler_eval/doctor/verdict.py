@@ -10,7 +10,7 @@ below ALPHA, over all conditions and both directions.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ruler_common.text import sentences, table
@@ -44,17 +44,13 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict for doctor.json, --json and the page."""
-        conditions = [{**asdict(finding), "docs": finding.docs} for finding in self.findings]
-        for condition in conditions:
-            condition["sentence"] += condition.pop("note")
-            del condition["fault"]
         return {
             "outcome": self.outcome,
             "exit_code": self.exit_code,
             "headline": self.headline,
             "rows": self.rows,
             "score": self.score,
-            "conditions": conditions,
+            "conditions": [finding.to_json() for finding in self.findings],
         }
 
 
@@ -79,11 +75,12 @@ def judge(
         findings.append(CONDITIONS[name].unchecked(reason))
     causes = list(_causes(findings))
     findings = [*causes, *[finding for finding in findings if finding not in causes]]
-    return _verdict(findings, bool(causes), unchecked, answers, max_loss)
+    cause = causes[0] if causes else None
+    return _verdict(findings, cause, unchecked, answers, max_loss)
 
 
 def _decide(finding: Finding, holm_p: float) -> Finding:
-    """Return the finding with its p over all conditions, as a fault if the p is small enough."""
+    """Return the finding with its Holm-adjusted p; it is a fault if that p is at most ALPHA."""
     if holm_p > ALPHA:
         return replace(finding, holm_p=holm_p)
     sentence = f"{finding.fault} (p = {holm_p:.2g})."
@@ -117,7 +114,7 @@ def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
 
 def _verdict(
     findings: Sequence[Finding],
-    is_engine: bool,
+    cause: Finding | None,
     unchecked: Sequence[str],
     answers: AllAnswers,
     max_loss: float,
@@ -125,54 +122,26 @@ def _verdict(
     """Summarise the findings in a sentence and an exit code.
 
     Args:
-        findings: All findings; if there is a cause, it is the first.
-        is_engine: Whether there is a cause.
+        findings: All findings, the cause first.
+        cause: The finding that explains the fault; None if no condition changes answers.
         unchecked: The names of conditions that were planned but could not be checked.
         answers: The answers.
         max_loss: The largest loss, in points, that a sound verdict may miss.
     """
     cold = [answer for _, answer in answers.answered(COLD.name)]
-    failures = [answer.failure for answer in cold if answer.failure]
     scores = [answer.score for answer in cold if answer.counts]
     score = 100 * sum(scores) / len(scores) if scores else 0.0
-    losses = [f.smallest_loss for f in findings if f.smallest_loss is not None]
     outcome: Literal["sound", "engine", "unknown"] = "unknown"
-    if is_engine:
+    if cause is not None:
         outcome = "engine"
-        cause = findings[0]
         headline = f"{cause.sentence} {cause.remedy}; see {cause.docs}."
-    elif not answers.complete:
-        headline = "Stopped before the last row: run the same command to continue."
-    elif failures and not scores:
-        headline = (
-            f"Every request failed ({failures[0]}). Fix the cause, then run the same command again."
-        )
-    elif not losses:
-        headline = "No condition could be checked."
-    elif max(losses) > max_loss and any(finding.note for finding in findings):
-        headline = (
-            "Some requests failed, and a loss could be hidden among them; the sentences below "
-            "count them. Run the same command again: it sends the failed rows again."
-        )
-    elif max(losses) > max_loss:
-        headline = (
-            f"No condition was found to change answers, but a loss of less than {max(losses):.0f} "
-            "points would have been missed: test more rows (--thorough, or --rows N)."
-        )
-    elif score < max(losses):
-        headline = (
-            f"The model answers {score:.0f} % of these rows correctly, too few to detect a loss: "
-            "choose shorter lengths or easier tasks (--lengths, --configs)."
-        )
     else:
-        outcome = "sound"
-        headline = f"No condition changes answers by {max(losses):.0f} points or more"
-        if max(losses) <= SMALL_LOSS:
-            headline += ": the losses in your scores are the model's."
-        else:
-            headline += ". Smaller changes would be missed: test more rows to detect them."
-        if unchecked:
-            headline += f" Not checked: {', '.join(unchecked)}."
+        losses = [f.smallest_loss for f in findings if f.smallest_loss is not None]
+        has_notes = any(finding.note for finding in findings)
+        headline = _why_unknown(answers, score, losses, has_notes, max_loss)
+        if not headline:
+            outcome = "sound"
+            headline = _sound_headline(max(losses), unchecked)
     return Verdict(
         outcome=outcome,
         exit_code={"sound": 0, "engine": 1, "unknown": 3}[outcome],
@@ -183,21 +152,73 @@ def _verdict(
     )
 
 
+def _why_unknown(
+    answers: AllAnswers, score: float, losses: Sequence[float], has_notes: bool, max_loss: float
+) -> str:
+    """Return why the engine cannot be called sound; empty if it can.
+
+    Args:
+        answers: The answers.
+        score: The mean score of the cold answers, 0 … 100.
+        losses: For each checked pair of sides, the smallest loss that is detected, in points.
+        has_notes: Whether rows were left out because their requests failed.
+        max_loss: The largest loss, in points, that a sound verdict may miss.
+    """
+    cold = [answer for _, answer in answers.answered(COLD.name)]
+    failures = [answer.failure for answer in cold if answer.failure]
+    if not answers.complete:
+        return "Stopped before the last row: run the same command to continue."
+    if failures and not any(answer.counts for answer in cold):
+        return (
+            f"Every request failed ({failures[0]}). Fix the cause, then run the same command again."
+        )
+    if not losses:
+        return "No condition could be checked."
+    if max(losses) > max_loss and has_notes:
+        return (
+            "Some requests failed, and a loss could be hidden among them; the sentences below "
+            "count them. Run the same command again: it sends the failed rows again."
+        )
+    if max(losses) > max_loss:
+        return (
+            f"No condition was found to change answers, but a loss of less than {max(losses):.0f} "
+            "points would have been missed: test more rows (--thorough, or --rows N)."
+        )
+    if score < max(losses):
+        return (
+            f"The model answers {score:.0f} % of these rows correctly, too few to detect a loss: "
+            "choose shorter lengths or easier tasks (--lengths, --configs)."
+        )
+    return ""
+
+
+def _sound_headline(smallest_loss: float, unchecked: Sequence[str]) -> str:
+    """Return the headline of a sound verdict; smaller losses than `smallest_loss` may be missed."""
+    headline = f"No condition changes answers by {smallest_loss:.0f} points or more"
+    if smallest_loss <= SMALL_LOSS:
+        headline += ": the losses in your scores are the model's."
+    else:
+        headline += ". Smaller changes would be missed: test more rows to detect them."
+    if unchecked:
+        headline += f" Not checked: {', '.join(unchecked)}."
+    return headline
+
+
 def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
     """Return whether the examination may stop before the last row, because the cause is clear.
 
-    Another condition may explain some causes more precisely (`explained_by`); depth and repeat may
-    be explained by any other. For those the examination continues until it has twice the rows of
-    the first decision, and longer while the more precise condition is likely.
+    Some causes may have a more precise explanation: the condition named by `explained_by`, or, for
+    depth and repeat, any other. For those, continue until twice as many rows were sent as at the
+    first decision, and longer while the `explained_by` condition is still likely.
     """
     if verdict.outcome != "engine":
         return False
     cause = verdict.findings[0]
-    better = CONDITIONS[cause.name].explained_by
-    if not better and cause.name not in (REPEAT.name, DEPTH.name):
+    more_precise = CONDITIONS[cause.name].explained_by
+    if not more_precise and cause.name not in (REPEAT.name, DEPTH.name):
         return True
     for finding in verdict.findings:
-        if finding.name == better and exact_p(finding.only_b, finding.only_a) < LIKELY:
+        if finding.name == more_precise and exact_p(finding.only_b, finding.only_a) < LIKELY:
             return False
     return verdict.rows >= 2 * rows_when_decided
 
@@ -232,8 +253,8 @@ def _cells(finding: Finding) -> list[str]:
     ]
 
 
-def look_line(verdict: Verdict, rows: int, planned: int) -> str:
-    """Return a line of progress after a wave."""
+def progress_line(verdict: Verdict, rows: int, planned: int) -> str:
+    """Return the progress line shown after a wave of rows."""
     line = f"{rows} of {planned} rows, cold answers score {verdict.score:.1f} %"
     tested = [finding for finding in verdict.findings if finding.p < 1]
     if tested:

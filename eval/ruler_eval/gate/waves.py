@@ -104,9 +104,11 @@ class RunInWaves:
             self._tasks[name] = scoring_task(config.task, release.dataset, release)
         if base is not None:
             self._check_base(base)
-        rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
+        rules = base["rules"] if base else {"compat": None, "truncated": "protocol"}
         self.model = model = self.options.model
-        scoring_rules = ScoringRules(compat=rules["compat"], cut=rules["cut"], model=model)
+        scoring_rules = ScoringRules(
+            compat=rules["compat"], truncated=rules["truncated"], model=model
+        )
         self._rules = scoring_rules.for_release(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
@@ -199,7 +201,7 @@ class RunInWaves:
             revision=self.options.data_revision,
         )
         predictions, release = open_predictions(run)
-        rules = ScoringRules(compat=self._rules.compat, cut=self._rules.cut)
+        rules = ScoringRules(compat=self._rules.compat, truncated=self._rules.truncated)
         scored = scoring.score(predictions, release, rules)
         write_results(scored, self.options.folder / "results.json")
         return summary

@@ -40,7 +40,7 @@ advance: running more rows and comparing again is a second look, which its 95 % 
 `ruler decide` to look more than once."""
 _DETECTABLE = """detectable: a true difference of this size is found in 80 of 100 repetitions
 with the same number of rows; most smaller differences are missed."""
-_LEAST = "least: the smallest difference that this number of right or wrong rows can show."
+_SMALLEST = "smallest: this number of right or wrong rows cannot show a smaller difference."
 
 
 # ---- Two runs ------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def comparison(result: Comparison, markdown: bool = False) -> str:
     rows = _difference_rows(result)
     columns = ("", "n", "A", "B", "A − B", "from", "to", "better")
     differences = table(*picked(rows, columns, "A", "B", "A − B"), markdown)
-    header, power_rows = picked(rows, ("", "p", "p (Holm)", "detectable", "least"))
+    header, power_rows = picked(rows, ("", "p", "p (Holm)", "detectable", "smallest"))
     parts = [
         comparison_verdict(result, markdown),
         _models(result, markdown),
@@ -64,8 +64,8 @@ def comparison(result: Comparison, markdown: bool = False) -> str:
     if tests > 1:
         parts.append(sentences(_TESTS.format(tests=tests), markdown))
     parts.append(sentences(_DETECTABLE, markdown))
-    if "least" in header:
-        parts.append(sentences(_LEAST, markdown))
+    if "smallest" in header:
+        parts.append(sentences(_SMALLEST, markdown))
     return "\n\n".join(parts)
 
 
@@ -229,7 +229,7 @@ def _models(
 
 def _model(model: ComparedModel) -> str:
     """Return the model, its rows, and the warnings about its scores."""
-    return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
+    return ", ".join([model["model"] or "unnamed model", model["rows"], *model["warnings"]])
 
 
 def _difference_rows(result: Comparison | SeedComparison) -> list[dict[str, str]]:
@@ -260,7 +260,7 @@ def _difference_rows(result: Comparison | SeedComparison) -> list[dict[str, str]
             "p": "",
             "p (Holm)": "",
             "detectable": number(detectable) if detectable >= 0.05 else "< 0.1",
-            "least": number(difference["least"]) if "least" in difference else "",
+            "smallest": number(difference["smallest"]) if "smallest" in difference else "",
         }
         if "p" in difference:
             row |= {"p": p_value(difference["p"]), "p (Holm)": p_value(difference["p_holm"])}

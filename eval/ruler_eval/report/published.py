@@ -1,4 +1,4 @@
-"""Show published models below the scored one: `ruler score --beside published`.
+"""Show published models below the scored one: `ruler score --published`.
 
 Beside published models (all, tekken): NVIDIA/RULER, README.md at 8c6666e, 2025-07-21
 

@@ -30,18 +30,18 @@ from ruler_eval.score.results import (
 )
 
 Trouble = Literal[
-    "missing", "failed", "does_not_fit", "cut", "cut_scored",
-    "thinking", "thinking_cut", "duplicated",
+    "missing", "failed", "does_not_fit", "truncated", "truncated_scored",
+    "thinking", "thinking_truncated", "duplicated",
 ]  # fmt: skip
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 TROUBLE_NAMES: Mapping[str, str] = {
     "missing": "missing",
     "failed": "failed",
     "does_not_fit": "did not fit the window",
-    "cut": "truncated",
-    "cut_scored": "truncated but scored",
+    "truncated": "truncated",
+    "truncated_scored": "truncated but scored",
     "thinking": "with reasoning",
-    "thinking_cut": "ended within reasoning",
+    "thinking_truncated": "ended within reasoning",
     "duplicated": "answered twice",
 }
 """The counts of results.json in words; `failed` includes those that did not fit."""
@@ -127,8 +127,8 @@ def rule_options(results: Results) -> list[str]:
     options = []
     if compat := results["rules"]["compat"]:
         options.append(f"--compat {compat}")
-    if (cut := results["rules"]["cut"]) != "protocol":
-        options.append(f"--cut {cut}")
+    if (rule := results["rules"]["truncated"]) != "protocol":
+        options.append(f"--truncated {rule}")
     return options
 
 

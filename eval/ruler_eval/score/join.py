@@ -21,7 +21,7 @@ from ruler_eval.frozen_release import PartialRow, Release, ReleaseLanguages
 from ruler_eval.prediction import Prediction, ScoredConfig, read_name
 from ruler_eval.score.own_run import RunFacts
 from ruler_eval.score.predictions import Predictions
-from ruler_eval.score.results import Compat, CutRule, Proof, RowState, load
+from ruler_eval.score.results import Compat, Proof, RowState, TruncationRule, load
 from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out
@@ -39,8 +39,8 @@ _MAX_NAMES = 4  # of configurations in a message
 class ScoringRules:
     """Which rows count as wrong regardless of their text.
 
-    `cut` is the rule for answers that were truncated at the token limit. Missing and failed rows
-    are wrong. In RULER `max_new_tokens` is part of the protocol: a base model always uses all of
+    `truncated` is the rule for answers that end at the token limit. Missing and failed rows are
+    wrong. In RULER `max_new_tokens` is part of the protocol: a base model always uses all of
     it, its answer is complete long before, and the published scores were computed that way. So
     `protocol` (the default) scores an answer that used up RULER's fixed budget by its text, as the
     reference code does, and reports the count. An answer truncated within its reasoning is wrong,
@@ -49,7 +49,7 @@ class ScoringRules:
     """
 
     compat: Compat | None = None
-    cut: CutRule = "protocol"
+    truncated: TruncationRule = "protocol"
     partial: bool = False
     model: str = ""
     """The model's name: ONERULER's authors treat some models specially (`compat`)."""
@@ -61,24 +61,24 @@ class ScoringRules:
         return replace(self, languages=release.languages) if release else self
 
 
-def rules_of_run(files: Sequence[Path], cut: str | None = None) -> ScoringRules:
+def rules_of_run(files: Sequence[Path], truncated: str | None = None) -> ScoringRules:
     """Return the rules by which a RUN folder among the files was scored.
 
-    If none was scored, they are those of `cut` (--cut). Raises RulerError if the two differ.
+    If none was scored, `truncated` (--truncated) gives them. Raises RulerError if the two differ.
     """
     for folder in files:
         if (folder / "run.json").is_file() and (folder / "results.json").is_file():
             results = load(folder)
             used = results["rules"]
-            if cut not in (None, used["cut"]):
+            if truncated not in (None, used["truncated"]):
                 raise RulerError(
-                    f"'{folder}' was scored with --cut {used['cut']}: leave --cut out, or score "
-                    f"the run again with --cut {cut}."
+                    f"'{folder}' was scored with --truncated {used['truncated']}: leave "
+                    f"--truncated out, or score the run again with --truncated {truncated}."
                 )
             return ScoringRules(
-                compat=used["compat"], cut=used["cut"], model=results["model"] or ""
+                compat=used["compat"], truncated=used["truncated"], model=results["model"] or ""
             )
-    return ScoringRules(cut=cast(CutRule, cut or "protocol"))
+    return ScoringRules(truncated=cast(TruncationRule, truncated or "protocol"))
 
 
 class RowScore(NamedTuple):
@@ -88,13 +88,13 @@ class RowScore(NamedTuple):
     strict: float
     state: RowState
     thinking: ReasoningState = "none"
-    cut_scored: bool = False
+    truncated_scored: bool = False
     found: float = 0
 
     @property
     def counts(self) -> bool:
         """Whether the answer was scored by its text."""
-        return self.state == "ok" or self.cut_scored
+        return self.state == "ok" or self.truncated_scored
 
 
 def row_score(
@@ -129,7 +129,7 @@ def row_score(
         return RowScore(0.0, 0.0, "truncated", thinking)
     if not in_reasoning and prediction.finish_reason != "length":
         return RowScore(scored.score, scored.strict, "ok", thinking, found=scored.found)
-    by_text = rules.cut == "score" or (rules.cut == "protocol" and language is None)
+    by_text = rules.truncated == "score" or (rules.truncated == "protocol" and language is None)
     if rules.compat == "authors" or (by_text and not in_reasoning):
         return RowScore(scored.score, scored.strict, "truncated", thinking, True, scored.found)
     return RowScore(0.0, 0.0, "truncated", thinking, found=scored.found)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from ruler_common.options import Option, Place, check_options
 
-CUTS = ("protocol", "wrong", "score")
+TRUNCATION_RULES = ("protocol", "wrong", "score")
 FILES, RULES = "What the files do not say", "Rules"
 
 
@@ -91,13 +91,13 @@ class ScoreOptions(PredictionOptions):
         bool,
         Option("Leave missing rows out, and mark the result; else they are wrong.", panel=RULES),
     ] = False
-    cut: Annotated[
+    truncated: Annotated[
         str,
         Option(
             "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), wrong "
             "or score.",
             panel=RULES,
-            choices=CUTS,
+            choices=TRUNCATION_RULES,
         ),
     ] = "protocol"
     compat: Annotated[

@@ -5,18 +5,18 @@
     row_values(results, "score")["vt_4k"][7]             # 0 … 1
     pandas.DataFrame(results["rows"])                    # a line for each row
 
-The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null if unknown):
+The schema (FORMAT 5; scores and intervals 0 … 100, lengths in tokens, null if unknown):
 
     format, score_version     versions of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
-    rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
+    rules                     compat: null | "authors"; truncated: "protocol" | "wrong" | "score"
     options                   the other options of `ruler score`: partial, threshold ("chat",
                               "base", or 0 … 100), claimed (tokens, or null)
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in order), standard (whether they are the paper's tasks at its
                               lengths, so that its thresholds apply; null if unknown), parameters
                               {task: family and parameters} if the release is known, rows
-                              {configuration: rows_sha256}, own_because: how the release differs
+                              {configuration: rows_sha256}, custom_because: how the release differs
                               from the frozen rows, null without a release
     model, mode, run          the model's name, the prompt mode, and the whole run.json
     predictions               {file: sha256} of the scored files
@@ -26,13 +26,14 @@ The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null if
       score, strict, n        the benchmark's rule, the strict variant, number of counted rows
       interval                95 % interval of the score, [low, high] (score/intervals.py); null for
                               a run that was stopped by its own scores
-      missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
-                              truncated at the token limit or within the reasoning
+      missing, failed         rows without a prediction; with an error or a prompt that did not fit
+      truncated               rows that ended at the token limit or within the reasoning
       rows_asked              rows that the run was asked to answer, the only ones that are scored;
                               with --limit fewer than rows_available, those of the configuration
       does_not_fit            failed rows whose prompt did not fit
-      cut_scored              truncated rows that were scored by their text (see ScoringRules)
-      thinking, thinking_cut  rows with reasoning; rows that ended within it
+      truncated_scored        truncated rows that were scored by their text (see ScoringRules)
+      thinking                rows with reasoning
+      thinking_truncated      rows that ended within their reasoning
       duplicated              further predictions for rows that had one; the first counts
       proof                   the evidence that the answers belong to the rows: "rows" (the run's
                               digest of the rows), "prompt" (every answer's prompt), "references"
@@ -79,9 +80,9 @@ from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.text import note
 from ruler_eval.score.own_run import RUN_FILE, RunFacts
 
-FORMAT = 4
+FORMAT = 5
 Compat = Literal["authors"]
-CutRule = Literal["protocol", "wrong", "score"]
+TruncationRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
 Proof = Literal["rows", "prompt", "references", "own", "none"]
 """The evidence that answers belong to their rows; see the module's docstring."""
@@ -151,10 +152,10 @@ class Cell(TypedDict):
     n: int
     interval: Interval | None
     failed: int
-    cut: int
-    cut_scored: int
+    truncated: int
+    truncated_scored: int
     thinking: int
-    thinking_cut: int
+    thinking_truncated: int
     missing: int
     duplicated: int
     does_not_fit: int
@@ -182,7 +183,7 @@ def rows_of(results: Results) -> str:
         answered += cell["rows_asked"] - cell["missing"]
         asked += cell["rows_asked"]
         available += cell["rows_available"]
-    label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
+    label = rows_label(data["name"], data["data_version"], digests, data["custom_because"])
     if asked < available:
         label += f", {limit_of(results)}"
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
@@ -331,7 +332,7 @@ class RulesUsed(TypedDict):
     """The options that the score of a row depends on."""
 
     compat: Compat | None
-    cut: CutRule
+    truncated: TruncationRule
 
 
 class ScoringOptions(TypedDict):
@@ -357,7 +358,7 @@ class ScoredDataset(TypedDict):
     # the tables of a release's custom languages (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
     rows: dict[str, str]
-    own_because: str | None
+    custom_because: str | None
 
 
 class Latency(TypedDict):
@@ -486,7 +487,9 @@ def _score(folder: Path, stored: Results | None) -> Results:
     return scoring.score(
         predictions,
         release,
-        ScoringRules(compat=rules["compat"], cut=rules["cut"], partial=options["partial"]),
+        ScoringRules(
+            compat=rules["compat"], truncated=rules["truncated"], partial=options["partial"]
+        ),
         options["threshold"],
         options["claimed"],
     )

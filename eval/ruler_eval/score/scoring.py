@@ -127,7 +127,7 @@ def score(
         "format": FORMAT,
         "score_version": metric.SCORE_VERSION,
         "partial": rules.partial,
-        "rules": {"compat": rules.compat, "cut": rules.cut},
+        "rules": {"compat": rules.compat, "truncated": rules.truncated},
         "options": {"partial": asked_partial, "threshold": baseline, "claimed": claimed},
         "dataset": dataset,
         "model": run.get("model"),
@@ -175,7 +175,7 @@ def _dataset(
             "tasks": list(names.tasks),
             "standard": None,
             "rows": run.get("rows", {}),
-            "own_because": None,
+            "custom_because": None,
         }
     manifest = release.manifest
     dataset: ScoredDataset = {
@@ -190,7 +190,7 @@ def _dataset(
         "standard": benchmark_suite(manifest) in (release.dataset, "ruler_2024"),
         "parameters": {task: dict(manifest["tasks"][task]) for task in names.tasks},
         "rows": {name: release.rows_sha256(name) for name in configs},
-        "own_because": why_custom(manifest, configs),
+        "custom_because": why_custom(manifest, configs),
     }
     if release.languages.custom:
         custom = release.languages.custom
@@ -334,10 +334,10 @@ def _cell(
         "n": n,
         "interval": None if stopped else interval,
         "failed": states["failed"] + states["does_not_fit"],
-        "cut": states["truncated"],
-        "cut_scored": states["cut_scored"],
+        "truncated": states["truncated"],
+        "truncated_scored": states["truncated_scored"],
         "thinking": states["thinking"],
-        "thinking_cut": states["thinking_cut"],
+        "thinking_truncated": states["thinking_truncated"],
         "missing": states["missing"],
         "rows_asked": len(all_rows),
         "rows_available": release.size(joined.name) if release else len(all_rows),
@@ -370,12 +370,12 @@ def _count_states(rows: Sequence[ScoredRow]) -> Counter[str]:
     for row in rows:
         result = row.result
         states[result.state] += 1
-        if result.cut_scored:
-            states["cut_scored"] += 1
+        if result.truncated_scored:
+            states["truncated_scored"] += 1
         if result.thinking != "none":
             states["thinking"] += 1
         if result.thinking == "truncated":
-            states["thinking_cut"] += 1
+            states["thinking_truncated"] += 1
     return states
 
 

@@ -28,7 +28,7 @@ def results(model="a", digests=None, **cells):
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
             "n": len(scores),
-            **dict.fromkeys(("missing", "failed", "cut", "does_not_fit"), 0),
+            **dict.fromkeys(("missing", "failed", "truncated", "does_not_fit"), 0),
             "proof": "rows",
             "rows_asked": len(scores),
             "rows_available": len(scores),
@@ -51,7 +51,7 @@ def results(model="a", digests=None, **cells):
             "name": "ruler",
             "data_version": "1.0.0",
             "rows": digests or {},
-            "own_because": None,
+            "custom_because": None,
         },
         "configurations": configurations,
         "rows": row_table(configurations, rows),
@@ -116,7 +116,7 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
         f"[{low:.1f}, {high:.1f}]."
     )
     assert any(line.startswith("detectable: ") for line in text)
-    assert any(line.startswith("least: ") for line in text)
+    assert any(line.startswith("smallest: ") for line in text)
     worse = " ".join(comparison_tables.comparison_verdict(compare(*loses()[::-1])).split())
     assert "b (B) leads a (A) by 70.0 points over 2 configurations, 95 % interval [" in worse
     assert (
@@ -221,7 +221,7 @@ def test_partial_credit_has_a_p_and_holms_adjusted_p():
     a = {"vt_4k": [1.0] * 40, "cwe_4k": [1.0] * 40}
     b = {"vt_4k": [0.8] * 20 + [1.0] * 20, "cwe_4k": [0.0] * 8 + [1.0] * 32}
     vt, cwe = compare(results(**a), results("b", **b))["configurations"].values()
-    assert (vt["only_a"], vt["least"]) == (None, None)
+    assert (vt["only_a"], vt["smallest"]) == (None, None)
     assert vt["p"] < 0.05
     assert cwe["p"] == mcnemar(8, 0)
     assert vt["p_holm"] == cwe["p_holm"] == pytest.approx(2 * cwe["p"])
@@ -229,9 +229,9 @@ def test_partial_credit_has_a_p_and_holms_adjusted_p():
 
 def test_the_smallest_difference_that_rows_can_show_is_six_rows():
     comparison = compare(results(vt_4k=[1.0] * 50), results(vt_4k=[1.0] * 50))
-    assert comparison["configurations"]["vt_4k"]["least"] == 12
+    assert comparison["configurations"]["vt_4k"]["smallest"] == 12
     comparison = compare(results(vt_4k=[1.0] * 5), results(vt_4k=[1.0] * 5))
-    assert comparison["configurations"]["vt_4k"]["least"] is None
+    assert comparison["configurations"]["vt_4k"]["smallest"] is None
 
 
 def one_task_failed(rows=20):
@@ -272,7 +272,7 @@ def test_only_common_rows_of_the_same_data_by_the_same_rules_are_compared():
     with pytest.raises(RulerError, match="different rows"):
         compare(results(digests=first, vt_4k=[1]), results(digests=second, vt_4k=[1]))
     with pytest.raises(RulerError, match="differ in rules"):
-        compare(a, {**a, "rules": {"cut": "wrong"}})
+        compare(a, {**a, "rules": {"truncated": "wrong"}})
 
 
 def test_the_command_compares_two_runs(write_run, tmp_path):

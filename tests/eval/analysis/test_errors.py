@@ -371,19 +371,19 @@ def test_the_share_of_answers_from_memory_is_a_table(with_and_without, tmp_path)
 
 
 def test_a_scored_run_is_sorted_and_shown_by_its_own_rules(write_run, built):
-    """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
+    """In RULER a truncated answer counts by its text, unless scored with --truncated wrong."""
 
     def answer(config, row):
         return {"prediction": right(config, row), "finish_reason": "length"}
 
     run = write_run(answer, configs=["niah_single_1_4k"])
     cases = (("wrong", "truncated", "0 %, truncated"), ("protocol", "No wrong answers.", "right"))
-    for cut, in_errors, in_show in cases:
-        ruler_output("score", run, "--cut", cut)
+    for rule, in_errors, in_show in cases:
+        ruler_output("score", run, "--truncated", rule)
         assert in_errors in ruler("errors", run)[0]
         assert in_show in ruler("show", "niah_single_1_4k", 0, "-d", built, "--run", run)[0]
-    assert "was scored with --cut protocol: leave --cut out" in ruler_error(
-        "errors", run, "--cut", "wrong"
+    assert "was scored with --truncated protocol: leave --truncated out" in ruler_error(
+        "errors", run, "--truncated", "wrong"
     )
     (run / "results.json").unlink()
-    assert "truncated" in ruler("errors", run, "--cut", "wrong")[0]
+    assert "truncated" in ruler("errors", run, "--truncated", "wrong")[0]

@@ -134,7 +134,7 @@ def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path
     results = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     cells = results["configurations"].values()
     assert sum(cell["missing"] + cell["failed"] for cell in cells) == 0
-    assert {cell["cut"] for cell in cells} == {1}  # row 3 of each
+    assert {cell["truncated"] for cell in cells} == {1}  # row 3 of each
     assert {cell["thinking"] for cell in cells} == {1}  # row 1 of each
 
 

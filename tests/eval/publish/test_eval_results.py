@@ -115,11 +115,11 @@ def test_each_way_of_asking_has_a_file_and_notes_of_its_own(run, tmp_path, setti
 
 def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_path):
     folder = run()
-    ruler("score", folder, "--dataset", built, "--cut", "wrong")
+    ruler("score", folder, "--dataset", built, "--truncated", "wrong")
     flags = ("--source", "https://example.org/runs")
-    _, result = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
+    _, result = publish(folder, tmp_path, *flags, name="ruler_prefill_truncated_wrong.yaml")
     assert result[0].source_url == "https://example.org/runs"
-    assert ", cut wrong, custom rows: " in result[0].notes
+    assert ", truncated wrong, custom rows: " in result[0].notes
 
 
 def test_oneruler_has_an_entry_a_language(tmp_path):
@@ -212,7 +212,7 @@ def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
     folder = run()
     path = folder / "results.json"
     results = json.loads(path.read_text(encoding="utf-8"))
-    results["dataset"]["own_because"] = ""
+    results["dataset"]["custom_because"] = ""
     path.write_text(json.dumps(results), encoding="utf-8")
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     assert (

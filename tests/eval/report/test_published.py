@@ -1,4 +1,4 @@
-"""`ruler score --beside published`: published models below the scored one."""
+"""`ruler score --published`: published models below the scored one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.in_process import ruler, ruler_output
 
 
 def test_published_models_are_listed_below_the_run_in_every_group(write_run):
-    asked = ("score", write_run(right), "--beside", "published", "--name", "mine")
+    asked = ("score", write_run(right), "--published", "--name", "mine")
     stdout = ruler_output(*asked, "--all")
     start = "Not comparable with published models"
     blocks = [" ".join(block.split("\n")) for block in stdout.split("\n\n")]
@@ -47,7 +47,7 @@ def test_published_models_are_listed_below_the_run_in_every_group(write_run):
 
 def test_a_base_model_is_listed_with_base_models(write_run):
     run = write_run(right)
-    stdout, _, _ = ruler("score", run, "--beside", "published", "--threshold", "base")
+    stdout, _, _ = ruler("score", run, "--published", "--threshold", "base")
     assert "Mixtral-base (8x7B)" in stdout
     assert "Jamba-1.5-large" not in stdout
 
@@ -58,7 +58,7 @@ def test_onerulers_models_are_listed_for_each_language(tmp_path, monkeypatch):
     config = "niah_single_8k_pl_cl100k"
     lines = [json.dumps(record(config, index, "1000000")) for index in range(4)]
     file.write_text("\n".join(lines), encoding="utf-8")
-    arguments = ("score", file, "--dataset", root, "--beside", "published")
+    arguments = ("score", file, "--dataset", root, "--published")
     stdout, _, _ = ruler(*arguments)
     assert "No published results match these scores of oneruler." in stdout  # its tasks are others
 

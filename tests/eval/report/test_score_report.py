@@ -81,7 +81,7 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
     assert f": {missing} missing, " in output
     assert "Missing rows count as wrong; --partial leaves them out" in output
     assert "truncated but scored" in output
-    assert "cut_scored" not in brief + every
+    assert "truncated_scored" not in brief + every
     notes = every.count("Note: ")
     assert (brief.count("Note: "), notes > 6) == (5, True)
     assert f"{notes - 5} more notes: --all." in brief

@@ -110,7 +110,7 @@ def test_the_metric_holds_the_facts_of_today():
     [
         ({"nonsense": 1}, "nonsense is unknown"),
         ({"answer_tags": [1]}, "answer_tags.0 should be a valid string"),
-        ({"answer_tags": []}, "no answer_tags"),
+        ({"answer_tags": []}, "answer_tags, none.prompt or .* is empty"),
         ({"none": {}}, "none.prompt the field is required"),
     ],
 )

@@ -127,7 +127,7 @@ def test_text_in_the_reasoning_does_not_count(metric):
         references=[[NUMBER]] * 3,
     )
     assert result["score"] == pytest.approx(100 / 3)
-    assert (result["thinking"], result["thinking_cut"]) == (2, 1)
+    assert (result["thinking"], result["thinking_truncated"]) == (2, 1)
 
 
 # ---- The metric ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.documents import blocks
 from tests.eval.run.run_options import model_options
 from tests.eval.run.tiny_model import write_tokenizer
 
-(LLAMA_2,) = blocks("docs/run.md", "Modes and reasoning", "jinja")
+(LLAMA_2,) = blocks("docs/run.md", "Modes and chat templates", "jinja")
 """The last line of RULER's Table 6."""
 ROW: dict[str, Any] = {
     "index": 0,

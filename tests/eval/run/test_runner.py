@@ -22,7 +22,8 @@ from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_eval.frozen_release import Release
 from ruler_eval.run import runner
-from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.backend import Completion, EngineDied
+from ruler_eval.run.backends.oracle import Oracle
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
@@ -30,9 +31,9 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records, Shard, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
-from tests import in_process
 from tests.eval.run import small_release
 from tests.eval.scoring_helpers import write_lines
+from tests.in_process import ruler_output
 from tests.model_server import Reply, Request, answer, model_server
 
 
@@ -57,29 +58,31 @@ def test_every_row_is_answered_once_in_the_file_of_its_configuration(options):
 
 def test_run_json_records_what_can_change_a_score(options, small):
     run(options)
-    kept = json.loads((options.out / "run.json").read_text())
+    settings = json.loads((options.out / "run.json").read_text())
     manifest = read_manifest(small)
-    assert kept["model"] == kept["backend"] == "oracle"
-    assert kept["mode"] == "chat"
-    assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
+    assert settings["model"] == settings["backend"] == "oracle"
+    assert settings["mode"] == "chat"
+    assert (settings["dataset"], settings["data_version"]) == ("ruler", "1.0.0")
     digests = {file["config"]: file["rows_sha256"] for file in manifest["files"].values()}
-    assert kept["rows"] == digests
-    assert kept["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
-    (session,) = kept["sessions"]
+    assert settings["rows"] == digests
+    assert settings["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
+    (session,) = settings["sessions"]
     assert session["started"] < session["ended"]
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
 def test_only_missing_or_half_written_rows_are_run_again(options):
     run(options)
-    whole = lines(options.out)
+    original_files = lines(options.out)
     path = options.out / "vt_4k.jsonl"
     rows = path.read_text().splitlines(keepends=True)
-    kept = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
-    path.write_text(kept + rows[2] + rows[3][:40])  # a crash: row 3 is half-written, 1, 4 missing
+    edited_line = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
+    path.write_text(
+        edited_line + rows[2] + rows[3][:40]
+    )  # a crash: row 3 is half-written, 1, 4 missing
     (options.out / "cwe_4k.jsonl").unlink()
     run(options)
-    assert lines(options.out) == {**whole, "vt_4k.jsonl": kept + "".join(rows[1:])}
+    assert lines(options.out) == {**original_files, "vt_4k.jsonl": edited_line + "".join(rows[1:])}
 
 
 def limit_of(options: RunOptions) -> Any:
@@ -87,7 +90,10 @@ def limit_of(options: RunOptions) -> Any:
 
 
 def test_run_json_records_the_limit(options):
-    """What `ruler score` needs to score these rows and not count the others as wrong."""
+    """The recorded limit only grows; None means all rows.
+
+    So `ruler score` does not count rows as wrong that were never requested.
+    """
     for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
         run(replace(options, limit=limit))
         assert limit_of(options) == recorded
@@ -106,36 +112,35 @@ def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(options, 
     assert limit_of(options) == 3
 
 
-def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
+def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options, monkeypatch):
     run(options)
-    whole = lines(options.out)
+    original_files = lines(options.out)
     path = options.out / "vt_4k.jsonl"
     records = list(read_lines(path))
     failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
     records[1] = cast(Record, failed)
     (options.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
     write_lines(path, *records)
-    asked = list[tuple[str, int]]()
-    write = Records.write
+    sent_rows: list[tuple[str, int]] = []
+    original_write = Records.write
 
-    def noted(self: Records, record: Record) -> None:
-        asked.append((record["config"], record["index"]))
-        write(self, record)
+    def record_call(self: Records, record: Record) -> None:
+        sent_rows.append((record["config"], record["index"]))
+        original_write(self, record)
 
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Records, "write", noted)
-        outcome = run(options)
-        assert dict(outcome.total) == {"stop": 19, "error": 1}
-        assert {config for config, _ in asked} == {"cwe_4k"}
-        assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
-        asked.clear()
-        assert dict(run(replace(options, retry_failed=True)).total) == {"stop": 20}
-    assert asked == [("vt_4k", 1)]
-    assert lines(options.out) == whole
+    monkeypatch.setattr(Records, "write", record_call)
+    outcome = run(options)
+    assert dict(outcome.total) == {"stop": 19, "error": 1}
+    assert {config for config, _ in sent_rows} == {"cwe_4k"}
+    assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
+    sent_rows.clear()
+    assert dict(run(replace(options, retry_failed=True)).total) == {"stop": 20}
+    assert sent_rows == [("vt_4k", 1)]
+    assert lines(options.out) == original_files
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "setting"),
     [
         ({"mode": "completion"}, "mode"),
         ({"model": "other"}, "model"),
@@ -143,12 +148,12 @@ def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
         ({"arguments": {"dtype": "half"}}, "arguments.dtype"),
     ],
 )
-def test_a_run_is_not_resumed_with_another_setting(options, change, named):
+def test_a_run_is_not_resumed_with_another_setting(options, change, setting):
     run(replace(options, limit=2))
     before = lines(options.out)
-    with pytest.raises(RulerError, match=named) as refused:
+    with pytest.raises(RulerError, match=setting) as error:
         run(replace(options, **change))
-    assert "--out" in str(refused.value)
+    assert "--out" in str(error.value)
     assert lines(options.out) == before
 
 
@@ -165,8 +170,8 @@ def test_shards_take_whole_files_and_merge_into_the_same_bytes(options, tmp_path
     assert missing == [15, 5, 0]  # four files over three shards, one of which has two
     assert lines(tmp_path / "S") == lines(options.out)
     assert run(replace(options, out=tmp_path / "S")).missing == 0
-    kept = json.loads((tmp_path / "S/run.json").read_text())
-    assert [session["shard"] for session in kept["sessions"]] == ["3/3", "1/3", "2/3"]
+    settings = json.loads((tmp_path / "S/run.json").read_text())
+    assert [session["shard"] for session in settings["sessions"]] == ["3/3", "1/3", "2/3"]
 
 
 def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, options, ruler_run):
@@ -217,7 +222,7 @@ def test_two_runs_do_not_write_the_same_folder(options):
         ({"limit": 0}, "--limit"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_writes_nothing(options, change, text):
+def test_an_invalid_option_is_a_one_line_error_and_writes_nothing(options, change, text):
     with pytest.raises(RulerError, match=text) as error:
         run(replace(options, **change))
     assert "\n" not in str(error.value)
@@ -236,29 +241,27 @@ def test_a_release_on_the_hub_is_run_at_one_commit(small, options, tmp_path, mon
     """From the Hub's cache, as on a machine without a network."""
     run(options)
     commit = "0123456789abcdef" * 2 + "01234567"
-    kept = tmp_path / "cache/datasets--org--ruler"
-    shutil.copytree(small, kept / "snapshots" / commit)
-    (kept / "refs").mkdir()
-    (kept / "refs/main").write_text(commit)
+    hub_cache = tmp_path / "cache/datasets--org--ruler"
+    shutil.copytree(small, hub_cache / "snapshots" / commit)
+    (hub_cache / "refs").mkdir()
+    (hub_cache / "refs/main").write_text(commit)
     flags = ["--dataset", "org/ruler", "--configs", "all_4k", "--backend", "oracle"]
     flags += ["--out", str(tmp_path / "HUB")]
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    in_process.ruler_output("run", *flags)
+    ruler_output("run", *flags)
     assert lines(tmp_path / "HUB") == lines(options.out)
-    kept_settings = json.loads((tmp_path / "HUB/run.json").read_text())
-    assert kept_settings["data_revision"] == commit
-    assert [session["source"] for session in kept_settings["sessions"]] == ["org/ruler"]
+    settings = json.loads((tmp_path / "HUB/run.json").read_text())
+    assert settings["data_revision"] == commit
+    assert [session["source"] for session in settings["sessions"]] == ["org/ruler"]
 
 
 def test_a_run_is_scored_from_another_folder_than_it_was_made_in(small, tmp_path):
-    asked = ("--configs", "all_4k", "--backend", "oracle", "--out", tmp_path / "RUN")
-    done = in_process.ruler("run", "--dataset", small.name, *asked, cwd=small.parent)
-    assert done.code == 0, done.stderr
+    flags = ["--dataset", small.name, "--configs", "all_4k", "--backend", "oracle"]
+    ruler_output("run", *flags, "--out", tmp_path / "RUN", cwd=small.parent)
     (session,) = json.loads((tmp_path / "RUN/run.json").read_text())["sessions"]
     assert session["source"] == str(small.absolute())
-    scored = in_process.ruler("score", tmp_path / "RUN", cwd=tmp_path)
-    assert scored.code == 0, scored.stderr
+    ruler_output("score", tmp_path / "RUN", cwd=tmp_path)
     results = json.loads((tmp_path / "RUN/results.json").read_text())
     assert results["dataset"]["source"] == str(small.absolute())
 
@@ -311,21 +314,21 @@ def test_configurations_take_turns_and_each_row_group_is_read_once(tmp_path, mon
 
     root = small_release.write(tmp_path / "ruler", rows=120, lines=6, only=("vt", "qa_1"))
     release = Release.open(str(root))
-    read = list[list[str]]()
-    whole = pq.ParquetFile.read_row_group
+    columns_of_reads: list[list[str]] = []
+    original_read = pq.ParquetFile.read_row_group
 
-    def counted(self: pq.ParquetFile, group: int, columns: list[str]) -> Any:
-        read.append(columns)
-        return whole(self, group, columns=columns)
+    def record_call(self: pq.ParquetFile, group: int, columns: list[str]) -> Any:
+        columns_of_reads.append(columns)
+        return original_read(self, group, columns=columns)
 
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", record_call)
     sent = [(config, row["index"]) for config, row in read_rows(release, {
         "vt_4k": range(120), "qa_1_4k": [*range(45), 117, 119],
     })]  # fmt: skip
     turns = [(config, len(list(rows))) for config, rows in groupby(sent, key=lambda row: row[0])]
     assert turns == [("vt_4k", 50), ("qa_1_4k", 45), ("vt_4k", 50), ("qa_1_4k", 2), ("vt_4k", 20)]
     assert len({*sent}) == len(sent) == 167
-    assert sum("input" in columns for columns in read) == 3 + 2
+    assert sum("input" in columns for columns in columns_of_reads) == 3 + 2
 
 
 def test_the_summary_leads_with_failures():
@@ -347,48 +350,43 @@ def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     options = RunOptions(root, configs="all_4k", backend="oracle", out=tmp_path / "RUN")
     first = {"vt_4k": [7, 3], "qa_1_4k": [24]}
-    with OpenRun(options) as work:
-        work.answer(first)
-        assert dict(work.finish(first).total) == {"stop": 3}
+    with OpenRun(options) as open_run:
+        open_run.answer(first)
+        assert dict(open_run.finish(first).total) == {"stop": 3}
     assert "ended" in Records(options.out).settings()["sessions"][0]
-    with OpenRun(options) as work:
-        work.answer(first)
+    with OpenRun(options) as open_run:
+        open_run.answer(first)
         assert len(Records(options.out).settings()["sessions"]) == 1
-        assert work.finish(work.plan.rows).missing == 47
+        assert open_run.finish(open_run.plan.rows).missing == 47
     assert run(options).total["stop"] == 50
 
 
 def test_an_engine_that_dies_is_restarted_once_and_no_row_is_answered_twice(
     options, monkeypatch, capsys
 ):
-    from ruler_eval.run.backends.backend import EngineDied
-    from ruler_eval.run.backends.oracle import Oracle
-
-    whole, dies = Oracle.generate, [7, None]
-    asked: list[tuple[str, int]] = []
+    real_generate = Oracle.generate
+    rows_before_death: list[int | None] = [7, None]  # one for each start of the engine
+    sent_rows: list[tuple[str, int]] = []
 
     def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        limit = dies.pop(0) if dies else 3
-        for number, completion in enumerate(whole(self, prompts)):
-            if number == limit:
+        max_rows = rows_before_death.pop(0)
+        for number, completion in enumerate(real_generate(self, prompts)):
+            if number == max_rows:
                 raise EngineDied("The engine ended while it ran: no memory.")
-            asked.append((completion.prompt.config, completion.prompt.index))
+            sent_rows.append((completion.prompt.config, completion.prompt.index))
             yield completion
 
     monkeypatch.setattr(Oracle, "generate", generate)
     outcome = run(replace(options, progress=True))
     assert dict(outcome.total) == {"stop": 20}
-    assert len(asked) == len({*asked}) == 20
+    assert len(sent_rows) == len(set(sent_rows)) == 20
     assert "no memory. It is started again." in " ".join(capsys.readouterr().err.split())
-    dies[:] = [5, 5]
+    rows_before_death[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(options, out=options.out.with_name("twice")))
 
 
-def test_an_engine_that_cannot_be_restarted_is_one_sentence(options, monkeypatch):
-    from ruler_eval.run.backends.backend import EngineDied
-    from ruler_eval.run.backends.oracle import Oracle
-
+def test_an_engine_that_cannot_be_restarted_raises_one_error(options, monkeypatch):
     closed: list[Oracle] = []
 
     def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
@@ -405,8 +403,12 @@ def test_an_engine_that_cannot_be_restarted_is_one_sentence(options, monkeypatch
     assert len(closed) == 1
 
 
-class Counting:
-    """A prompter and backend of rows that only have an index; no model."""
+class FakePrompter:
+    """Renders and counts rows that only have an index, without a tokenizer or a model.
+
+    It is the prompter and the backend. Row 0 waits until row 1 is rendered; row 3 cannot be
+    rendered.
+    """
 
     tokenizer = None
     counts_tokens = True
@@ -431,18 +433,18 @@ class Counting:
 
 def test_prompts_come_in_the_order_of_rows(monkeypatch):
     monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
-    taken = list[int]()
+    taken_rows: list[int] = []
 
     def rows() -> Iterator[Any]:
         for index in range(20):
-            taken.append(index)
+            taken_rows.append(index)
             yield "vt_4k", {"index": index}
 
-    both: Any = Counting()
-    prompts = runner.render_ahead(rows(), both, both)
+    prompter: Any = FakePrompter()
+    prompts = runner.render_ahead(rows(), prompter, prompter)
     first = [next(prompts) for _ in range(3)]
     assert [prompt.index for prompt in first] == [0, 1, 2]
     assert {prompt.counted_tokens for prompt in first} == {7}
     with pytest.raises(RulerError, match="no template"):
         next(prompts)
-    assert len(taken) <= 8  # a few rows ahead of the row that was asked for
+    assert len(taken_rows) <= 8  # a few rows ahead of the row that was asked for

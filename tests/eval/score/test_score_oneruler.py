@@ -57,7 +57,7 @@ def test_truncated_answers_are_wrong_and_of_o3_leave_the_authors_denominator(man
 
     folder = answers(many, tmp_path / "run", answer)
     ours = cell()
-    assert (ours["score"], ours["n"], ours["cut"], ours["cut_scored"]) == (75, 4, 1, 0)
+    assert (ours["score"], ours["n"], ours["truncated"], ours["truncated_scored"]) == (75, 4, 1, 0)
     theirs = cell("--compat", "authors")
     assert (theirs["score"], theirs["n"], theirs["dropped"]) == (100, 4, 0)
     (folder / "run.json").write_text(json.dumps({"model": "o3-mini"}))

@@ -49,7 +49,7 @@ def test_a_run_without_results_is_scored(write_run):
 
 def test_it_is_scored_in_the_way_it_was_before(write_run):
     run = write_run(lambda config, row: right(config, row) if row["index"] else None, "a", CONFIGS)
-    ruler_output("score", run, "--partial", "--cut", "wrong", "--threshold", "base")
+    ruler_output("score", run, "--partial", "--truncated", "wrong", "--threshold", "base")
     before = json.loads((run / "results.json").read_text(encoding="utf-8"))
     text = (run / "vt_4k.jsonl").read_text(encoding="utf-8")
     (run / "vt_4k.jsonl").write_text("".join(text.splitlines(keepends=True)[1:]), encoding="utf-8")

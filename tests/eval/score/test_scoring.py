@@ -38,7 +38,7 @@ def answer(text="1234567", **fields):
 
 
 @pytest.mark.parametrize(
-    ("cut", "task", "language", "expected"),
+    ("rule", "task", "language", "expected"),
     [
         ("protocol", "niah_single_1", None, 1),
         ("wrong", "niah_single_1", None, 0),
@@ -48,9 +48,11 @@ def answer(text="1234567", **fields):
         ("wrong", "niah_single", "en", 0),
     ],
 )
-def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, language, expected):
-    result = row_score(ROW, answer(finish_reason="length"), task, language, ScoringRules(cut=cut))
-    assert (result.score, result.state, result.cut_scored) == (
+def test_an_answer_at_the_token_limit_counts_as_the_rule_says(rule, task, language, expected):
+    result = row_score(
+        ROW, answer(finish_reason="length"), task, language, ScoringRules(truncated=rule)
+    )
+    assert (result.score, result.state, result.truncated_scored) == (
         expected,
         "truncated",
         bool(expected),
@@ -59,13 +61,15 @@ def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, languag
 
 def test_an_answer_truncated_within_its_reasoning_is_wrong_by_every_rule():
     for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
-        for cut in ("protocol", "wrong", "score"):
-            result = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
+        for rule in ("protocol", "wrong", "score"):
+            result = row_score(
+                ROW, answer(**fields), "niah_single_1", None, ScoringRules(truncated=rule)
+            )
             assert (result.score, result.state, result.thinking) == (0, "truncated", "truncated")
 
 
 def test_unknown_rules_are_refused():
-    for option in ("cut", "compat"):
+    for option in ("truncated", "compat"):
         with pytest.raises(RulerError, match=f"--{option}"):
             ScoreOptions("runs/a", **{option: "theirs"})
 
@@ -98,7 +102,7 @@ def test_every_count_is_reported_with_the_score(write_run, frozen):
     results = scored(write_run(answers, configs=["vt_4k"]), frozen)
     cell = results["configurations"]["vt_4k"]
     assert cell["score"] == pytest.approx(20)
-    counts = ("n", "missing", "failed", "does_not_fit", "cut", "cut_scored", "thinking")
+    counts = ("n", "missing", "failed", "does_not_fit", "truncated", "truncated_scored", "thinking")
     assert [cell[name] for name in counts] == [5, 1, 2, 1, 1, 0, 1]
     assert results["rows"]["index"] == [0, 1, 2, 3, 4]
     assert results["rows"]["score"] == [0, 0, 0, 0, 1]
@@ -264,8 +268,8 @@ def release_with(release, **manifest):
 
 CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
-    *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
-    *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth"),
+    *("score", "strict", "n", "interval", "missing", "failed", "truncated", "does_not_fit"),
+    *("truncated_scored", "thinking", "thinking_truncated", "duplicated", "depth"),
     *("proof", "rows_asked", "rows_available"),
 }
 TOP = {
@@ -278,7 +282,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
     ruler_output("score", run)
     results = load(run / "results.json")
-    assert results["format"] == FORMAT == 4
+    assert results["format"] == FORMAT == 5
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {
@@ -378,7 +382,7 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text(json.dumps(whole_results({"configurations": {}}) | {"format": FORMAT - 1}))
-    with pytest.raises(RulerError, match=r"has the older format 3\. Write it again with"):
+    with pytest.raises(RulerError, match=r"has the older format 4\. Write it again with"):
         load(path)
     path.write_text("[]")
     with pytest.raises(RulerError, match=r"is not a results\.json of `ruler score`: "):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import runpy
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -28,10 +27,19 @@ _UTILS = runpy.run_path(str(_HERE / "utils.py"))  # lighteval does not make the 
 _SCORE_COLUMNS = ("task", "outputs", "instruction_language", "none_word")
 
 
-def prompt(line: dict[str, Any], task_name: str | None = None, direct: str = "") -> Doc:
-    """Return a row in lighteval's form, with `direct` between the input and the answer prefix."""
+def prompt(line: dict[str, Any], task_name: str | None = None) -> Doc:
+    """Return a row in lighteval's form: the input, then the answer prefix."""
+    return _doc(line, line["input"] + line["answer_prefix"], task_name)
+
+
+def direct_prompt(line: dict[str, Any], task_name: str | None = None) -> Doc:
+    """Return a row in lighteval's form, with the line from Table 6 before the answer prefix."""
+    return _doc(line, line["input"] + _SCORING["direct"] + line["answer_prefix"], task_name)
+
+
+def _doc(line: dict[str, Any], query: str, task_name: str | None) -> Doc:
     return Doc(
-        query=line["input"] + direct + line["answer_prefix"],
+        query=query,
         choices=list(line["outputs"]),
         gold_index=list(range(len(line["outputs"]))),
         task_name=task_name or "",
@@ -58,7 +66,7 @@ ruler_metric = SampleLevelMetricGrouping(
 TASKS_TABLE = [
     LightevalTaskConfig(
         name=task[kind],
-        prompt_function=partial(prompt, direct=_SCORING["direct"] if kind == "direct" else ""),
+        prompt_function=direct_prompt if kind == "direct" else prompt,
         hf_repo=_SCORING["source"] or _UTILS["release_folder"](),
         hf_subset=task["config"],
         hf_revision=_SCORING["revision"],

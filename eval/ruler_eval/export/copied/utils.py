@@ -28,9 +28,10 @@ def _scoring() -> tuple[Any, dict[str, Any]]:
     )
     assert spec is not None
     assert spec.loader is not None
-    rules = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rules)
-    return rules, json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
+    metric = importlib.util.module_from_spec(spec)
+    sys.modules[name] = metric
+    spec.loader.exec_module(metric)
+    return metric, json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
 
 
 def release_folder() -> str:
@@ -55,11 +56,11 @@ def rows(file: str, **_: Any) -> Any:
 
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
     """Return the score and the strict score, 0 … 1, of the answer to a row."""
-    rules, scoring = _scoring()
+    metric, scoring = _scoring()
     language = doc["instruction_language"] if scoring["dataset"] == "oneruler" else None
     if language in scoring["languages"]:  # a custom language, not one of the metric's 26
-        language = rules.read_rules(scoring["languages"][language])
-    row = rules.score_row(
+        language = metric.read_rules(scoring["languages"][language])
+    row = metric.score_row(
         results[0],
         doc["outputs"],
         scoring["rules"][doc["task"]],

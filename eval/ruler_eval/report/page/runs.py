@@ -287,7 +287,7 @@ def _with_answers(
                 )
     rules = ScoringRules(
         compat=results["rules"]["compat"],
-        cut=results["rules"]["cut"],
+        truncated=results["rules"]["truncated"],
         partial=results["partial"],
         model=results["model"] or "",
         languages=ReleaseLanguages(results["dataset"].get("languages", {})),

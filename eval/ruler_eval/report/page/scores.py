@@ -46,7 +46,7 @@ from ruler_eval.report.terminal import TROUBLE_NAMES, Trouble, effective_between
 from ruler_eval.score.aggregates import RELATIVE
 from ruler_eval.score.results import GroupSummary, Interval, Mean
 
-UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "cut")
+UNANSWERED: tuple[Trouble, ...] = ("missing", "failed", "truncated")
 _SIGNIFICANT = 0.05
 _MAX_SENTENCE = 960  # characters
 _LABEL_GAP = 4.6  # points of score between the names at the ends of lines

@@ -112,7 +112,7 @@ def heat_map(
                     rows=sum(cell["n"] for cell in cells.values()),
                     troubles=", ".join(troubles),
                     # Reasoning, and answers scored although truncated, make no score doubtful.
-                    is_flawed=bool(counts.keys() - {"thinking", "cut_scored"}),
+                    is_flawed=bool(counts.keys() - {"thinking", "truncated_scored"}),
                 )
             )
     strict_column, of_these = Column("strict", "strict"), Column("of these", "troubles")
@@ -427,14 +427,13 @@ def panel_figure(page: PageInput, series: Series, name: str, panel: Panel) -> Fi
     tooltip = ["value:N", "task:N", "length:N", SCORE_TOOLTIP]
     base = alt.Chart().encode(y=SCORE_AXIS, color=color)
     by_value = base.transform_filter("!datum.is_dashed").encode(x=x)
-    dashed = base.transform_filter("datum.is_dashed")
     points = by_value.mark_point(filled=True, size=56, opacity=1)
-    chart = alt.layer(
-        by_value.mark_line(strokeWidth=2),
-        points.encode(shape=shape, tooltip=tooltip),
-        dashed.mark_rule(strokeWidth=2, strokeDash=[4, 3]).encode(tooltip=tooltip),
-        data=RECORDS,
-    )
+    layers = [by_value.mark_line(strokeWidth=2), points.encode(shape=shape, tooltip=tooltip)]
+    if any(record["is_dashed"] for record in records):  # an empty layer has no name to read out
+        dashed = base.transform_filter("datum.is_dashed")
+        rules = dashed.mark_rule(strokeWidth=2, strokeDash=[4, 3])
+        layers.append(rules.encode(tooltip=tooltip))
+    chart = alt.layer(*layers, data=RECORDS)
     title = f"Score by complexity, {panel.title}"
     if len(page.series) > 1:
         title = f"{series.label}: {title}"

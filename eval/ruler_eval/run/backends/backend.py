@@ -97,6 +97,14 @@ class Backend(ABC):
         """Return the tokens of a prompt after templating; None if they are unknown."""
         return prompt.tokens
 
+    def metrics(self) -> str:
+        """Return the text of vLLM's /metrics; empty for other backends and servers."""
+        return ""
+
+    def accepts_cache_salt(self) -> bool:
+        """Return whether the engine has the request field `cache_salt`, as vLLM does."""
+        return False
+
     def generation_config(self) -> Mapping[str, Any] | None:
         """Return the model's default sampling settings; None if they cannot be read."""
         return None

@@ -159,6 +159,10 @@ class VLLM(Backend):
             return renderer.render_cmpl([tokens])[0], sampling
         return tokens, sampling
 
+    def accepts_cache_salt(self) -> bool:
+        """Return True: vLLM has the field."""
+        return True
+
     def _answer(self, prompt: Prompt, output: Any) -> Completion:
         generated = output.outputs[0]
         return Completion(

@@ -52,6 +52,8 @@ def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
     assert (x["field"], x["title"], x["sort"]) == ("value", "keys", ["1", "2", "full"])
     assert {part["color"]["field"] for part in channels if "color" in part} == {"length"}
     assert figure.title == "Score by complexity, niah: keys"
+    assert figure.spec is not None
+    assert len(figure.spec["layer"]) == 2  # an empty layer of dashed lines would have no name
 
 
 def deuteranopia(colour: str) -> tuple[float, float, float]:

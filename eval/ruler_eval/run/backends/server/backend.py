@@ -172,6 +172,10 @@ class OpenAIServer(Backend):
             return ""
         return self._client.ask(f"{self._client.url.removesuffix('/v1')}/metrics")
 
+    def accepts_cache_salt(self) -> bool:
+        """Return whether the server is vLLM, which has the field."""
+        return self.provider.name == "vllm"
+
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
         reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
         return count_of(field_of(reply, "count"))
