@@ -586,7 +586,7 @@ class Sources:
         try:
             data = self._store_of(file).read(file.file)
         except RulerError as error:
-            # The embedded text is no remedy for a custom language, or for a damaged local file.
+            # The embedded text cannot replace a custom language's file or a damaged local file.
             if name not in registry() or self.has(name):
                 raise
             which = ""
