@@ -27,6 +27,8 @@ from ruler_common.text import printable
 
 # ---- The fields of manifest.json -----------------------------------------------------------------
 
+# JSON names are fixed by format 1. For `own` and `given`, `most_rows` and `evidence_alone` the code
+# says custom, max_rows and evidence_only.
 FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
 MANIFEST = "manifest.json"
 OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
@@ -159,16 +161,25 @@ SUITE_DIGESTS = {
 }
 """`suite_digest` of the benchmarks' suites, and of the suite with the layout of RULER's paper."""
 _TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
-"""The name of a task or group must not end like a length, which a configuration's name adds."""
+"""A task or group name.
+
+It must not contain a part that looks like a length (`_4k`), because configuration names append one.
+"""
 _TOKENIZER_NAME = re.compile(
     r"(?!.*_[0-9]+[kmKM](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
 )
+"""A tokenizer name; it must not contain a part that looks like a length either."""
 _SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return a data version as numbers, to compare versions: (1, 10, 0) for `1.10.0`."""
+    return tuple(int(part) for part in version.split("."))
 
 
 def suite_digest(manifest: Manifest) -> str:
     """Return a digest of a suite: the names, parameters and wording of its tasks."""
-    tasks, families = manifest["tasks"], manifest.get("families", {})
+    tasks, families = manifest["tasks"], manifest["families"]
     text = json.dumps([tasks, families], sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -179,7 +190,7 @@ def benchmark_suite(manifest: Manifest) -> str | None:
     A release of ruler at decimal lengths (128000, not 128k) has none, because RULER's scores were
     measured at binary lengths.
     """
-    for entry in manifest.get("files", {}).values():
+    for entry in manifest["files"].values():
         if entry["length"].isdigit():
             return None
     digest = suite_digest(manifest)
@@ -196,21 +207,21 @@ def is_standard(manifest: Manifest) -> bool:
 
 def read_manifest(root: Path) -> Manifest:
     """Return the manifest of a release folder. Raises RulerError, as parse_manifest does."""
-    path = Path(root) / MANIFEST
-    if Path(root).is_file():
+    path = root / MANIFEST
+    if root.is_file():
         raise RulerError(f"'{root}' is a file: name the folder of a release.")
     if not path.is_file():
-        raise RulerError(f"No release in '{root}': no {MANIFEST}. {_nearest_release(Path(root))}")
+        raise RulerError(f"No release in '{root}': no {MANIFEST}. {_remedy_for_missing(root)}")
     return parse_manifest(path.read_bytes(), path)
 
 
-def _nearest_release(root: Path) -> str:
+def _remedy_for_missing(root: Path) -> str:
     """Return the remedy for a missing release: a release with a similar name, or a build."""
     releases = [path.parent.name for path in root.parent.glob(f"*/{MANIFEST}")]
     near = difflib.get_close_matches(root.name, releases, n=1)
     if near:
         return f"Did you mean '{root.with_name(near[0])}'?"
-    return f"Make one: ruler build {shlex.quote(str(root))}"
+    return f"Build one: ruler build {shlex.quote(str(root))}"
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
@@ -247,12 +258,13 @@ def _check_names(manifest: Manifest) -> None:
     if dataset not in TASKS:
         raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
-        raise _WrongField("data_version", f"is '{manifest['data_version']}', not written 1.0.0")
+        raise _WrongField(
+            "data_version", f"is '{manifest['data_version']}', not a version such as 1.0.0"
+        )
     if not re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", manifest["canary"]):
         raise _WrongField("canary", "is not a GUID in lower case")
-    if manifest["canary"] != CANARIES.get(manifest["data_version"], {}).get(
-        dataset, manifest["canary"]
-    ):
+    known_canary = CANARIES.get(manifest["data_version"], {}).get(dataset)
+    if known_canary is not None and manifest["canary"] != known_canary:
         raise _WrongField("canary", f"is not that of {dataset} {manifest['data_version']}")
     if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
         raise _WrongField("builder_version", "is not a version")
@@ -270,10 +282,10 @@ def _check_names(manifest: Manifest) -> None:
                 raise _WrongField(
                     part, f"has '{name}', which cannot be a name: use letters and digits"
                 )
-        _refuse_alike(part, listed)
-    _refuse_alike("tasks", [*manifest["tasks"], *manifest["groups"]])
+    _check_case_collisions("tasks", [*manifest["tasks"], *manifest["groups"]])
+    _check_case_collisions("tokenizers", manifest["tokenizers"])
     if both := manifest["tasks"].keys() & manifest["groups"].keys():
-        raise _WrongField("groups", f"has '{min(both)}', which is a task too")
+        raise _WrongField("groups", f"has '{min(both)}', which is also a task")
     _check_languages(manifest)
     for group, tasks in manifest["groups"].items():
         if unknown := set(tasks) - set(manifest["tasks"]):
@@ -283,10 +295,9 @@ def _check_names(manifest: Manifest) -> None:
     for task, described in manifest["tasks"].items():
         for name, value in described.items():
             if not isinstance(value, str | int | float):
-                raise _WrongField(f"tasks.{task}.{name}", "must be a text, a number, true or false")
+                raise _WrongField(f"tasks.{task}.{name}", "must be a string, a number or a boolean")
         if described.get("family") not in manifest["families"]:
-            raise _WrongField(f"tasks.{task}", "names no family of the release")
-    _refuse_alike("files", manifest["files"])
+            raise _WrongField(f"tasks.{task}", "has a family that the release does not define")
     for path, entry in manifest["files"].items():
         _check_entry(manifest, path, entry)
 
@@ -311,12 +322,11 @@ def _check_languages(manifest: Manifest) -> None:
 def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
     """Raise _WrongField for the first wrong name or number of a file's entry."""
     field = f"files.{path}"
+    dataset = manifest["dataset"]
+    languages = {*LANGUAGES, *manifest["languages"]} if dataset == "oneruler" else {"en"}
     for code in (entry["language"], entry["instruction_language"]):
-        many = manifest["dataset"] == "oneruler"
-        if code not in ((*LANGUAGES, *manifest["languages"]) if many else ("en",)):
-            raise _WrongField(
-                field, f"has '{code}', which is not a language of {manifest['dataset']}"
-            )
+        if code not in languages:
+            raise _WrongField(field, f"has '{code}', which is not a language of {dataset}")
     if entry["task"] not in manifest["tasks"]:
         raise _WrongField(field, f"has '{entry['task']}', which is not a task of the release")
     if entry["tokenizer"] not in manifest["tokenizers"]:
@@ -325,10 +335,10 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
         )
     for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
         if entry[name] < 0:
-            raise _WrongField(field, f"has a {name} below 0")
+            raise _WrongField(field, f"has a negative '{name}'")
     try:
-        tokens = parse_length(entry["length"], manifest["dataset"])
-        length = length_name(tokens, manifest["dataset"])
+        tokens = parse_length(entry["length"], dataset)
+        length = length_name(tokens, dataset)
     except RulerError:
         tokens, length = 0, ""
     if (length, tokens) != (entry["length"], entry["max_length"]):
@@ -340,14 +350,14 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
             field,
             f"has an evidence_alone that does not match its length '{entry['length']}'",
         )
-    config = Config.from_entry(manifest["dataset"], entry)
+    config = Config.from_entry(dataset, entry)
     if entry["config"] != config.name:
         raise _WrongField(field, f"has the config '{entry['config']}', not '{config.name}'")
     if path != config.path:
-        raise _WrongField(field, f"should be '{config.path}', by its configuration")
+        raise _WrongField(field, f"should be at '{config.path}', the path of its configuration")
 
 
-def _refuse_alike(field: str, names: Collection[str]) -> None:
+def _check_case_collisions(field: str, names: Collection[str]) -> None:
     """Raise _WrongField for names that differ only in case: one file on some systems."""
     by_folded: dict[str, str] = {}
     for name in names:

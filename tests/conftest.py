@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
@@ -134,7 +134,7 @@ def tekken(store: Store) -> TokenCounter:
 @pytest.fixture(scope="session")
 def embedded(store: Store, tekken: TokenCounter) -> CountedSources:
     """Return the project's own texts, counted by tekken."""
-    return CountedSources(Sources(store, parse_choice(["embedded"])), tekken)
+    return CountedSources(Sources(store, parse_sources_option(["embedded"])), tekken)
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,7 @@ from ruler_common.manifest import (
     manifest_text,
     parse_manifest,
     read_manifest,
+    version_numbers,
 )
 from ruler_common.names import check_name
 from ruler_common.text import number_of
@@ -156,7 +157,7 @@ def _files_to_delete(
                 f"({missing[0]}). Download them first: ruler fetch {repo} --to {root}"
             )
         return []
-    if _numbers(old) > _numbers(new):
+    if version_numbers(old) > version_numbers(new):
         raise RulerError(
             f"'{repo}' holds data version {old} already, and '{root}' is {new}: older versions "
             "stay available at their tags and are not pushed again."
@@ -167,10 +168,6 @@ def _files_to_delete(
             f"hf repos tag create {repo} v{old} --repo-type dataset"
         )
     return missing
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def _files_to_send(root: Path, manifest: Manifest, repo: str) -> dict[str, Path | bytes]:

@@ -36,12 +36,12 @@ def list_sources(options: SourcesCommand) -> None:
     Example: ruler sources --suite oneruler
     """
     from ruler_builder.tasks.registry import read_suite
-    from ruler_builder.text.sources import Store, states
+    from ruler_builder.text.sources import Store, source_states
 
     store = Store(options.mirror)
     datasets = [read_suite(options.suite).dataset] if options.suite else list(TASKS)
     for name in datasets:
-        show_sources(name, states(store, name))
+        show_sources(name, source_states(store, name))
     if datasets == ["oneruler"]:
         show_rights()
     show_remedy()
@@ -124,12 +124,12 @@ def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
             licences.append(_below(source.canonical.licence))
         show(table(["source", "state", "bytes"], rows, left=(0, 1), below=licences))
         return
-    from ruler_builder.text.sources import restricted
+    from ruler_builder.text.sources import restricted_books
 
     languages: dict[str, list[tuple[Source, State]]] = {}
     for source, state in states:
         languages.setdefault(source.language or "nouns", []).append((source, state))
-    perhaps_not_free = restricted()
+    perhaps_not_free = restricted_books()
     by_language, titles = [], []
     for code, files in languages.items():
         size, book = 0, files[0][0]
@@ -159,10 +159,10 @@ def _state(files: list[tuple[Source, State]]) -> str:
 
 def show_rights() -> None:
     """Print what is known about books that may not be free everywhere."""
-    from ruler_builder.text.sources import restricted
+    from ruler_builder.text.sources import restricted_books
 
     show("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
-    for code, status in restricted().items():
+    for code, status in restricted_books().items():
         show(f"  {code}  {status}")
     show()
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
 from ruler_builder.tasks.templates import (
-    AuditContext,
+    AuditInputs,
+    check_no_stray_references,
     check_spans,
     context_of,
     fill_templates,
     longest_line,
-    only_in_evidence,
     pattern_of,
 )
 from ruler_builder.window.haystacks import LineHaystack, Needle
@@ -93,11 +93,11 @@ class LabelledSentence(Task[LabelledParams]):
 # ---- Audit: without the code that makes rows -----------------------------------------------------
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a row: every line is a sentence, one has the asked label."""
-    words = " ".join(["[a-z]{6}"] * about.params.words)
-    line = pattern_of(about.templates["line"], label="[a-z]{6}", text=words)
-    asked = pattern_of(about.templates["question"], label="[a-z]{6}").fullmatch(row["question"])
+    words = " ".join(["[a-z]{6}"] * inputs.params.words)
+    line = pattern_of(inputs.templates["line"], label="[a-z]{6}", text=words)
+    asked = pattern_of(inputs.templates["question"], label="[a-z]{6}").fullmatch(row["question"])
     label = asked["label"] if asked else ""
     at, spans, right = row["context_start"], [], []
     lines = context_of(row).split("\n")
@@ -112,5 +112,5 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     if right != row["outputs"]:
         yield "the reference is not the labelled sentence"
     yield from check_spans(row, spans)
-    yield from only_in_evidence(row)
-    yield from about.not_full(row, longest_line(lines, about.count))
+    yield from check_no_stray_references(row)
+    yield from inputs.check_full(row, longest_line(lines, inputs.count))

@@ -13,7 +13,7 @@ import pytest
 
 import ruler_release as ruler
 from ruler_builder.text.languages import FILES, language_folders, shared_nouns
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
@@ -194,7 +194,7 @@ def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror):
     published, embedded = (
         documents.blocks(PAGE, "Nouns", "text")[place].split() for place in (0, 1)
     )
-    sources = [Sources(Store(mirror)), Sources(Store(mirror), parse_choice(["embedded"]))]
+    sources = [Sources(Store(mirror)), Sources(Store(mirror), parse_sources_option(["embedded"]))]
     assert [[*shared_nouns(source)["en"]] for source in sources] == [published, embedded]
     lines = (FOLDER / "nouns.tsv").read_text(encoding="utf-8").splitlines()
     assert {line.split("\t")[0] for line in lines} >= {*published, *embedded}

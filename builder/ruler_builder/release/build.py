@@ -41,7 +41,7 @@ from ruler_builder.release.worker import (
 from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
 from ruler_builder.text.languages import language_folders, language_pairs
-from ruler_builder.text.sources import SourceFile, parse_choice
+from ruler_builder.text.sources import SourceFile, parse_sources_option
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
@@ -276,7 +276,7 @@ def _make_files(
     All files are checked before the first one is made.
     """
     mirror = str(Path(options.mirror).resolve()) if options.mirror else None
-    choice = parse_choice(several(options.sources), plan.custom_sources)
+    choice = parse_sources_option(several(options.sources), plan.custom_sources)
     builder = FileBuilder(plan.suite, root.resolve(), options.seed, options.reserve, mirror, choice)
     workers = options.workers or processes_for(plan.tokens)
     if options.engine == "ray":

@@ -41,7 +41,7 @@ from ruler_common.files import write_whole
 from ruler_common.frozen import frozen_sentence, frozen_versions, read_frozen
 from ruler_common.hub import is_repository
 from ruler_common.languages import release_languages
-from ruler_common.manifest import FileEntry, Manifest, SourceEntry, is_standard
+from ruler_common.manifest import FileEntry, Manifest, SourceEntry, is_standard, version_numbers
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     EVIDENCE_ALONE,
@@ -481,7 +481,7 @@ def versions(manifest: Manifest) -> dict[str, Any]:
     """
     changes = changelog()
     names = {manifest["data_version"], *frozen_versions()}
-    ordered = sorted(names, key=lambda name: tuple(map(int, name.split("."))))
+    ordered = sorted(names, key=version_numbers)
     data_versions = []
     for name, next_name in zip(ordered, [*ordered[1:], "–"], strict=True):
         lock = read_frozen(name)

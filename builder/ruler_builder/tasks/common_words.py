@@ -37,8 +37,8 @@ from ruler_builder.tasks.base import (
 )
 from ruler_builder.tasks.templates import (
     CONTEXT,
-    LONGEST,
-    AuditContext,
+    MAX_COUNTED,
+    AuditInputs,
     Frame,
     context_of,
     fill_templates,
@@ -354,7 +354,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         """Read the language of the words, which is also that of the prompt."""
         language = self.counted_sources.language(self.key.language)
         self.languages = (language,)
-        self.words_file = language.file_in_words("words")
+        self.words_file = language.quoted_name("words")
         self.words, self.safe = self.counted_sources.dictionary(self.key.language)
         self._frame = list_frame(language.cwe)
         self.prompt_end = self._frame.tail
@@ -378,33 +378,33 @@ def list_frame(template: str) -> Frame:
 _ITEM = re.compile(r"(?:^| )(\d+)\. ")
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a cwe row: counts of the list, words shared with the text."""
-    yield from audit_list(row, about)
-    frame = fill_templates(about.templates, n=about.params.num_cw)
+    yield from audit_list(row, inputs)
+    frame = fill_templates(inputs.templates, n=inputs.params.num_cw)
     wording = f"{frame.head}{frame.tail}{frame.prefix}".casefold()
     example = row["input"][: row["context_start"]].removesuffix(frame.head).casefold().split()
     for word in row["outputs"]:
         if word.casefold() in wording:
             yield f"the reference '{word}' occurs in the wording around the list"
-        if about.params.examples and word.casefold() in example:
+        if inputs.params.examples and word.casefold() in example:
             yield f"the reference '{word}' occurs in the solved example too"
 
 
-def audit_list(row: Row, about: AuditContext) -> Iterator[str]:
+def audit_list(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a numbered list whose common words are the references.
 
     Each common word appears `times.common` times and every other word `times.uncommon` times, which
     is fewer; no common word is part of another word. This is the whole audit of a row of ONERULER.
     """
-    times = about.params.counts(about.entry["max_length"])
+    times = inputs.params.counts(inputs.entry["max_length"])
     common, words = row["outputs"], list_items(context_of(row))
     if words is None:
         yield "the context is not a list numbered from 1"
         return
     tally = Counter(words)
-    if len(common) != about.params.num_cw or len(set(common)) != len(common):
-        yield f"there are {len(set(common))} references, not {about.params.num_cw}"
+    if len(common) != inputs.params.num_cw or len(set(common)) != len(common):
+        yield f"there are {len(set(common))} references, not {inputs.params.num_cw}"
     for word in common:
         if tally[word] != times.common:
             yield f"the common word '{word}' appears {tally[word]} times, not {times.common}"
@@ -421,10 +421,10 @@ def audit_list(row: Row, about: AuditContext) -> Iterator[str]:
             yield f"reference '{word}' is part of another word of the list"
     if row["evidence"]:
         yield "a list has no needles, but there is evidence"
-    if not about.entry["exhausted"]:
-        longest = sorted(tally, key=len)[-LONGEST:]
-        unit = max((about.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
-        yield from about.not_full(row, unit * times.uncommon * 5 // 4)
+    if not inputs.entry["exhausted"]:
+        longest = sorted(tally, key=len)[-MAX_COUNTED:]
+        unit = max((inputs.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
+        yield from inputs.check_full(row, unit * times.uncommon * 5 // 4)
 
 
 def list_items(text: str) -> list[str] | None:

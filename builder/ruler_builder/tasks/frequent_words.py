@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
-from ruler_builder.tasks.templates import AuditContext, context_of, fill_templates
+from ruler_builder.tasks.templates import AuditInputs, context_of, fill_templates
 from ruler_builder.window.prompt import Impossible, PromptBuilder
 from ruler_common.rows import Row
 
@@ -176,9 +176,9 @@ class FrequentWords(Task[FrequentParams]):
 _MAX_COUNTED_WORDS = 64  # the most frequent words, whose tokens an audit counts
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Check an fwe row's words and their order, that no ranks tie, and the distribution."""
-    params: FrequentParams = about.params
+    params: FrequentParams = inputs.params
     tally = Counter(context_of(row).split(" "))
     for word in tally:
         if word != NOISE_WORD and not re.fullmatch(f"[a-z]{{{params.word_letters}}}", word):
@@ -192,7 +192,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         yield "a tie: an asked word does not appear more often than the next one"
     if row["evidence"]:
         yield "a coded text has no needles, but there is evidence"
-    default = max(about.entry["max_length"] // _TOKENS_PER_WORD, params.words + 2)
+    default = max(inputs.entry["max_length"] // _TOKENS_PER_WORD, params.words + 2)
     ranks = np.arange(1, (params.vocabulary or default) + 1, dtype=float)
     shares = ranks**-params.alpha / zeta(params.alpha)
     counts = np.array(sorted(tally.values(), reverse=True))
@@ -201,8 +201,8 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         yield f"the words' counts {counts[:8].tolist()} … are not a Zeta distribution"
         return
     words_added = int(np.sum(np.floor((total + 1) * shares) - np.floor(total * shares)))
-    max_tokens = max(about.count(f" {word}") for word in ranked[:_MAX_COUNTED_WORDS])
-    yield from about.not_full(row, words_added * max_tokens + 2)
+    max_tokens = max(inputs.count(f" {word}") for word in ranked[:_MAX_COUNTED_WORDS])
+    yield from inputs.check_full(row, words_added * max_tokens + 2)
 
 
 def _longest_text(counts: np.ndarray, shares: np.ndarray) -> int | None:

@@ -19,13 +19,13 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, distinct, uuids
 from ruler_builder.tasks.templates import (
-    AuditContext,
+    AuditInputs,
     Frame,
+    check_no_stray_references,
     check_spans,
     context_of,
     fill_templates,
     longest_line,
-    only_in_evidence,
     pattern_of,
 )
 from ruler_builder.text import corpora
@@ -242,14 +242,14 @@ STRINGS = {
 """How a key or a value of each type is written."""
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a niah row: needles, keys, values, references, evidence."""
-    params: NiahParams = about.params
+    params: NiahParams = inputs.params
     context, start = context_of(row), row["context_start"]
-    template = about.templates["needle"].replace("{types}", params.value_type)
+    template = inputs.templates["needle"].replace("{types}", params.value_type)
     needle = pattern_of(template, key=STRINGS[params.key_type], value=STRINGS[params.value_type])
     needles = list(needle.finditer(context))
-    asked = _asked_keys(row, about)
+    asked = _asked_keys(row, inputs)
     if len(set(asked)) != params.queries:
         yield f"the question asks for {len(set(asked))} keys, not {params.queries}"
     values: dict[str, list[str]] = {}
@@ -264,7 +264,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     ]
     if references != [sorted(values.get(key, [])) for key in asked]:
         yield f"the references {row['outputs']} are not the values of {asked}, in this order"
-    yield from only_in_evidence(row)
+    yield from check_no_stray_references(row)
     drawn = needles
     if params.haystack == "needles":  # the task's own needles are those in the evidence
         listed = {span["start"] - start for span in row["evidence"]}
@@ -282,16 +282,16 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         if context.count(key) != sum(match[0].count(key) for match in needles):
             yield f"the asked key '{key}' occurs in the context outside its needles"
     if params.haystack == "needles":
-        yield from about.not_full(row, longest_line(context.split("\n"), about.count))
+        yield from inputs.check_full(row, longest_line(context.split("\n"), inputs.count))
     elif params.haystack == "noise":
-        yield from about.not_full(row, about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE))
+        yield from inputs.check_full(row, inputs.count(f"{NOISE}\n{NOISE}") - inputs.count(NOISE))
 
 
-def _asked_keys(row: Row, about: AuditContext) -> list[str]:
+def _asked_keys(row: Row, inputs: AuditInputs) -> list[str]:
     """Return the keys that the question asks for, in its order; none if it is another question."""
-    params: NiahParams = about.params
+    params: NiahParams = inputs.params
     many = params.queries * params.values > 1
-    question = niah_frame(about.templates, params.value_type, many, "{query}").question
+    question = niah_frame(inputs.templates, params.value_type, many, "{query}").question
     key = STRINGS[params.key_type]
     keys = key if params.queries == 1 else rf"(?:{key}, )+and {key}"
     match = pattern_of(question, query=keys).fullmatch(row["question"])

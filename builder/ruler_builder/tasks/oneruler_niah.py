@@ -29,12 +29,12 @@ from ruler_builder.tasks.base import (
 )
 from ruler_builder.tasks.templates import (
     CONTEXT,
-    AuditContext,
+    AuditInputs,
     Frame,
+    check_no_stray_references,
     check_spans,
     context_of,
     fold,
-    only_in_evidence,
     pattern_of,
 )
 from ruler_builder.text.sources import LanguageSources
@@ -172,7 +172,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         custom = self._text.facts.is_custom and self.fills
         if custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
-                f"The sentences of {self._text.file_in_words('book')} are too long for a window of "
+                f"The sentences of {self._text.quoted_name('book')} are too long for a window of "
                 f"{self.key.max_length} tokens: each must end with a character such as a full "
                 "stop and, if the script has capitals, the next must begin with one."
             )
@@ -227,11 +227,11 @@ def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[i
 _LONG_NUMBER = re.compile(r"\d\d{6,}")  # in any script; found faster than by \d{7,}
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a multilingual niah row: needles, references, evidence."""
-    params: MultilingualNiahParams = about.params
-    text = about.languages[about.entry["language"]]
-    instruction = about.languages[about.entry["instruction_language"]]
+    params: MultilingualNiahParams = inputs.params
+    text = inputs.languages[inputs.entry["language"]]
+    instruction = inputs.languages[inputs.entry["instruction_language"]]
     context, start = context_of(row), row["context_start"]
     pattern = pattern_of(
         text["parts"]["needle"], key=_one_of(text["nouns"]), value=r"[1-9][0-9]{6}"
@@ -255,7 +255,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
                     yield f"the absent key '{noun}' occurs in a needle as '{key}'"
     else:
         carrying = set(nouns)
-        yield from only_in_evidence(row)
+        yield from check_no_stray_references(row)
     size = max(1, len(expected[0])) if expected else 1
     outputs = row["outputs"]
     if [sorted(outputs[at : at + size]) for at in range(0, len(outputs), size)] != expected:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
-from ruler_builder.tasks.templates import CONTEXT, AuditContext, Frame, context_of
+from ruler_builder.tasks.templates import CONTEXT, AuditInputs, Frame, context_of
 from ruler_builder.text.corpora import Question
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.prompt import PromptBuilder, fit, refuse_if_over
@@ -351,15 +351,15 @@ def _from_pool(
 # ---- Audit: without the code that makes rows ---------------------------------------------------
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Check the documents of a qa row, their numbers, the gold ones and their answers."""
-    params: QaParams = about.params
+    params: QaParams = inputs.params
     context = context_of(row)
     if params.no_documents:
         if context or row["evidence"]:
             yield "there are documents or evidence in a prompt without documents"
         return
-    before, after = about.templates["document"].split("{document}")
+    before, after = inputs.templates["document"].split("{document}")
     documents = _documents(context, before, after)
     if not documents:
         yield "the context does not begin with the first document"
@@ -377,9 +377,9 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
             yield f"gold document '{text[:60]}' occurs {times} times"
         if span["answer"] is not (answered or not any(has_answer)):
             yield f"gold document '{text[:60]}' is marked answer={span['answer']}"
-    if not about.entry["repeats"] and len(set(documents.values())) < len(documents):
+    if not inputs.entry["repeats"] and len(set(documents.values())) < len(documents):
         yield "a document occurs twice, though the corpus did not begin again"
-    if about.evidence_only and len(documents) != len(gold):
+    if inputs.evidence_only and len(documents) != len(gold):
         yield "there is more than the evidence"
     if params.documents and len(documents) > params.documents:
         yield f"there are {len(documents)} documents, more than {params.documents}"

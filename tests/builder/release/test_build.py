@@ -162,7 +162,7 @@ def test_a_changed_source_is_refused_and_leaves_no_file(tmp_path, workers):
     flags += ("--mirror", tmp_path / "mirror", "--workers", workers)
     sentence = " ".join(ruler_error("build", tmp_path / "ruler", *flags).split())
     assert f"is damaged: its sha256 is {sha256_of(changed)}, expected {squad.sha256}" in sentence
-    assert "Replace it with an undamaged copy" in sentence
+    assert "Replace it, or delete it to download it again." in sentence
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mirror"]
 
 

@@ -12,7 +12,7 @@ from ruler_builder.release import card
 from ruler_builder.release.card import render
 from ruler_builder.release.metadata import collect_facts
 from ruler_builder.text.errata import errata, wording
-from ruler_builder.text.sources import restricted
+from ruler_builder.text.sources import restricted_books
 from ruler_common import frozen as frozen_rows
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import read_manifest
@@ -130,7 +130,7 @@ def test_every_book_is_in_the_table_of_rights(every_language):
         assert row["author"].startswith(f"{book['author']} (died {book['died']})")
         assert (row["first published"], row["status"]) == (book["published"], book["status"])
         assert ("perhaps not" in row["free at life + 70 years and in the US"]) is book["restricted"]
-    assert f"the books of {', '.join(restricted())} may not be free everywhere" in text
+    assert f"the books of {', '.join(restricted_books())} may not be free everywhere" in text
 
 
 @pytest.mark.nightly

@@ -139,4 +139,5 @@ def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):
 def test_the_standard_suites_are_recognised_by_their_parameters_and_wording(dataset):
     suite = read_suite(dataset)
     described = {"dataset": dataset, "tasks": suite.described(), "families": suite.families}
+    described["files"] = {}
     assert is_standard(json.loads(json.dumps(described)))

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import CountedSources
 
@@ -17,5 +17,5 @@ def trained_sources(
     store: Store, trained_counter: Callable[[str], TokenCounter]
 ) -> Callable[[str], CountedSources]:
     """Return a function that gives the project's texts, counted by a trained tokenizer."""
-    sources = Sources(store, parse_choice(["embedded"]))
+    sources = Sources(store, parse_sources_option(["embedded"]))
     return cache(lambda kind: CountedSources(sources, trained_counter(kind)))

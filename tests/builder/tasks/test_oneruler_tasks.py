@@ -16,7 +16,7 @@ import pytest
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.base import Task, TaskKey
 from ruler_builder.tasks.registry import read_suite
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
@@ -208,5 +208,5 @@ def test_invalid_parameters_are_refused(tmp_path, family, parameters, message):
 
 
 if __name__ == "__main__":
-    texts = Sources(Store(None), parse_choice(["embedded"]))
+    texts = Sources(Store(None), parse_sources_option(["embedded"]))
     print(json.dumps(digests(CountedSources(texts, load_counter("tekken", Store(None)))), indent=4))

@@ -18,7 +18,7 @@ import pytest
 
 from ruler_builder.release.folder import digest_row
 from ruler_builder.tasks.registry import read_suite
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
@@ -188,7 +188,9 @@ def test_a_row_does_not_depend_on_the_rows_before_it(embedded, name):
     rows = [task.row(index).columns for index in range(4)]
     task_of(embedded, name, "4k").row(0)
     assert [task.row(index).columns for index in (3, 2, 1, 0)] == rows[::-1]
-    unused = CountedSources(Sources(Store(None), parse_choice(["embedded"])), embedded.counter)
+    unused = CountedSources(
+        Sources(Store(None), parse_sources_option(["embedded"])), embedded.counter
+    )
     assert task_of(unused, name, "2k").row(2).columns == rows[2]
 
 
@@ -228,5 +230,5 @@ def test_a_window_that_holds_the_task_passes_the_check(embedded, name):
 
 
 if __name__ == "__main__":
-    texts = Sources(Store(None), parse_choice(["embedded"]))
+    texts = Sources(Store(None), parse_sources_option(["embedded"]))
     print(json.dumps(digests(CountedSources(texts, load_counter("tekken", Store(None)))), indent=4))

@@ -12,7 +12,7 @@ from ruler_builder.text import sentences as splitting
 from ruler_builder.text.errata import applied, fix, identity, is_word
 from ruler_builder.text.languages import Language, Pair, language_pairs, read_language
 from ruler_builder.text.sentences import split
-from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.sources import Sources, Store, parse_sources_option
 from ruler_common.errors import RulerError
 from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
@@ -41,7 +41,7 @@ def published(mirror: object, store: Store) -> Sources:
 @pytest.fixture(scope="module")
 def embedded_sources(store: Store) -> Sources:
     """Return the project's texts."""
-    return Sources(store, parse_choice(["embedded"]))
+    return Sources(store, parse_sources_option(["embedded"]))
 
 
 def folded(code: str, sources: Sources) -> str:

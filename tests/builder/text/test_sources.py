@@ -27,9 +27,9 @@ from ruler_builder.text.sources import (
     cache_dir,
     embedded_languages,
     named_sources,
-    parse_choice,
+    parse_sources_option,
     registry,
-    states,
+    source_states,
 )
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -182,9 +182,12 @@ def test_without_network_and_mirror_the_message_has_the_remedy(server, cache):
     with pytest.raises(RulerError) as refusal:
         Store().read(pinned(CLOSED))
     message = str(refusal.value)
-    for part in (PATH, str(len(TEXT)), DIGEST, CLOSED, "--mirror DIR", "RULER_MIRROR"):
+    for part in (str(len(TEXT)), DIGEST, CLOSED):
         assert part in message
-    assert message.count(". ") == message.count("\n") == 0
+    remedy = f". Download it by hand to DIR/{PATH}, then pass --mirror DIR or set RULER_MIRROR=DIR."
+    assert message.endswith(remedy)
+    assert message.count(". ") == 1
+    assert "\n" not in message
     assert not (cache / PATH).exists()
 
 
@@ -284,7 +287,7 @@ def pip_refusal(file: Pinned, cache: Path) -> str:
     text = str(refusal.value)
     assert "\n" not in text
     assert text.startswith("Cannot download 'data.bin' (")
-    assert text.endswith("name the folder with --mirror DIR or RULER_MIRROR.")
+    assert text.endswith("then pass --mirror DIR or set RULER_MIRROR=DIR.")
     assert not (cache / "data.bin").exists()
     assert not list(cache.rglob("*.whl"))
     return text
@@ -346,6 +349,11 @@ def test_every_embedded_file_has_the_size_and_licence_of_the_registry(store):
     assert embedded_languages() == ["en", "zh"]
 
 
+def test_an_empty_name_is_not_a_source():
+    with pytest.raises(RulerError, match=re.escape("Unknown source ''. See: ruler sources")):
+        named_sources([""])
+
+
 def test_every_source_is_pinned_cited_and_licensed():
     assert list(named_sources(["ruler"])) == ["essays", "squad", "hotpotqa"]
     assert len(named_sources(["oneruler"])) == 1 + 4 * 26 - 1  # English has no dictionary
@@ -394,7 +402,7 @@ def test_a_damaged_or_unknown_source_is_refused_and_not_recorded(folder):
 
 
 def test_embedded_selects_the_projects_texts_for_every_source(folder):
-    sources = Sources(Store(folder), parse_choice(["embedded"]))
+    sources = Sources(Store(folder), parse_sources_option(["embedded"]))
     for name in [*named_sources(["ruler", "oneruler-nouns"]), "book-en", "words-zh"]:
         assert sources.read(name)
         assert sources.used[name]["variant"] == EMBEDDED
@@ -412,7 +420,7 @@ def test_the_message_for_a_missing_book_names_its_url_and_the_embedded_texts(ser
 
 
 def test_a_later_choice_overrides_an_earlier_one():
-    choice = parse_choice(["embedded", "squad=canonical"])
+    choice = parse_sources_option(["embedded", "squad=canonical"])
     assert choice.embedded == registry().keys() - {"squad"}
 
 
@@ -428,7 +436,7 @@ def test_a_later_choice_overrides_an_earlier_one():
 )
 def test_an_invalid_choice_is_refused_with_a_suggestion(words, message):
     with pytest.raises(RulerError, match=re.escape(message)):
-        parse_choice(words)
+        parse_sources_option(words)
 
 
 # ---- `ruler sources` -----------------------------------------------------------------------------
@@ -438,7 +446,7 @@ def test_sources_are_listed_as_present_damaged_or_missing(folder):
     for name, extra_bytes in (("essays", 0), ("squad", 1)):
         file = registry()[name].canonical.file
         put(folder, bytes(file.bytes + extra_bytes), file.path)
-    state_of = {source.name: state for source, state in states(Store(folder))}
+    state_of = {source.name: state for source, state in source_states(Store(folder))}
     assert state_of == {"essays": "present", "squad": "damaged", "hotpotqa": "missing"}
     output = ruler_output("sources", "--mirror", folder)
     for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):

@@ -142,7 +142,7 @@ def test_a_missing_source_is_listed_with_the_command_that_fetches_it(mirror, tmp
     squad.unlink()
     squad.write_text("{}")
     done = ruler("verify", tmp_path / "r", "--mirror", broken)
-    assert "Replace it with an undamaged copy" in " ".join(done.stderr.split())
+    assert "Replace it, or delete it to download it again." in " ".join(done.stderr.split())
     assert "sources fetch" not in done.stderr
     assert done.code == 3
 
