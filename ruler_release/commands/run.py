@@ -252,7 +252,8 @@ def decide(options: DecideCommand) -> None:
     else:
         with updating_line() as show:
             decided = decide_run(
-                replace(options, progress=True), lambda look: show(decision_text.look_line(look))
+                replace(options, progress=True),
+                lambda look: show(decision_text.progress_line(look)),
             )
         decision = decided.decision
         lines = decided.summary.lines()

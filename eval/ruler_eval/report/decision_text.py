@@ -1,6 +1,6 @@
 """Write the lines of `ruler decide` and `ruler run --until`: one per look, then the verdict.
 
-look_line(decision)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
+progress_line(decision)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
 decision_lines(decision)       # or decision_markdown(decision), for a pull request
 """
 
@@ -18,7 +18,7 @@ WORST_TASKS = 3
 """The number of tasks whose losses are named."""
 
 
-def look_line(decision: SequentialDecision) -> str:
+def progress_line(decision: SequentialDecision) -> str:
     """Return the line of a look: rows, the drop so far, and its interval over all rows."""
     return (
         f"{decision['rows']:,} of {decision['of']:,} rows of each task: B lost "

@@ -67,7 +67,9 @@ def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
     sessions = settings.get("sessions", [])
     stored = [session["options"] for session in sessions if session.get("options")]
     if settings.get("backend") != "batch" or not stored:
-        raise RulerError(f"'{run}' is not a run of batch files. Make one: ruler batch write --help")
+        raise RulerError(
+            f"'{run}' is not a run of batch files. To write one: ruler batch write --help"
+        )
     return replace(RunOptions.from_json(stored[-1], run), answers=tuple(answers))
 
 
