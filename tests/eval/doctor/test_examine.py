@@ -13,6 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.doctor.examine import Examination, read_verdict
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.sending import Sender
+from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
@@ -101,6 +102,21 @@ def test_an_interrupted_examination_resumes(root, values, tmp_path):
     third = Counting(engine)
     assert examination(root, out, third).run().headline == verdict.headline
     assert third.asked == []
+
+
+def test_a_second_bos_is_named_again_if_the_examination_is_repeated(root, values, tmp_path):
+    """The second examination reads all answers from the folder and sends nothing."""
+
+    def run() -> Verdict:
+        backend = FaultyBackend(FaultyEngine(values, fault="bos"))
+        sender = Sender(backend, WordPrompter("completion"), "salt", salt_field=True)
+        sender.unchecked = {"template": "not asked here"}
+        options = DoctorOptions(dataset=str(root), out=tmp_path, model="m", base_url="-", rows=ROWS)
+        return Examination(options, sender).run()
+
+    first = run()
+    assert "a second BOS" in first.headline
+    assert run().headline == first.headline
 
 
 class WithMetrics(Counting):
