@@ -36,7 +36,7 @@ MAX_NEEDLES = 40
 """The maximum number of needles in an essay or book: one for each depth."""
 MIN_TOKENS_PER_LINE = 8
 """Every tokenizer needs at least this many for a line of noise or a needle's fixed words."""
-DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
+DEPTHS = tuple(round(100 * i / (MAX_NEEDLES - 1)) for i in range(MAX_NEEDLES))
 """The 40 depths, in percent, that needles between sentences are put at."""
 _EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
