@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_builder.text import errata
+from ruler_builder.text.borders import folded, read_borders, sliced
 from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
@@ -399,8 +400,11 @@ class Language:
         return errata.fix("book", self.code, [text])[0]
 
     def sentences(self) -> Iterator[str]:
-        """Yield the book's sentences from its beginning, white space folded."""
-        return split(self.book(), self.code, self.facts.sentences)
+        """Return the book's sentences from its beginning, white space folded. Raises RulerError."""
+        if self.facts.is_custom:
+            return split(self.book(), self.code, self.facts.sentences)
+        name, text = self.source_names.book, folded(self.book())
+        return sliced(text, read_borders(name, self.sources.file(name).variant, text))
 
     def words(self) -> list[str]:
         """Return the words of cwe: nouns, adjectives and verbs, each once, in the file's order.

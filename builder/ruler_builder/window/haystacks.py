@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ruler_builder.text import corpora
+from ruler_builder.text.borders import folded, read_borders
 from ruler_builder.text.languages import Language, read_language, shared_nouns
-from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
@@ -113,19 +113,15 @@ class EssayHaystack(Haystack):
     Needles go between sentences.
     """
 
-    def __init__(self, text: str, counter: TokenCounter) -> None:
-        words = text.split()
+    def __init__(self, text: str, sentence_starts: Sequence[int], counter: TokenCounter) -> None:
+        """Count a folded text, given the offsets of the words that begin its sentences."""
+        words = text.split(" ")
         self._words = self.units_of_pass = len(words)
-        self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
+        self._text = text + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
         self._tokens = np.cumsum([0, *counter.counts([f" {word}" for word in words])])
-        starts = sentence_starts(self._text, "en")
-        offsets = (start + (self._text[start] == " ") for start in starts)
-        sentence_offsets = np.fromiter(offsets, dtype=int)
-        # The index of the first word at or after each offset; kept if the word begins there.
-        first_words = np.searchsorted(self._starts, sentence_offsets)
-        begins = (self._starts[first_words] == sentence_offsets) & (first_words < len(words))
-        self._sentences: list[int] = first_words[begins].tolist()
+        # The index of the first word of each sentence
+        self._sentences: list[int] = np.searchsorted(self._starts, sentence_starts).tolist()
         self.numbers = frozenset(seven_digit_numbers(self._text))
         """The seven-digit strings in the text: none of them may be a value."""
 
@@ -364,7 +360,9 @@ class CountedSources:
     @cached_property
     def essays(self) -> EssayHaystack:
         """The essays as a haystack, from their beginning."""
-        return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
+        text = folded(corpora.essays(self.sources.read("essays")))
+        starts = read_borders("essays", self.sources.file("essays").variant, text)
+        return EssayHaystack(text, starts, self.counter)
 
     def _documents(self, name: str) -> tuple[corpora.Corpus, CountedTexts]:
         """Read a question-answering corpus; count each document with the blank line after it."""
