@@ -63,10 +63,21 @@ def zeta(alpha: float) -> float:
     the 0.2 s that importing scipy takes.
     """
     if alpha == 2:
-        return math.pi**2 / 6
+        return math.pi * math.pi / 6
     from scipy.special import zeta
 
     return float(zeta(alpha))
+
+
+def inverse_powers(ranks: np.ndarray, alpha: float) -> np.ndarray:
+    """Return `rank ** -alpha` of each rank.
+
+    For the default alpha of 2 by division alone, which IEEE 754 defines to the last bit. NumPy's
+    powers differ there between its versions and between processors.
+    """
+    if alpha == 2:
+        return np.asarray(1 / (ranks * ranks))
+    return np.array([math.pow(rank, -alpha) for rank in ranks.tolist()])
 
 
 # ---- Wording -----------------------------------------------------------------------------------
@@ -104,7 +115,7 @@ class FrequentWords(Task[FrequentParams]):
         default = max(self.key.max_length // _TOKENS_PER_WORD, self.params.words + 2)
         vocabulary = self.params.vocabulary or default
         ranks = np.arange(1, vocabulary + 1)
-        weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
+        weights = inverse_powers(ranks, self.params.alpha) / zeta(self.params.alpha)
         appearing = max(int(np.sum(self.budget * weights >= 1)), self.params.words + 2)
         return np.asarray(weights[:appearing])
 
@@ -151,8 +162,10 @@ class FrequentWords(Task[FrequentParams]):
             self.key.draw_filling(index, "order").shuffle(ranks)
             return " " + " ".join(vocabulary[ranks].tolist())
 
+        tokens_per_word = max(1.0, math.fsum((self._weights * tokens).tolist()))
+
         def step(total: int, more_tokens: int) -> int:
-            return total + int(more_tokens / max(1.0, float(self._weights @ tokens)))
+            return total + int(more_tokens / tokens_per_word)
 
         fitted = self.fit_counted(draft, " ...", text, step, min_units=self._min_words)
         return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)

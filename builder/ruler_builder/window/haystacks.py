@@ -36,7 +36,7 @@ MAX_NEEDLES = 40
 """The maximum number of needles in an essay or book: one for each depth."""
 MIN_TOKENS_PER_LINE = 8
 """Every tokenizer needs at least this many for a line of noise or a needle's fixed words."""
-DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
+DEPTHS = tuple(round(100 * place / (MAX_NEEDLES - 1)) for place in range(MAX_NEEDLES))
 """The 40 depths, in percent, that needles between sentences are put at."""
 _EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
@@ -128,7 +128,8 @@ class EssayHaystack(Haystack):
     @cached_property
     def hyphenated(self) -> frozenset[str]:
         """The hyphenated word pairs in the text: none of them may be a value."""
-        return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
+        pairs = r"(?=\b([a-z]+-[a-z]+)\b)"
+        return frozenset(re.findall(pairs, self._text.casefold(), re.ASCII))
 
     def capitals(self, length: int) -> frozenset[str]:
         """Return every run of `length` capital letters in the text."""
@@ -244,9 +245,9 @@ class RunOnHaystack(Haystack):
             prompt.add(self._rest)
 
 
-def seven_digit_numbers(text: str) -> Iterable[str]:
-    """Yield every run of seven digits in a text."""
-    for digits in re.findall(r"\d{7,}", text):
+def seven_digit_numbers(text: str, digit: str = "[0-9]") -> Iterable[str]:
+    """Yield every run of seven digits in a text; `digit` is a regular expression for one."""
+    for digits in re.findall(f"{digit}{{7,}}", text):
         yield from (digits[i : i + 7] for i in range(len(digits) - 6))
 
 
@@ -281,7 +282,8 @@ class BookHaystack(Haystack):
         pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
         self._tokens = np.cumsum([0, *counter.counts(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
-        self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
+        numbers = seven_digit_numbers(folded, r"\d")  # in any script
+        self.numbers = frozenset(str(int(number)) for number in numbers)
         """The seven-digit strings in the text: none of them may be a value."""
 
     def _split_places(self, counter: TokenCounter) -> Iterator[int]:

@@ -31,7 +31,7 @@ NEEDLES = st.lists(DEPTHS, max_size=4).map(
 
 
 def essay_haystack(text: str, counter: TokenCounter) -> EssayHaystack:
-    """Return the haystack of a text whose borders are no data: it is split here."""
+    """Return the haystack of a text that is not published, split here."""
     text = folded(text)
     return EssayHaystack(text, [*essay_starts(text)], counter)
 
