@@ -5,7 +5,7 @@
     next(sliced(text, starts))                          # the first sentence
 
 borders/ has a file for each text that is split into sentences and is pinned by its digest: the 26
-books, the essays, and the texts of this project. builder/make_borders.py writes them. A file is
+books, the essays, and the texts of this project. builder/pin_texts.py writes them. A file is
 compressed by zlib (RFC 1950) and has two lines: the sha256 of the folded text in UTF-8, and for
 each sentence the number of characters from the start of the one before it, or of the text.
 """
@@ -59,14 +59,14 @@ def read_borders(source: str, variant: Variant, text: str) -> list[int]:
     if not packed.is_file():
         raise RulerError(
             f"The sentence borders of '{source}' are missing (borders/{name}): install this "
-            "package again. After adding a text, run builder/make_borders.py."
+            "package again. After adding a text, run builder/pin_texts.py."
         )
     digest, steps = zlib.decompress(packed.read_bytes()).decode("ascii").splitlines()
     if digest != _digest(text):
         raise RulerError(
             f"The sentence borders of '{source}' were made for a text with sha256 {digest}, and "
             f"its text has sha256 {_digest(text)}: install this package again. After changing a "
-            "text or its errata, run builder/make_borders.py."
+            "text or its errata, run builder/pin_texts.py."
         )
     return list(accumulate(map(int, steps.split(" "))))
 

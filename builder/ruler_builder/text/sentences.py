@@ -2,7 +2,7 @@
 
 Builds split only the book of a custom language (extra `languages`): another version of sentencex or
 of Unicode may find other sentences. Those of all other texts are data, which
-builder/make_borders.py made with these rules (borders.py).
+builder/pin_texts.py made with these rules (borders.py).
 
 sentencex keeps quoted text together, so one unbalanced quotation mark in a long text without line
 breaks would make a sentence of many pages. The text is therefore read through a window that moves

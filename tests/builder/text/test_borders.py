@@ -22,7 +22,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 from tests.project import ROOT
 
-SCRIPT = ROOT / "builder/make_borders.py"
+SCRIPT = ROOT / "builder/pin_texts.py"
 
 
 def read_packed(data: bytes) -> list[str]:
@@ -42,10 +42,13 @@ def test_every_text_that_is_split_has_its_borders():
 
 
 @pytest.mark.nightly
-def test_the_borders_are_those_that_the_splitter_finds(mirror):
-    made = runpy.run_path(str(SCRIPT))["border_files"](Store(mirror))
+def test_the_data_are_those_that_the_script_writes(mirror):
+    script = runpy.run_path(str(SCRIPT))
     expected = {name: read_packed(data) for name, data in packaged().items()}
+    made = script["border_files"](Store(mirror))
     assert {name: read_packed(data) for name, data in made} == expected
+    corrected = ROOT / "builder/ruler_builder/text/corrected.toml"
+    assert script["corrected"](Store(mirror)) == corrected.read_text(encoding="utf-8")
 
 
 def test_python_and_the_builder_agree_about_white_space():
@@ -85,7 +88,7 @@ def test_another_text_is_refused_with_both_digests():
 
 
 def test_a_text_without_borders_is_refused_with_the_remedy():
-    with pytest.raises(RulerError, match=r"'book-tr' are missing .* run builder/make_borders.py"):
+    with pytest.raises(RulerError, match=r"'book-tr' are missing .* run builder/pin_texts.py"):
         read_borders("book-tr", "canonical", "Bir. İki.")
 
 

@@ -1,6 +1,9 @@
-"""Write the sentence borders of the texts that a release is made of: for maintainers.
+"""Write what pins the texts that a release is made of: for maintainers.
 
-    python builder/make_borders.py        # writes builder/ruler_builder/text/borders
+    python builder/pin_texts.py        # writes borders/ and corrected.toml in ruler_builder/text
+
+borders/ has the borders of sentences, and corrected.toml the digests of the published prompts,
+nouns and words with their errata applied.
 
 Needs the extra `languages` and all sources (--mirror or RULER_MIRROR, the cache, or a network).
 With the sentencex that is installed borders may differ from those of published rows: then the rows
@@ -15,12 +18,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from ruler_builder.text import borders, corpora
-from ruler_builder.text.languages import read_language
+from ruler_builder.text import borders, corpora, errata
+from ruler_builder.text.languages import noun_list, shared_nouns, unchecked_language
 from ruler_builder.text.sentences import essay_starts, split_starts
 from ruler_builder.text.sources import (
     CANONICAL,
     EMBEDDED,
+    NOUNS,
     Sources,
     Store,
     embedded_languages,
@@ -29,7 +33,12 @@ from ruler_builder.text.sources import (
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 
-FOLDER = Path(borders.__file__).parent / "borders"
+FOLDER = Path(borders.__file__).parent
+_ABOUT = """\
+# sha256 of the published prompts, nouns and words with their errata applied, each text followed by
+# a NUL, written by builder/pin_texts.py.
+
+"""
 
 
 def border_files(store: Store) -> Iterator[tuple[str, bytes]]:
@@ -40,11 +49,24 @@ def border_files(store: Store) -> Iterator[tuple[str, bytes]]:
         name = borders.border_file("essays", variant)
         yield name, borders.packed_borders(essays, essay_starts(essays))
         for code in codes:
-            language = read_language(code, sources)
+            language = unchecked_language(code, sources)
             book = language.book()
             starts = split_starts(book, code, language.facts.sentences)
             name = borders.border_file(language.source_names.book, variant)
             yield name, borders.packed_borders(borders.folded(book), starts)
+
+
+def corrected(store: Store) -> str:
+    """Return the text of corrected.toml. Raises RulerError."""
+    sources = Sources(store)
+    texts = {NOUNS: noun_list(shared_nouns(sources))}
+    for code in LANGUAGES:
+        language = unchecked_language(code, sources)
+        texts |= language.corrected_prompts()
+        if (words := language.source_names.words) is not None:
+            texts[words] = language.unchecked_words(words)
+    lines = [f'{name} = "{errata.digest_of(texts[name])}"' for name in sorted(texts)]
+    return _ABOUT + "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -56,12 +78,17 @@ def main() -> None:
     total = 0
     try:
         for name, data in border_files(Store(arguments.mirror)):
-            path = FOLDER / name
+            path = FOLDER / "borders" / name
             total += len(data)
             if not arguments.check:
                 path.write_bytes(data)
             elif not path.is_file() or zlib.decompress(path.read_bytes()) != zlib.decompress(data):
                 raise RulerError(f"'{path}' has other borders.")
+        text, path = corrected(Store(arguments.mirror)), FOLDER / "corrected.toml"
+        if not arguments.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            raise RulerError(f"'{path}' has other digests.")
     except RulerError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
