@@ -6,6 +6,8 @@ import json
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,21 @@ def test_it_is_built_proved_rebuilt_run_scored_analysed_and_drawn(done):
     assert "No wrong answers." in message
     assert "custom rows: a language that is not one of the 26 (tr)" in " ".join(message.split())
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
+
+
+def test_without_its_extra_it_is_refused_with_the_remedy(tmp_path):
+    program = (
+        "import sys\nsys.modules['sentencex'] = None\n"  # as if it were not installed
+        "from ruler_release.app import main\nmain()\n"
+    )
+    options = ["--suite", "oneruler", "--language-folder", str(FOLDER), "--languages", "tr"]
+    options += ["--lengths", "4k", "--samples", "1", "--sources", "embedded"]
+    command = [sys.executable, "-c", program, "build", str(tmp_path / "turkish"), *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    message = " ".join((done.stdout + done.stderr).split())
+    assert "The book of a custom language needs packages that are not installed" in message
+    assert "pip install 'sentencex>=1.0.32'" in message
 
 
 def test_the_release_says_who_wrote_the_language(done):

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_builder.text import errata
+from ruler_builder.text.borders import folded, read_borders, sliced
 from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
@@ -371,6 +372,11 @@ class Language:
         return self.facts.sentences.separator
 
     @property
+    def is_published(self) -> bool:
+        """Whether its files are the published ones, so that their corrected texts are known."""
+        return self.sources.file(f"niah-{self.code}").variant == CANONICAL
+
+    @property
     def entry(self) -> LanguageEntry:
         """The language's entry in a manifest."""
         entry = LanguageEntry(
@@ -391,6 +397,13 @@ class Language:
         """Return how an error message names a file of the language; `kind` is a key of FILES."""
         return self.sources.quoted_name(f"{kind}-{self.code}")
 
+    def corrected_prompts(self) -> dict[str, list[str]]:
+        """Return the texts of its prompts with their errata applied, by source."""
+        return {
+            f"niah-{self.code}": [*self.parts.values(), self.none_word],
+            f"cwe-{self.code}": [self.cwe],
+        }
+
     def book(self) -> str:
         """Return the text of the book, with its errata applied. Raises RulerError."""
         text = read_text(self.source_names.book, self.sources)
@@ -399,8 +412,11 @@ class Language:
         return errata.fix("book", self.code, [text])[0]
 
     def sentences(self) -> Iterator[str]:
-        """Yield the book's sentences from its beginning, white space folded."""
-        return split(self.book(), self.code, self.facts.sentences)
+        """Return the book's sentences from its beginning, white space folded. Raises RulerError."""
+        if self.facts.is_custom:
+            return split(self.book(), self.code, self.facts.sentences)
+        name, text = self.source_names.book, folded(self.book())
+        return sliced(text, read_borders(name, self.sources.file(name).variant, text))
 
     def words(self) -> list[str]:
         """Return the words of cwe: nouns, adjectives and verbs, each once, in the file's order.
@@ -410,7 +426,14 @@ class Language:
         """
         if self.source_names.words is None:
             return vocabulary()
-        text = read_text(self.source_names.words, self.sources)
+        words = self.unchecked_words(self.source_names.words)
+        if self.is_published:
+            errata.check_corrected(self.source_names.words, words)
+        return words
+
+    def unchecked_words(self, source: str) -> list[str]:
+        """Return the words of a source, whatever their digest. Raises RulerError."""
+        text = read_text(source, self.sources)
         try:
             entries = word_entries(text)
         except (ValueError, IndexError, csv.Error):
@@ -425,8 +448,20 @@ def read_language(code: str, sources: Sources) -> Language:
     """Read the prompts and nouns of a language, with its errata applied.
 
     Raises RulerError for a language that is neither one of the 26 nor in a folder that was given,
-    and for a file that is missing or cannot be read.
+    for a file that is missing or cannot be read, and for a corrected text that is not the recorded
+    one.
     """
+    language = unchecked_language(code, sources)
+    if language.is_published:
+        for name, texts in language.corrected_prompts().items():
+            errata.check_corrected(name, texts)
+    if sources.file(NOUNS).variant == CANONICAL:
+        errata.check_corrected(NOUNS, noun_list(shared_nouns(sources)))
+    return language
+
+
+def unchecked_language(code: str, sources: Sources) -> Language:
+    """Read the prompts and nouns of a language, whatever their digests. Raises RulerError."""
     custom = f"language-{code}" in sources.choice.custom
     names = language_sources(code, custom)
     table = None
@@ -477,6 +512,11 @@ def shared_nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
     Only rows whose noun is unique in all of them and not ambiguous.
     """
     return _columns(read_text(NOUNS, sources))
+
+
+def noun_list(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns of the noun list one after another, each with its code before it."""
+    return [text for code, nouns in columns.items() for text in (code, *nouns)]
 
 
 def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tuple[str, ...]:

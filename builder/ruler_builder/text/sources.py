@@ -101,7 +101,11 @@ class Store:
             )
 
     def local(self, file: Pinned) -> Path | None:
-        """Return the path of the file in the mirror or the cache; its digest is not checked."""
+        """Return the path of the file in the mirror or the cache; its digest is not checked.
+
+        Raises RulerError for a name that this machine's locale cannot write.
+        """
+        _check_locale(file.path)
         for folder in (self.mirror, cache_dir()):
             if folder and (folder / file.path).is_file():
                 return folder / file.path
@@ -117,6 +121,7 @@ class Store:
             file: The file.
             progress: Whether to draw a progress bar on a terminal.
         """
+        _check_locale(file.path)
         if self.mirror and (self.mirror / file.path).is_file():
             path = self.mirror / file.path
             sha256 = sha256_of(path)
@@ -134,6 +139,16 @@ class Store:
     def read(self, file: Pinned) -> bytes:
         """Return the bytes of the checked file. Raises RulerError."""
         return self.get(file).read_bytes()
+
+
+def _check_locale(path: str) -> None:
+    """Refuse a file name that the locale cannot write: every file of it would seem missing."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise RulerError(
+            f"The locale cannot write the file name {path!a}: set PYTHONUTF8=1."
+        ) from None
 
 
 def _download(file: Pinned, target: Path, progress: bool) -> None:

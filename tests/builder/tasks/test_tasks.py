@@ -68,8 +68,9 @@ def test_the_rows_of_every_task_are_frozen(embedded):
     assert digests(embedded) == GOLDEN
 
 
-def test_another_process_with_another_hash_seed_makes_the_same_rows():
-    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+def test_another_process_with_another_hash_seed_and_locale_makes_the_same_rows():
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **ascii_only, "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-m", "tests.builder.tasks.test_tasks"]
     result = subprocess.run(
         command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
