@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -21,7 +20,15 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
 from ruler_common.languages import custom_facts
-from ruler_common.names import CODE, LANGUAGES, TASKS, Config, length_name, parse_length
+from ruler_common.names import (
+    LANGUAGES,
+    TASKS,
+    Config,
+    check_new_name,
+    check_release_names,
+    length_name,
+    parse_length,
+)
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
@@ -160,16 +167,6 @@ SUITE_DIGESTS = {
     "ruler_2024": "f30773471de22410",
 }
 """`suite_digest` of the benchmarks' suites, and of the suite with the layout of RULER's paper."""
-_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
-"""A task or group name.
-
-It must not contain a part that looks like a length (`_4k`), because configuration names append one.
-"""
-_TOKENIZER_NAME = re.compile(
-    r"(?!.*_[0-9]+[kmKM](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
-)
-"""A tokenizer name; it must not contain a part that looks like a length either."""
-_SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -227,9 +224,9 @@ def _remedy_for_missing(root: Path) -> str:
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     """Parse a manifest, and check the type of every field and every name.
 
-    A release is untrusted input and its names become paths, so the names of tasks, tokenizers and
-    languages must be plain words, and each file must have the path of its configuration. Raises
-    RulerError that names the file and the field; also for a newer format.
+    A release is untrusted input and its names become paths, so they must be those that names.py
+    allows, and each file must have the path of its configuration. Raises RulerError that names the
+    file, and the field or name; also for a newer format.
     """
     remedy = "Download or build it again."
     manifest = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
@@ -237,6 +234,8 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
         _check_names(manifest)
     except _WrongField as error:
         raise RulerError(f"'{where}' is damaged: {error}. {remedy}") from error
+    except RulerError as error:  # a name
+        raise RulerError(f"'{where}' is damaged: {error} {remedy}") from error
     return manifest
 
 
@@ -253,7 +252,7 @@ class _WrongField(Exception):
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise _WrongField for the first wrong name or number."""
+    """Raise _WrongField or RulerError for the first wrong name or number."""
     dataset = manifest["dataset"]
     if dataset not in TASKS:
         raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
@@ -270,28 +269,15 @@ def _check_names(manifest: Manifest) -> None:
         raise _WrongField("builder_version", "is not a version")
     if manifest["reserve"] < 0:
         raise _WrongField("reserve", "is less than 0")
-    names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
-        "tasks": (manifest["tasks"], _TASK_NAME),
-        "groups": (manifest["groups"], _TASK_NAME),
-        "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
-        "sources": (manifest["sources"], _SOURCE_NAME),
-    }
-    for part, (listed, allowed) in names.items():
-        for name in listed:
-            if not allowed.fullmatch(name):
-                raise _WrongField(
-                    part, f"has '{name}', which cannot be a name: use letters and digits"
-                )
-    _check_case_collisions("tasks", [*manifest["tasks"], *manifest["groups"]])
-    _check_case_collisions("tokenizers", manifest["tokenizers"])
-    if both := manifest["tasks"].keys() & manifest["groups"].keys():
-        raise _WrongField("groups", f"has '{min(both)}', which is also a task")
+    for source in manifest["sources"]:
+        check_new_name("source", source)
     _check_languages(manifest)
-    for group, tasks in manifest["groups"].items():
-        if unknown := set(tasks) - set(manifest["tasks"]):
-            raise _WrongField(
-                f"groups.{group}", f"has '{min(unknown)}', which is not a task of the release"
-            )
+    check_release_names(
+        manifest["tasks"],
+        manifest["groups"],
+        manifest["tokenizers"],
+        {*LANGUAGES, *manifest["languages"]},
+    )
     for task, described in manifest["tasks"].items():
         for name, value in described.items():
             if not isinstance(value, str | int | float):
@@ -310,9 +296,10 @@ def _check_languages(manifest: Manifest) -> None:
         if code in LANGUAGES:
             if facts is not None:
                 raise _WrongField(f"languages.{code}", "has facts, though it is one of the 26")
-        elif facts is None or dataset != "oneruler" or not re.fullmatch(CODE, code):
+        elif facts is None or dataset != "oneruler":
             raise _WrongField("languages", f"has '{code}', which is not a language of {dataset}")
         else:
+            check_new_name("language", code)
             try:
                 custom_facts(facts, f"the release's language {code}")
             except RulerError as error:
@@ -355,12 +342,3 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
         raise _WrongField(field, f"has the config '{entry['config']}', not '{config.name}'")
     if path != config.path:
         raise _WrongField(field, f"should be at '{config.path}', the path of its configuration")
-
-
-def _check_case_collisions(field: str, names: Collection[str]) -> None:
-    """Raise _WrongField for names that differ only in case: one file on some systems."""
-    by_folded: dict[str, str] = {}
-    for name in names:
-        first = by_folded.setdefault(name.casefold(), name)
-        if first != name:
-            raise _WrongField(field, f"has both '{first}' and '{name}', which differ only in case")
