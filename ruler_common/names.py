@@ -17,13 +17,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.manifest_fields import FileEntry, Manifest
 from ruler_common.text import printable
-
-if TYPE_CHECKING:
-    from ruler_common.manifest import FileEntry, Manifest
 
 SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"

@@ -11,12 +11,11 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import open_parquet
+from ruler_common.manifest_fields import FileEntry, Manifest
 from ruler_common.names import LENGTHS
 
 if TYPE_CHECKING:
     import datasets
-
-    from ruler_common.manifest import FileEntry, Manifest
 
 # fmt: off
 COLUMNS: dict[str, str] = {  # of a row, in order
