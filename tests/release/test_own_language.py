@@ -157,7 +157,7 @@ def _table() -> dict[str, Any]:
 FAULTS = [
     # file, what is replaced (None: all of it), by what, what is said
     ("language.toml", 'code = "tr"', 'code = "pl"', "has the code 'pl'"),
-    ("language.toml", '"tr"', '"all"', "has the code 'all'"),
+    ("language.toml", '"tr"', '"all"', "'all' cannot name a language: use its ISO 639 code"),
     ("language.toml", "written_by", "# written_by", "written_by"),
     ("language.toml", "script =", 'colour = "red"\nscript =', "is unknown"),
     ("language.toml", "600_000", '"many"', "should be a valid integer"),

@@ -24,6 +24,7 @@ from ruler_builder.release.card import write_card_files
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     begin_build,
+    check_names_of,
     is_unfinished,
     join_manifests,
     locked_folder,
@@ -106,6 +107,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     if release:
         manifests.insert(0, release)
     shared = join_manifests(manifests, root)
+    check_names_of(shared, root, [job.config for job in jobs])
     missing, rows, tokens = [], 0, 0
     lengths = {entry["length"] for entry in shared["files"].values()}
     for job in jobs:
@@ -184,15 +186,15 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
 
     Folders are absolute paths, because workers of a cluster have another current folder.
     """
-    tokenizers = {}
+    tokenizers: dict[str, str] = {}
     for spec in several(options.tokenizers):
         name, location = split_spec(spec)
-        if location == name:
-            tokenizers[name] = name
-        elif location.startswith("hf:"):
-            tokenizers[name] = spec
-        else:
-            tokenizers[name] = f"{name}={Path(location).resolve()}"
+        if location != name and not location.startswith("hf:"):
+            spec = f"{name}={Path(location).resolve()}"
+        if tokenizers.setdefault(name, spec) != spec:
+            raise RulerError(
+                f"--tokenizer {name} is given as '{tokenizers[name]}' and as '{spec}': rename one."
+            )
     return tokenizers
 
 

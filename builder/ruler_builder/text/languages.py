@@ -48,7 +48,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_toml
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
 from ruler_common.manifest import BookRights, LanguageEntry
-from ruler_common.names import CODE, LANGUAGES, check_name
+from ruler_common.names import LANGUAGES, check_name, check_new_name
 
 # ---- Which languages to build --------------------------------------------------------------------
 
@@ -160,7 +160,6 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must cont
     "answer_numbers": (),
     "none": (),
 }
-_TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # Windows forbids the last four
 _QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
 
 
@@ -197,11 +196,15 @@ def describe(data: bytes, where: str | Path) -> LanguageDescription:
     """Read a language.toml. Raises RulerError with a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
     code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
-    if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
+    if not isinstance(code, str) or code in LANGUAGES:
         raise RulerError(
-            f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
-            "not one of the 26, and not a word with another meaning, such as 'all'."
+            f"'{where}' has the code {code!r}: give the language's ISO 639 code, such as 'tr', "
+            "and not one of the 26."
         )
+    try:
+        check_new_name("language", code)
+    except RulerError as error:
+        raise RulerError(f"'{where}': {error}") from error
     if not isinstance(licence, str) or not licence:
         raise RulerError(
             f"'{where}' does not name the licence of its prompts and words: add `licence`."
