@@ -28,7 +28,7 @@ from pathlib import Path
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
-from ruler_common.names import LENGTHS
+from ruler_common.names import LENGTHS, parse_length
 from tests.in_process import ruler_command
 
 TABLE = Path(__file__).with_name("RELEASE.md")
@@ -102,19 +102,12 @@ class Measured:
 
 
 def steps() -> list[Step]:
-    """Return the steps of everything that is frozen, the most used first."""
-    datasets = {
-        "ruler": dict.fromkeys(named(), LENGTHS["ruler"]),
-        "oneruler": dict.fromkeys(("tekken", "o200k_base"), LENGTHS["oneruler"]),
-    }
-    listed = [
-        Step(dataset, tokenizer, length)
-        for dataset, lengths in datasets.items()
-        for tokenizer in lengths
-        for length in lengths[tokenizer]
-    ]
-    listed.sort(key=lambda step: step.tokenizer != "tekken")
-    return [*listed, *(Step("ruler", tokenizer, length) for length in BEYOND for tokenizer in LONG)]
+    """Return the steps of everything that is frozen: the short lengths of all tokenizers first."""
+    listed = [Step("ruler", name, length) for length in LENGTHS["ruler"] for name in named()]
+    tokenizers = ("tekken", "o200k_base")
+    listed += [Step("oneruler", name, n) for n in LENGTHS["oneruler"] for name in tokenizers]
+    listed.sort(key=lambda step: parse_length(step.length, step.dataset))
+    return [*listed, *(Step("ruler", name, length) for length in BEYOND for name in LONG)]
 
 
 def finished() -> dict[str, Measured]:

@@ -68,7 +68,8 @@ def zeta_shares(alpha: float, vocabulary: int) -> np.ndarray:
         return 1 / (ranks * ranks) / (math.pi * math.pi / 6)
     from scipy.special import zeta  # takes 0.2 s to import
 
-    return np.array([math.pow(rank, -alpha) for rank in ranks.tolist()]) / zeta(alpha)
+    powers = np.array([math.pow(rank, -alpha) for rank in ranks.tolist()])
+    return powers / float(zeta(alpha))
 
 
 # ---- Wording -----------------------------------------------------------------------------------
