@@ -6,7 +6,6 @@ in bfloat16 two engines add in another order and, where two tokens are nearly as
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
