@@ -101,11 +101,7 @@ class Store:
             )
 
     def local(self, file: Pinned) -> Path | None:
-        """Return the path of the file in the mirror or the cache; its digest is not checked.
-
-        Raises RulerError for a name that this machine's locale cannot write.
-        """
-        _check_locale(file.path)
+        """Return the path of the file in the mirror or the cache; its digest is not checked."""
         for folder in (self.mirror, cache_dir()):
             if folder and (folder / file.path).is_file():
                 return folder / file.path
@@ -115,7 +111,7 @@ class Store:
         """Return the path of the checked file; download it if neither mirror nor cache has it.
 
         A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
-        the mirror, and if the file cannot be downloaded.
+        the mirror, for a name that the locale cannot write, and if the file cannot be downloaded.
 
         Args:
             file: The file.
