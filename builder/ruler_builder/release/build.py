@@ -43,7 +43,7 @@ from ruler_builder.tasks.base import Task
 from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
 from ruler_builder.text.languages import language_folders, language_pairs
 from ruler_builder.text.sources import SourceFile, parse_sources_option
-from ruler_builder.tokens.tokenizers import split_spec
+from ruler_builder.tokens.tokenizers import named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
@@ -189,7 +189,7 @@ def _tokenizers(options: BuildOptions) -> dict[str, str]:
     tokenizers: dict[str, str] = {}
     for spec in several(options.tokenizers):
         name, location = split_spec(spec)
-        if location != name and not location.startswith("hf:"):
+        if name not in named() and not location.startswith("hf:"):
             spec = f"{name}={Path(location).resolve()}"
         if tokenizers.setdefault(name, spec) != spec:
             raise RulerError(

@@ -79,7 +79,7 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, location = split_spec(spec)
-    if location != name:
+    if name not in named():
         return _from_transformers(name, location)
     entry = named()[name]
     about = _about(name, entry["title"], entry["library"])  # says which package is missing

@@ -144,3 +144,10 @@ def test_two_tokenizers_of_one_name_are_refused(trained_tokenizer, tmp_path):
     with pytest.raises(RulerError, match=r"--tokenizer mine is given as .* rename one"):
         build_embedded(tmp_path / "ruler", tokenizers=specs, lengths="1k", tasks="vt", samples=1)
     assert not (tmp_path / "ruler").exists()
+
+
+def test_a_tokenizer_may_have_the_name_of_its_folder(trained_tokenizer, tmp_path, monkeypatch):
+    shutil.copytree(trained_tokenizer("crossing"), tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    build_of(tmp_path / "ruler", Path("mine"), USUAL | {"tokenizers": ["mine"]})
+    check_readable(tmp_path / "ruler")
