@@ -59,8 +59,8 @@ log = logging.getLogger(__name__)
 # Measured on the builds in bench/RELEASE.md, with the extra `fast`. Texts of other languages or
 # sources may differ by half.
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # per token; ONERULER's rows share their books
-_SECONDS_OF_ROW = 0.004
-_SECONDS_OF_TOKEN = 1.1e-7
+_SECONDS_OF_ROW = 0.0025
+_SECONDS_OF_TOKEN = 7e-8
 
 
 @dataclass(frozen=True, kw_only=True)
