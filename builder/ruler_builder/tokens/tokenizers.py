@@ -112,6 +112,25 @@ def load_counter_from(name: str, folder: str) -> TokenCounter:
     return _from_files(name, paths, about)
 
 
+def is_same_tokenizer(spec: str, recorded: TokenizerEntry, store: Store) -> bool:
+    """Return whether a spec means the tokenizer of a manifest; it is loaded only if it must be.
+
+    Raises RulerError for a folder without a tokenizer, and if it cannot be loaded.
+    """
+    name, location = split_spec(spec)
+    if name in named():
+        return recorded.get("sha256") == known_digests(name)
+    if location.startswith("hf:"):
+        if spec == recorded["spec"]:
+            return True
+    elif "sha256" in recorded:
+        return recorded["sha256"] == _digests_of_tokenizer(location)
+    about = load_counter(spec, store).about
+    if "sha256" in recorded:
+        return about.get("sha256") == recorded["sha256"]
+    return about.get("backend_sha256") == recorded.get("backend_sha256")
+
+
 def _check_digest(path: Path, sha256: str, remedy: str) -> None:
     """Raise RulerError if a file of a named tokenizer is missing or differs."""
     if not path.is_file():
@@ -197,14 +216,20 @@ def _from_transformers(name: str, location: str) -> TokenCounter:
             about["commit"] = Path(config).parent.name
             about["sha256"] = _digests(Path(config).parent)
         return counter
+    about["sha256"] = _digests_of_tokenizer(location)
+    return _auto_tokenizer(name, location, None, about)
+
+
+def _digests_of_tokenizer(location: str) -> dict[str, str]:
+    """Return the digests of a tokenizer in a folder. Raises RulerError if there is none."""
     if not Path(location).is_dir():
         raise RulerError(f"Tokenizer '{location}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
-    about["sha256"] = _digests(Path(location))
-    if not about["sha256"]:
+    digests = _digests(Path(location))
+    if not digests:
         raise RulerError(
             f"'{location}' has no tokenizer: give the folder of a model that has a tokenizer.json."
         )
-    return _auto_tokenizer(name, location, None, about)
+    return digests
 
 
 def _digests(folder: Path) -> dict[str, str]:

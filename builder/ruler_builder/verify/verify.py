@@ -19,15 +19,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.card import CARD, card_files
-from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.folder import (
+    BUILD_FOLDER,
+    DATA,
+    STAGING,
+    is_of_system,
+    is_unfinished,
+    new_settings,
+    with_files,
+)
 from ruler_builder.release.metadata import (
+    CARD,
     CROISSANT,
     DISTRIBUTION,
     EVAL_YAML,
@@ -333,9 +342,8 @@ def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
     return ".".join(field_path) in MAY_DIFFER
 
 
-_DATA = "data"
-_OF_THE_RELEASE = {_DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, ".fetch"}
-_OF_THE_HUB = {".gitattributes", ".cache"}
+_OF_THE_RELEASE = {DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, STAGING}
+_OF_THE_HUB = {".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
@@ -350,31 +358,33 @@ def _check_folder(root: Path, manifest: Manifest, notes: list[str]) -> list[tupl
     `datasets` would read.
     """
     problems = []
-    for folder, _, names in os.walk(root / _DATA):
+    listed = manifest["files"]
+    folders = {parent.as_posix() for path in listed for parent in PurePosixPath(path).parents}
+    for parent, children, names in os.walk(root / DATA, followlinks=True):
         for name in sorted(names):
-            path = (Path(folder) / name).relative_to(root).as_posix()
-            if path not in manifest["files"] and not _is_ignored(name):
+            path = (Path(parent) / name).relative_to(root).as_posix()
+            if path not in listed and not is_of_system(name):
                 problems.append(
                     (path, "the file is not in the manifest: move it out of the folder")
                 )
+        for name in sorted(children):
+            path = (Path(parent) / name).relative_to(root).as_posix()
+            if path not in folders and (root / path).is_symlink():
+                children.remove(name)  # it may lead back to a folder above it
+                problems.append((path, "it is a link to a folder of other files: remove it"))
     not_checked = []
     for entry in sorted(root.iterdir()):
-        if entry.name in _OF_THE_RELEASE or _is_ignored(entry.name):
+        if entry.name in _OF_THE_RELEASE or is_of_system(entry.name):
             continue
         if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
             problems.append((entry.name, "it changes how `datasets` loads the folder: move it out"))
         elif entry.name not in _OF_THE_HUB:
             not_checked.append(printable(f"{entry.name}/" if entry.is_dir() else entry.name))
     if not_checked:
-        listed = ", ".join(not_checked[:_MAX_LISTED])
+        examples = ", ".join(not_checked[:_MAX_LISTED])
         more = ", …" if len(not_checked) > _MAX_LISTED else ""
-        notes.append(f"Not part of the release, and not checked: {listed}{more}.")
+        notes.append(f"Not part of the release, and not checked: {examples}{more}.")
     return problems
-
-
-def _is_ignored(name: str) -> bool:
-    """Return whether macOS writes a file of this name into folders."""
-    return name == ".DS_Store" or name.startswith("._")
 
 
 def _check_card(root: Path, manifest: Manifest, notes: list[str]) -> list[tuple[str, str]]:

@@ -207,6 +207,24 @@ def test_a_data_file_that_is_not_in_the_manifest_is_named(root):
     assert sentences(verify(root)) == [f"{path} -1: {problem}" for path in paths]
 
 
+def test_a_link_to_a_folder_of_other_files_is_named(root, tmp_path):
+    (root / "data").rename(tmp_path / "moved")  # the data may be on another disk
+    (root / "data").symlink_to(tmp_path / "moved")
+    (root / "data/tekken/4k").rename(tmp_path / "4k")
+    (root / "data/tekken/4k").symlink_to(tmp_path / "4k")
+    assert sentences(verify(root)) == []
+    (tmp_path / "others").mkdir()
+    (root / "data/others").symlink_to(tmp_path / "others")
+    (root / "data/tekken/4k/loop").symlink_to(tmp_path)
+    shutil.copy(root / VT, tmp_path / "4k/more.parquet")
+    assert sorted(sentences(verify(root))) == [
+        "data/others -1: it is a link to a folder of other files: remove it",
+        "data/tekken/4k/loop -1: it is a link to a folder of other files: remove it",
+        "data/tekken/4k/more.parquet -1: "
+        "the file is not in the manifest: move it out of the folder",
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet", ".huggingface.yaml"]
 )
