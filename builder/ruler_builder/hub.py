@@ -260,7 +260,7 @@ def send(
     api, head = HfApi(), state.head
     operations: list[Any] = [CommitOperationAdd(path, content) for path, content in files.items()]
     operations += [CommitOperationDelete(path) for path in deleted]
-    with hub_errors(repo):
+    with hub_errors(repo, resumes=True):
         if head is None:
             api.create_repo(repo, repo_type=kind, private=private, space_sdk=sdk)
             head = str(api.repo_info(repo, repo_type=kind).sha)
@@ -410,7 +410,7 @@ def _download(repo: str, commit: str, entries: Mapping[str, FileEntry], folder: 
         return
     _hide_progress_unless_seen()
     try:
-        with hub_errors(repo):
+        with hub_errors(repo, resumes=True):
             snapshot_download(
                 repo,
                 repo_type="dataset",
