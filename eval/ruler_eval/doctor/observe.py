@@ -95,17 +95,9 @@ class Observation:
         }
 
 
-class SessionJson(TypedDict, total=False):
-    """The field of a session in run.json that is read here."""
-
-    source: str | None
-
-
 class RunJson(TypedDict, total=False):
     """The fields of run.json that are read here."""
 
-    rows: dict[str, str]
-    sessions: list[SessionJson]
     thinking: dict[str, Any] | None
     mode: str | None
 
@@ -143,22 +135,13 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
             hint = f" It is a folder of `ruler doctor`: name one of its runs, {folder / 'cold'}."
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
     check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
-    sessions = settings.get("sessions", [])
-    sources = [dataset, *(session.get("source") for session in reversed(sessions))]
-    source = next((name for name in sources if name), None)
-    if source is None:
-        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
-    try:
-        release = Release.open(source)
-    except RulerError as error:
-        if dataset is not None:
-            raise
-        raise RulerError(
-            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
-            "its release with --dataset."
-        ) from error
+    release, source = _release_of(records, dataset)
     rows: list[ObservedRow] = []
-    for config, digest in settings.get("rows", {}).items():
+    answers: dict[str, list[Record]] = {}
+    for record in records.read():
+        check_type(record, Record, records.path, "Run it again with a new --out.")
+        answers.setdefault(record["config"], []).append(record)
+    for config, digest in records.digests().items():
         if config not in release.configs or release.rows_sha256(config) != digest:
             raise RulerError(
                 f"'{folder}' was run on different rows than those of '{source}': name its release "
@@ -166,7 +149,7 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
             )
         # `ruler decide` and `--until` do not send rows in the order of their file
         in_order = "decide" not in settings and "until" not in settings
-        rows += read_rows(records, release, config, in_order)
+        rows += read_rows(folder, answers.get(config, []), release, config, in_order)
     if len(rows) < MIN_ROWS:
         raise RulerError(
             f"'{folder}' has {number_of(len(rows), 'answer')}, which is too few: at least "
@@ -179,7 +162,28 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     )
 
 
-def read_rows(records: Records, release: Release, config: str, in_order: bool) -> list[ObservedRow]:
+def _release_of(records: Records, dataset: str | None) -> tuple[Release, str]:
+    """Return the release of a run, and where it is. Raises RulerError."""
+    folder = records.folder
+    sources = [dataset, *(session.get("source") for session in reversed(records.sessions()))]
+    source = next((name for name in sources if name), None)
+    if source is None:
+        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
+    try:
+        release = Release.open(source)
+    except RulerError as error:
+        if dataset is not None:
+            raise
+        raise RulerError(
+            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
+            "its release with --dataset."
+        ) from error
+    return release, source
+
+
+def read_rows(
+    folder: Path, records: Sequence[Record], release: Release, config: str, in_order: bool
+) -> list[ObservedRow]:
     """Return the scored answers of a run to one configuration. Raises RulerError.
 
     `in_order` says that rows were sent in the order of their file, as `ruler run` does. Prompts are
@@ -187,15 +191,12 @@ def read_rows(records: Records, release: Release, config: str, in_order: bool) -
     """
     scorer, parsed = Scorer(release), release.parse(config)
     by_index: dict[int, list[Record]] = {}
-    for (index, _), record in records.read(config).items():
-        check_type(
-            record, Record, records.folder / f"{config}.jsonl", "Run it again with a new --out."
-        )
-        by_index.setdefault(index, []).append(record)
+    for record in records:
+        by_index.setdefault(record["index"], []).append(record)
     indices = sorted(by_index)
     if not set(indices) <= set(release.order(config)):
         raise RulerError(
-            f"'{records.folder}' answers rows of {config} that the release does not have: it is "
+            f"'{folder}' answers rows of {config} that the release does not have: it is "
             "damaged, or belongs to another release (--dataset)."
         )
     places = {index: place / len(indices) for place, index in enumerate(indices)}

@@ -25,7 +25,7 @@ from ruler_eval.doctor.conditions import (
 )
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backends.backend import (
+from ruler_eval.run.backend import (
     Backend,
     Completion,
     start_backend,
@@ -200,8 +200,11 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
 def _accepts_request_with_salt(backend: Backend, prompter: Prompter, salt: str) -> bool:
     """Send a short request with a cache salt; return whether the server accepts it."""
     prompt = replace(prompter(SHORT, PROBE_ROW), cache_salt=salt)
-    errors = [completion.error or "" for completion in backend.generate(iter([prompt]))]
-    return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
+    try:
+        (completion,) = backend.generate(iter([prompt]))
+    except RulerError:  # it refuses every such request
+        return False
+    return completion.error is None
 
 
 def _unchecked_forms(sender: Sender, options: DoctorOptions) -> dict[str, str]:

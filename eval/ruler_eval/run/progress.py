@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ruler_common.text import note, number_of, plain, progress_bar, sentences
-from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
+from ruler_eval.run.secrets import hide_keys
 
 
 class Progress:
@@ -69,6 +68,8 @@ class RunSummary:
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
     """Rows of each configuration whose reasoning did not end."""
+    at_limit: int = 0
+    """Rows that used all their tokens, although the server reports that they ended."""
     over_budget: int = 0
     """Rows whose reasoning was longer than its budget."""
     first: dict[str, str] = field(default_factory=dict)
@@ -87,18 +88,17 @@ class RunSummary:
         """Show how many rows ended in each state."""
         return f"RunSummary({dict(self.total)}, missing={self.missing})"
 
-    def add(self, config: str, records: Iterable[Record]) -> None:
-        """Count the recorded rows of a configuration."""
-        states = self.states.setdefault(config, Counter())
-        for record in records:
-            state = record["finish_reason"]
-            states[state] += 1
-            self.unfinished[config] += record.get("thinking_ended") is False
-            usage = record["usage"]
-            if usage and self.max_thinking is not None:
-                self.over_budget += usage["thinking_tokens"] > self.max_thinking
-            if state in ("error", "does_not_fit") and state not in self.first:
-                self.first[state] = f"{config} row {record['index']}: {record['error']}"
+    def add(self, record: Record) -> None:
+        """Count a recorded row."""
+        config, state = record["config"], record["finish_reason"]
+        self.states.setdefault(config, Counter())[state] += 1
+        self.unfinished[config] += record.get("thinking_ended") is False
+        self.at_limit += record.get("at_limit", False)
+        usage = record["usage"]
+        if usage and self.max_thinking is not None:
+            self.over_budget += usage["thinking_tokens"] > self.max_thinking
+        if state in ("error", "does_not_fit") and state not in self.first:
+            self.first[state] = f"{config} row {record['index']}: {record['error']}"
 
     def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
@@ -172,6 +172,11 @@ class RunSummary:
             )
         if total["length"]:
             lines.append(f"Truncated at max_new_tokens: {number_of(total['length'], 'answer')}.")
+        if self.at_limit:
+            lines.append(
+                f"{number_of(self.at_limit, 'answer')} reached the limit of max_new_tokens, "
+                "although the server reports that they ended by themselves: they may be truncated."
+            )
         if self.missing:
             if self.shard:
                 verb = "belongs" if self.missing == 1 else "belong"

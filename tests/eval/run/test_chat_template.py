@@ -77,7 +77,7 @@ def test_a_run_resumes_only_with_its_own_template(small, tmp_path):
     path = tmp_path / "own.jinja"
     path.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
-    begun = {"format": 1, "chat_template": ChatTemplate.read(path).facts()}
+    begun = {"format": 2, "chat_template": ChatTemplate.read(path).facts()}
     (tmp_path / "run.json").write_text(json.dumps(begun))
     without = in_process.ruler(*flags)
     assert without.code == 2

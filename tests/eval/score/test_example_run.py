@@ -11,6 +11,7 @@ import pytest
 import ruler_eval.example
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.records import Records
 from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
@@ -51,8 +52,9 @@ def test_the_run_names_its_rows_by_their_digests():
     settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
     assert settings["data_version"] == DATA_VERSION
     assert "files" not in settings
-    assert set(settings["rows"]) == {path.stem for path in (EXAMPLE / "run").glob("*.jsonl")}
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in settings["rows"].values())
+    digests = Records(EXAMPLE / "run").digests()
+    assert set(digests) == {record["config"] for record in Records(EXAMPLE / "run").read()}
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
 
 
 @pytest.mark.parametrize("task", [task for task in SCORES if not task.startswith("qa")])

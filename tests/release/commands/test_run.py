@@ -24,6 +24,7 @@ from ruler_release.commands import quickstart
 from ruler_release.commands.run import default_folder, next_step, show_states
 from tests.in_process import Printed, ruler, ruler_command
 from tests.model_server import Reply, answer, model_server
+from tests.run_folder import answers, edit_answers
 
 
 def ruler_run(*flags: str) -> Printed:
@@ -43,7 +44,7 @@ def test_the_quick_way_needs_no_model(flags):
 
 
 def test_failed_rows_make_the_exit_code_1(flags):
-    pytest.importorskip("openai", reason="the openai extra is not installed")
+    pytest.importorskip("httpx", reason="the openai extra is not installed")
     with model_server(lambda r: Reply(400) if r.row % 2 == 0 else answer()) as server:
         result = ruler_run(*flags, "--backend", "openai", "--model", "m", "--base-url", server.url)
         assert result.code == 1
@@ -56,7 +57,7 @@ def test_failed_rows_make_the_exit_code_1(flags):
 
 def test_the_quick_start_runs_all_that_a_release_holds(small, tmp_path):
     quickstart.answer_release(small, tmp_path / "RUN")
-    assert len(list((tmp_path / "RUN").glob("*.jsonl"))) == 4
+    assert len({record["config"] for record in answers(tmp_path / "RUN")}) == 4
 
 
 def summary_of(shard: str | None = None, missing: int = 0, **states: int) -> RunSummary:
@@ -87,8 +88,9 @@ def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch
     assert folder.name == f"My-model-1-{date.today().isoformat()}"
     assert {"run.json", "results.json", "report.html"} <= {path.name for path in folder.iterdir()}
     assert "100.0" in done.stdout
-    wrong = next(folder.glob("niah*.jsonl"))
-    wrong.write_text(re.sub('"prediction": "[^"]*"', '"prediction": "no"', wrong.read_text()))
+    edit_answers(
+        folder, lambda line: {**line, "prediction": "no"} if line["config"][0] == "n" else line
+    )
     below = ruler("score", folder, "--fail-under", 85, cwd=tmp_path)
     assert (below.code, "below --fail-under 85" in below.stderr) == (1, True)
     assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0

@@ -23,12 +23,12 @@ from typing import Any, cast
 from ruler_common.errors import RulerError
 from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import UNKNOWN, Backend, Completion, EngineDied
-from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backend import UNKNOWN, Backend, Completion, EngineDied
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import COLUMNS
 from ruler_eval.run.prompts import Prompt, TokenIds, load_model_tokenizer
 from ruler_eval.run.reasoning import decode, reasoning_length
+from ruler_eval.run.secrets import hide_keys
 
 MAX_ERROR = 500
 """Characters of an engine's error that are shown."""
@@ -168,7 +168,7 @@ class VLLM(Backend):
         return Completion(
             prompt,
             decode(self.tokenizer, generated.token_ids),
-            generated.finish_reason,
+            "length" if generated.finish_reason == "length" else "stop",
             prompt_tokens=len(output.prompt_token_ids or prompt.token_ids or ()),
             completion_tokens=len(generated.token_ids),
             cached_tokens=output.num_cached_tokens,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.secrets import check_argument, hide_keys
+from ruler_eval.run.secrets import check_argument, hide_keys
 
 KEY = "sk-proj-Very_Secret-1234567890"
 

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from ruler_common.errors import RulerError
 
@@ -57,10 +57,8 @@ def check_key(variable: str) -> None:
         )
 
 
-def check_address(url: str | None) -> None:
-    """Raise RulerError if a base URL is malformed or contains a password, which is not shown."""
-    if url is None:
-        return
+def check_address(url: str) -> None:
+    """Raise RulerError if a base URL is malformed or contains a secret, which is not shown."""
     if "@" in url:
         raise RulerError("--base-url contains a user name: put the key into OPENAI_API_KEY.")
     try:
@@ -68,8 +66,11 @@ def check_address(url: str | None) -> None:
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # "[::1", or port 99999
         valid = False
-    if not valid or re.search(r"[^!-~]|[?#]", url):
+    if not valid or re.search(r"[^!-~]|#", url):
         raise RulerError("--base-url takes http://HOST:PORT/v1 or https://…, and nothing else.")
+    for name, _ in parse_qsl(urlsplit(url).query):
+        if SECRET_NAME.search(name):
+            raise RulerError("--base-url contains a key: put it into OPENAI_API_KEY.")
 
 
 def check_argument(name: str, value: Any) -> None:

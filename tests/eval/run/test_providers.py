@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.server.requests import provider_for, providers
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.providers import provider_for, providers
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
@@ -142,7 +142,7 @@ def at(options: RunOptions, url: str, **changes: Any) -> RunOptions:
 
 
 def record_in(options: RunOptions) -> dict[str, Any]:
-    (record,) = read_lines(options.out / "vt_4k.jsonl")
+    (record,) = read_lines(options.out / "answers.jsonl")
     return {**record}
 
 
@@ -169,7 +169,7 @@ def test_each_provider_accepts_its_requests_and_run_json_records_them(options, n
 
 def test_omitted_fields_are_not_sent(options):
     omit = ("temperature", "top_p", "seed")
-    with strict_server(RULES["openai_reasoning"]) as server:
+    with strict_server(RULES["anthropic"]) as server:
         run(at(options, server.url, omit=omit))
     (sent,) = (request.body for request in server.requests)
     assert not {*omit} & {*sent}

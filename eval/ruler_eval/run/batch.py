@@ -21,15 +21,19 @@ from typing import Any
 
 from ruler_common.errors import RulerError, system_error_sentence
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import Backend, Completion
-from ruler_eval.run.backends.server.replies import (
-    Malformed,
-    count_of,
-    error_text,
+from ruler_eval.run.backend import Backend, Completion, completion_of
+from ruler_eval.run.classify import (
+    Answer,
+    Failure,
+    Reply,
+    Request,
+    classify,
+    error_in,
     field_of,
-    read_completion,
 )
-from ruler_eval.run.backends.server.requests import (
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.providers import (
     chat_body,
     check_provider,
     extra_fields,
@@ -37,8 +41,6 @@ from ruler_eval.run.backends.server.requests import (
     sampling_fields,
     with_seed,
 )
-from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt, load_tokenizer
 from ruler_eval.run.records import Records
 from ruler_eval.run.sampling import read_generation_config
 
@@ -63,14 +65,15 @@ def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
 
     Raises RulerError if the folder is not one of `ruler batch write`.
     """
-    settings = Records(run).settings()
-    sessions = settings.get("sessions", [])
+    settings, sessions = Records(run).settings(), Records(run).sessions()
     stored = [session["options"] for session in sessions if session.get("options")]
     if settings.get("backend") != "batch" or not stored:
         raise RulerError(
             f"'{run}' is not a run of batch files. To write one: ruler batch write --help"
         )
-    return replace(RunOptions.from_json(stored[-1], run), answers=tuple(answers))
+    # an answer replaces the failure of an earlier batch
+    options = RunOptions.from_json(stored[-1], run)
+    return replace(options, answers=tuple(answers), retry_failed=True)
 
 
 def request_files(run: Path) -> list[Path]:
@@ -204,17 +207,20 @@ class BatchAnswers(BatchFiles):
                             "which is not a row of this run: give the answers to the requests "
                             "of this run."
                         )
-                    if name not in self._answers or _error_of(self._answers[name]):
+                    if name not in self._answers or not _has_answer(self._answers[name]):
                         self._answers[name] = answer
         except OSError as error:
             raise RulerError(system_error_sentence(error)) from error
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Yield the answers; an expired or cancelled request has none."""
+        """Yield the answers. A request that expired, or met a busy server, has none."""
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
-            if answer is not None and field_of(answer, "error", "code") not in NEVER_RUN:
-                yield completion_of(prompt, answer)
+            if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
+                continue
+            outcome = outcome_of(answer, Request(prompt=prompt, limit=self.limit))
+            if isinstance(outcome, Answer) or outcome.kind != "wait":
+                yield completion_of(prompt, outcome)
 
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
@@ -230,6 +236,13 @@ def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
     return name, answer
 
 
+def _has_answer(answer: Mapping[str, Any]) -> bool:
+    """Whether a line has an answer and not an error."""
+    status = field_of(answer, "response", "status_code")
+    body = field_of(answer, "response", "body")
+    return not answer.get("error") and status in (200, None) and error_in(body) is None
+
+
 def _is_row(name: str, release: Release, options: RunOptions) -> bool:
     """Whether a custom_id names a sample of a row of the release."""
     match = re.fullmatch(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?", name, re.ASCII)
@@ -238,28 +251,13 @@ def _is_row(name: str, release: Release, options: RunOptions) -> bool:
     return int(match[2]) < release.size(match[1]) and int(match[3] or 0) < options.repeats
 
 
-def _error_of(answer: Mapping[str, Any]) -> str | None:
-    """Return why a request failed; None if it was answered."""
+def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:
+    """Return what a line of an output or error file means."""
     status, body = field_of(answer, "response", "status_code"), field_of(answer, "response", "body")
-    error = error_text(answer.get("error") or None)  # {} and "" are not errors
-    if error is None and status not in (200, None):
-        error = error_text(field_of(body, "error")) or "no answer"
-    if error is None and not isinstance(body, dict):
-        error = "no body in the answer"
-    if error is not None and count_of(status) not in (None, 200):
-        error = f"HTTP {status}: {error}"
-    return error
-
-
-def completion_of(prompt: Prompt, answer: Mapping[str, Any]) -> Completion:
-    """Return the completion in an answer; `error` is set if the answer has none."""
-    error = _error_of(answer)
-    if error is not None:
-        return Completion(prompt, error=error)
-    try:
-        return read_completion(prompt, answer["response"]["body"])
-    except Malformed as malformed:
-        return Completion(prompt, error=f"Malformed: {malformed}")
+    if error := answer.get("error"):  # {} and "" are not errors
+        body = {"error": error}
+    status = status if type(status) is int else 200
+    return classify(Reply(status=status, body=body), request)
 
 
 def _context_length(options: RunOptions) -> int | None:

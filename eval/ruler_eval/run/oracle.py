@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.backend import Backend, Completion
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_score.language_text import rules_for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -11,28 +12,32 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
-import openai
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.server import client
-from ruler_eval.run.backends.server.backend import OpenAIServer
+from ruler_common.options import names_in
+from ruler_eval.run import server as server_module
+from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Records
+from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 from tests.eval.run.run_options import model_options
 from tests.in_process import ruler_command
-from tests.model_server import VLLM, ModelServer, Reply, Request, answer, events, model_server
-
-TASKS = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
+from tests.model_server import (
+    QUESTION,
+    VLLM,
+    ModelServer,
+    Reply,
+    Request,
+    answer,
+    events,
+    model_server,
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +48,8 @@ def rows36(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(client, "MAX_WAIT", 0.2)
+    monkeypatch.setattr(server_module, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(server_module, "MAX_WAIT", 0.2)
 
 
 @pytest.fixture
@@ -53,14 +58,13 @@ def options(rows36: Path, tmp_path: Path) -> RunOptions:
 
 
 def at(options: RunOptions, server: ModelServer | str, **changes: Any) -> RunOptions:
-    """Return the options of a run on a server."""
+    """Return the options of a run on a server, or on several."""
     url = server if isinstance(server, str) else server.url
-    return replace(options, base_url=url, **changes)
+    return replace(options, base_url=names_in(url), **changes)
 
 
 def records(options: RunOptions) -> list[Any]:
-    result = Records(options.out)
-    return [record for task in TASKS for record in result.read(task).values()]
+    return list(Records(options.out).read())
 
 
 def states(options: RunOptions) -> dict[str, int]:
@@ -75,50 +79,144 @@ def test_rows_that_always_time_out_at_a_gateway_do_not_stop_a_run(options):
         lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
     ) as server:
         assert run(at(options, server)).total == {"stop": 28, "error": 8}
-        assert sorted(set(server.tries)) == [1, client.MAX_TRIES]
+        assert sorted(set(server.tries)) == [1, server_module.MAX_TRIES]
         assert run(at(options, server)).total == {"stop": 28, "error": 8}  # they stay recorded
-        assert len(server.requests) == 28 + 8 * client.MAX_TRIES
+        assert sum(server.tries) == 28 + 8 * server_module.MAX_TRIES
     assert {r["error"] for r in records(options)} == {None, "HTTP 504: told to fail"}
 
 
-def test_32_rows_that_fail_with_one_cause_stop_the_run_and_stay_recorded(options):
-    with model_server(lambda _: Reply(500)) as server:
-        with pytest.raises(
-            RulerError, match=r"^32 rows in a row failed .*: HTTP 500: told to fail"
-        ):
-            run(at(options, server))
-        assert states(options) == {"error": 32}
-    with model_server() as server:  # the next run goes on behind them
-        assert run(at(options, server)).total == {"stop": 4, "error": 32}
+@pytest.mark.parametrize("kind", ["500", "502", "closes", "malformed"])
+@pytest.mark.parametrize("answered", [0, 5])
+def test_a_server_that_answers_nothing_more_fails_no_row(options, kind, answered):
+    failure = {
+        "500": Reply(500),
+        "502": Reply(502),
+        "closes": Reply(200, b"{", drop=True),
+        "malformed": Reply(200, b"{"),
+    }[kind]
+    with (
+        model_server(lambda r: answer() if 0 <= r.row < answered else failure) as server,
+        pytest.raises(RulerError, match=r"not answered for 1 seconds .*are missing and do"),
+    ):
+        run(at(options, server, give_up_after=1.0))
+    assert states(options) == ({"stop": answered} if answered else {})
+    with model_server() as server:  # the same command continues
+        assert run(at(options, server)).total == {"stop": 36}
+        assert len(server.requests) == 36 - answered
+
+
+def test_every_row_that_fails_by_itself_is_recorded(options):
+    """The server answers the short question, however many rows it does not answer."""
+    with model_server(lambda r: answer() if r.row == QUESTION else Reply(500)) as server:
+        assert run(at(options, server, concurrency=8)).total == {"error": 36}
+        assert set(server.tries) == {server_module.MAX_TRIES}
+    with model_server() as server:
+        assert run(at(options, server)).total == {"error": 36}
         assert run(at(options, server, retry_failed=True)).total == {"stop": 36}
+    assert len(list(read_lines(options.out / "answers.jsonl"))) == 72  # it is only appended to
 
 
-def test_failures_in_a_row_are_counted_over_waves(options):
-    """`ruler decide` asks for a few rows at a time, of one server."""
-    prompts = [
-        Prompt(config="vt_4k", index=i, messages=(), text=f"{i}", token_ids=None, max_new_tokens=9)
-        for i in range(40)
-    ]
-    answered: list[int] = []
-
-    def answer_in_waves(backend: OpenAIServer) -> None:
-        for first in range(0, 40, 5):
-            for completion in backend.generate(iter(prompts[first : first + 5])):
-                answered.append(completion.prompt.index)
-
-    with model_server(lambda _: Reply(400)) as server:
-        backend = OpenAIServer(at(options, server))
-        with closing(backend):
-            backend.check_mode("completion", {})
-            with pytest.raises(RulerError, match="32 rows in a row failed"):
-                answer_in_waves(backend)
-    assert len(answered) == 32
+def test_a_last_row_that_fails_alone_is_a_row_that_failed_if_the_server_answers_a_question(options):
+    with model_server(lambda r: Reply(500) if r.row == 3 else answer()) as server:
+        assert run(at(options, server, limit=1, concurrency=1)).total == {"stop": 3, "error": 1}
+        assert [r.row for r in server.requests].count(QUESTION) == 2  # around its last try
+    out = options.out.with_name("OUT")
+    with model_server(lambda r: Reply(500) if r.row in (3, QUESTION) else answer()) as server:
+        missing = at(options, server, limit=1, concurrency=1, out=out, give_up_after=1.0)
+        with pytest.raises(RulerError, match="has not answered for 1 seconds"):
+            run(missing)
+    assert states(missing) == {"stop": 3}
 
 
-def test_failures_with_different_causes_do_not_stop_a_run(options):
-    causes = [Reply(400), Reply(422)]
-    with model_server(lambda r: causes[r.row % 2]) as server:
-        assert run(at(options, server, concurrency=1)).total == {"error": 36}
+def test_a_server_that_is_gone_for_a_while_fails_no_row_that_it_had_failed_before(options):
+    """Failures before, during and after an outage do not add up."""
+    failing = [*range(4), *range(8, 40)]  # the numbers of its requests
+    numbers = itertools.count()
+    with model_server(lambda _: Reply(500) if next(numbers) in failing else answer()) as server:
+        assert run(at(options, server, concurrency=4)).total == {"stop": 36}
+
+
+@pytest.mark.parametrize("reply", [Reply(400), Reply(422), Reply(404), Reply(403), Reply(413)])
+def test_a_request_that_is_always_refused_ends_the_run_before_the_other_rows_are_sent(
+    options, reply
+):
+    with model_server(lambda _: reply) as server:
+        with pytest.raises(RulerError, match=rf"no row \(HTTP {reply.status}: told to fail"):
+            run(at(options, server))
+        assert len(server.requests) == 2  # a row, and the short question
+    assert records(options) == []
+
+
+def test_a_refused_field_is_named_with_the_flag_that_helps(options):
+    message = "Unsupported value: 'temperature' does not support 0.0 with this model."
+    refused = {"error": {"message": message, "param": "temperature", "code": "unsupported_value"}}
+
+    def reply(request: Request) -> Reply:
+        return Reply(400, refused) if "temperature" in request.body else answer()
+
+    with model_server(reply) as server:
+        with pytest.raises(RulerError, match=r"this model\): leave the field out with --omit te"):
+            run(at(options, server))
+        assert run(at(options, server, omit="temperature")).total == {"stop": 36}
+
+
+def test_a_firewall_that_refuses_one_row_fails_that_row(options):
+    with model_server(lambda r: Reply(403) if r.row == 3 else answer()) as server:
+        assert run(at(options, server)).total == {"stop": 35, "error": 1}
+        assert set(server.tries) == {1}
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_an_error_that_ends_the_run_stores_what_was_answered(options, concurrency):
+    """The key is revoked in the middle."""
+
+    def reply(request: Request) -> Reply:
+        if request.row == 10:
+            return Reply(401, {"error": {"message": "revoked"}})
+        time.sleep(0.05)
+        return answer()
+
+    with model_server(reply) as server:
+        with pytest.raises(RulerError, match=r"no row \(HTTP 401: revoked\): set OPENAI_API"):
+            run(at(options, server, concurrency=concurrency))
+        answered = len(server.requests) - 1
+    assert states(options) == {"stop": answered}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}},
+        {"error": {"message": "The model `m` does not exist.", "code": "model_not_found"}},
+    ],
+)
+def test_a_quota_or_a_model_that_is_not_there_ends_the_run_at_once(options, body):
+    status = 429 if "quota" in str(body) else 404
+    with (
+        model_server(lambda r: answer() if r.row < 4 else Reply(status, body)) as server,
+        pytest.raises(RulerError, match="answers no row"),
+    ):
+        run(at(options, server))
+    assert states(options) == {"stop": 4}
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        Reply(429),
+        Reply(503),
+        Reply(529),
+        Reply(500, {"error": "the server is overloaded"}),
+        Reply(200, {"error": {"message": "slow down", "code": 429}}),
+        Reply(200, {"error": {"message": "Rate limit exceeded"}}),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_busy_server_fails_no_row_however_often_it_says_so(options, busy, stream):
+    with model_server(lambda r: busy if r.row == 2 and r.tries < 8 else answer()) as server:
+        waiting = at(options, server, concurrency=2, limit=1, stream=stream)
+        assert run(waiting).total == {"stop": 4}
+        assert max(server.tries) == 8
 
 
 def test_a_server_that_is_loading_is_waited_for(options):
@@ -149,7 +247,7 @@ def test_an_endless_429_stops_the_run_with_rows_missing(options):
 
 def test_a_server_that_is_busy_with_other_rows_is_not_given_up(options, monkeypatch):
     """A queue of one: whatever else is sent while it answers gets 503."""
-    monkeypatch.setattr(client, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(server_module, "REFUSAL_SECONDS", 0.2)
     working = threading.Lock()
 
     def reply(_: Request) -> Reply:
@@ -174,18 +272,25 @@ def test_a_row_slower_than_the_timeout_is_sent_once(options):
         assert run(at(options, server, timeout=1.0)).total == {"stop": 35, "error": 1}
         assert set(server.tries) == {1}
         assert run(at(options, server, timeout=1.0)).total == {"stop": 35, "error": 1}
-        assert len(server.requests) == 36
+        assert sum(server.tries) == 36
     (failed,) = [r["error"] for r in records(options) if r["error"]]
     assert failed == "Timeout: no answer within 1 seconds (--timeout)"
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_stops_the_run_at_once(options, status):
-    with model_server(lambda _: Reply(status)) as server:
-        with pytest.raises(RulerError, match=f"refuses the key .HTTP {status}: .*OPENAI_API_KEY"):
+def test_a_refused_key_stops_the_run_at_once(options):
+    with model_server(lambda _: Reply(401)) as server:
+        with pytest.raises(RulerError, match=r"answers no row \(HTTP 401: .*OPENAI_API_KEY"):
             run(at(options, server, concurrency=2))
-        assert len(server.requests) <= 4
+        assert len(server.requests) == 1
     assert records(options) == []
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_may_not_list_the_models_is_refused_at_the_start(options, status):
+    with model_server(models=lambda: Reply(status)) as server:
+        with pytest.raises(RulerError, match=f"cannot be used .HTTP {status}: .*OPENAI_API_KEY"):
+            run(at(options, server))
+        assert server.requests == []
 
 
 def test_no_connection_at_the_start_is_one_sentence(options):
@@ -268,27 +373,27 @@ def test_retry_after_is_honoured(options):
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("7", 7.0), ("0.5", 0.5), ("-7", None), ("nan", None), ("soon", None), (None, None)],
+    [("7", 7.0), ("0.5", 0.5), ("-7", None), ("nan", None), ("soon", None), ("", None)],
 )
 def test_the_seconds_of_a_retry_after(header, seconds):
-    headers = {} if header is None else {"retry-after": header}
-    error = Mock(spec=openai.APIStatusError, response=Mock(headers=headers))
-    assert client.retry_after(error) == seconds
+    assert seconds_in(header) == seconds
 
 
 @pytest.mark.parametrize(
     ("failure", "cause"),
     [
         (Reply(200, {"choices": []}), "Malformed: no choices in the answer"),
-        (Reply(200, b"<html>busy</html>"), "Malformed: the answer is not valid JSON"),
+        (Reply(200, b"busy"), "Malformed: the answer is not valid JSON: busy"),
         (Reply(200, b'{"choices": [{"te', drop=True), "Connection error: RemoteProtocolError"),
-        (Reply(502, b"<html>bad gateway</html>"), "HTTP 502: <html>bad gateway</html>"),
+        (Reply(502, b"<html>bad gateway</html>"), "HTTP 502: bad gateway"),
     ],
 )
 def test_a_malformed_answer_is_retried_and_then_recorded(options, failure, cause):
-    with model_server(lambda r: failure if r.row == 0 or r.tries == 1 else answer()) as server:
+    with model_server(
+        lambda r: failure if r.row == 0 or (r.row > 0 and r.tries == 1) else answer()
+    ) as server:
         assert run(at(options, server, limit=1)).total == {"stop": 3, "error": 1}
-        assert sorted(server.tries) == [2, 2, 2, client.MAX_TRIES]
+        assert sorted(server.tries) == [2, 2, 2, server_module.MAX_TRIES]
     (error,) = [record["error"] for record in records(options) if record["error"]]
     assert error.startswith(cause)
 
@@ -465,12 +570,53 @@ def test_a_prediction_is_stored_exactly_and_an_error_without_the_key(options, mo
     }
 
 
-def test_an_address_without_its_v1_is_corrected(options):
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{root}",
+        "{root}/",
+        "{root}/v1/",
+        "{root}/v1/chat/completions",
+        "{root}/v1/completions/",
+        "{root}/v1/models",
+        "{root}/v1?api-version=2026-10-21",
+        "{root}/v1/chat/completions?api-version=2026-10-21",
+    ],
+)
+def test_an_address_in_any_form_that_consoles_show_is_used(options, form):
     with model_server() as server:
-        wrong = at(options, server.url.removesuffix("/v1"))
-        with pytest.raises(RulerError, match=f"API is at {server.url}: use that with --base-url"):
-            run(wrong)
-    assert records(options) == []
+        url = form.format(root=server.url.removesuffix("/v1"))
+        assert run(at(options, url, limit=1)).total == {"stop": 4}
+        path, _, query = server.requests[0].path.partition("?")
+    assert path == "/v1/chat/completions"
+    assert query == ("api-version=2026-10-21" if "?" in form else "")
+
+
+def test_an_address_without_an_api_is_named_before_the_other_rows_are_sent(options):
+    with model_server(lambda _: Reply(404, {"detail": "Not Found"})) as server:
+        with pytest.raises(RulerError, match=r"HTTP 404: Not Found\): correct --base-url"):
+            run(at(options, server.url.replace("/v1", "/api/v3")))
+        assert len(server.requests) == 2
+
+
+def test_several_servers_are_asked_in_turn(options):
+    with model_server(models=[VLLM]) as one, model_server(models=[VLLM]) as other:
+        assert run(at(options, f"{one.url},{other.url}")).total == {"stop": 36}
+        assert (len(one.requests), len(other.requests)) == (18, 18)
+
+
+def test_a_run_goes_on_while_one_of_its_servers_is_out(options):
+    with model_server() as one, model_server(lambda _: Reply(503)) as other:
+        assert run(at(options, f"{one.url},{other.url}", concurrency=4)).total == {"stop": 36}
+
+
+def test_servers_that_differ_are_refused(options):
+    with (
+        model_server(models=[VLLM], paths={"/version": {"version": "0.32.0"}}) as one,
+        model_server(models=[VLLM], paths={"/version": {"version": "0.33.0"}}) as other,
+        pytest.raises(RulerError, match=r"differ \(vllm 0\.32\.0.*vllm 0\.33\.0"),
+    ):
+        run(at(options, f"{one.url},{other.url}"))
 
 
 def test_an_https_address_of_an_http_server_is_one_sentence(options):
@@ -486,7 +632,7 @@ def test_a_certificate_that_is_not_trusted_is_one_sentence(options):
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(Path(__file__).parent.parent / "self_signed.pem")
+    context.load_cert_chain(Path(__file__).with_name("self_signed.pem"))
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -534,10 +680,9 @@ def test_an_environment_that_allows_no_request_is_one_sentence(
     "url",
     [
         "http://127.0.0.1:99999/v1",
-        "http://127.0.0.1:80/v1\n",
         "127.0.0.1:8000/v1",
         "http:///v1",
-        "http://host/v1?key=1",
+        "http://host/v1#key",
     ],
 )
 def test_a_malformed_address_is_refused_before_anything_starts(options, url):
@@ -629,6 +774,6 @@ def test_the_timeout_of_a_stream_is_for_each_piece(streamed):
     hanging = replace(streamed, out=streamed.out.with_name("HANGING"))
     with model_server(lambda _: Reply(200, slowly(0, 0, 9, 0, 0), SSE)) as server:
         began = time.monotonic()
-        assert run(at(hanging, server, timeout=1.0)).total == {"error": 1}
-        assert time.monotonic() - began < 5
-        assert server.tries == [1]
+        with pytest.raises(RulerError, match=r"has not answered .*\(Timeout: no answer within 1 s"):
+            run(at(hanging, server, timeout=1.0, give_up_after=1.5))
+        assert time.monotonic() - began < 9

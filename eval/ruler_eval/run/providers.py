@@ -55,6 +55,8 @@ class Provider:
     template: bool = False
     repeats: bool = False
     stream_options: bool = True
+    cache_salt: bool = False
+    version_path: str | None = None
 
     @property
     def source(self) -> str:

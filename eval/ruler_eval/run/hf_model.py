@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.backend import Backend, Completion
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_model_tokenizer
 from ruler_eval.run.reasoning import decode, reasoning_length

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.hf
 
 @pytest.fixture(scope="module")
 def backend(tiny: Path) -> Any:
-    from ruler_eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.hf_model import Transformers
 
     return Transformers(model_options(str(tiny), arguments={"batch_tokens": 2000}))
 
@@ -67,7 +67,7 @@ def test_each_row_of_a_batch_has_its_own_maximum(backend):
 
 
 def test_prompts_are_read_a_window_at_a_time(backend):
-    from ruler_eval.run.backends.hf_model import WINDOW
+    from ruler_eval.run.hf_model import WINDOW
 
     read = 0
 
@@ -86,7 +86,7 @@ def test_prompts_are_read_a_window_at_a_time(backend):
 def test_the_penalties_of_a_generation_config_are_not_applied(tiny, tmp_path):
     import shutil
 
-    from ruler_eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.hf_model import Transformers
 
     copy = tmp_path / "penalised"
     shutil.copytree(tiny, copy)
@@ -102,7 +102,7 @@ def test_a_sampler_that_is_not_set_is_off(tiny, monkeypatch):
     """Without a top_k, transformers would sample from the 50 most likely tokens."""
     from transformers import TopKLogitsWarper
 
-    from ruler_eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.hf_model import Transformers
 
     kept = list[int]()
     make = TopKLogitsWarper.__init__
@@ -166,7 +166,7 @@ def test_a_custom_chat_template_is_what_the_model_sees(options, tmp_path):
 
 @pytest.mark.parametrize("value", ["many", 0])
 def test_a_batch_size_that_is_not_a_number_is_one_sentence(tiny, value):
-    from ruler_eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.hf_model import Transformers
 
     with pytest.raises(RulerError, match="--engine-arg batch_tokens takes a whole number above 0"):
         Transformers(model_options(str(tiny), arguments={"batch_tokens": value}))

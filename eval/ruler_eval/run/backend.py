@@ -15,11 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.classify import Answer, Failure, Kind
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling, choose_sampling
@@ -38,21 +39,40 @@ class Completion:
 
     prompt: Prompt = field(kw_only=False)
     text: str = field(default="", kw_only=False)
-    finish_reason: str | None = field(default="stop", kw_only=False)
-    """As the backend reports it; anything except `stop` and `length` counts as an error."""
+    finish_reason: Literal["stop", "length"] = field(default="stop", kw_only=False)
+    """Whether the answer ended by itself, or used all its tokens."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning: str | None = None
     """Set only if a server's parser separated the reasoning from the text."""
     reasoning_tokens: int | None = None
+    at_limit: bool = False
+    """Whether all tokens were used, although the server reports that the answer ended."""
     error: str | None = None
+    """Why there is no answer."""
+    failure: Kind = "retry"
+    """The kind of the error."""
     in_flight: int | None = None
     """Requests in flight when it was sent or answered (the larger number); only from a server."""
     tries: int | None = None
     """How often it was sent; only from a server."""
     seconds: float | None = None
     """From the last time it was sent to the end of the reply; only from a server."""
+
+
+def completion_of(prompt: Prompt, outcome: Answer | Failure, **facts: Any) -> Completion:
+    """Return what a reply means for a prompt as a completion; `facts` are those of a server."""
+    if isinstance(outcome, Answer):
+        return Completion(prompt, **vars(outcome), **facts)
+    return Completion(
+        prompt,
+        error=outcome.sentence,
+        failure=outcome.kind,
+        prompt_tokens=outcome.prompt_tokens,
+        completion_tokens=outcome.completion_tokens,
+        **facts,
+    )
 
 
 class Backend(ABC):
@@ -138,18 +158,18 @@ def start_backend(
 
             return VLLM(options, release, files)
         if name == "openai":
-            from ruler_eval.run.backends.server.backend import OpenAIServer
+            from ruler_eval.run.server import Server
 
-            return OpenAIServer(options)
+            return Server(options)
         if name == "hf":
-            from ruler_eval.run.backends.hf_model import Transformers
+            from ruler_eval.run.hf_model import Transformers
 
             return Transformers(options)
         if name == "batch":
-            from ruler_eval.run.backends.batch import BatchAnswers, BatchRequests
+            from ruler_eval.run.batch import BatchAnswers, BatchRequests
 
             return BatchAnswers(options, release) if options.answers else BatchRequests(options)
-        from ruler_eval.run.backends.oracle import Oracle
+        from ruler_eval.run.oracle import Oracle
 
         return Oracle(options, release)
     except ModuleNotFoundError as error:
