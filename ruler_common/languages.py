@@ -19,14 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import ONLY_FIELDS, read_as, read_toml
+from ruler_common.manifest_fields import Manifest
 from ruler_common.names import LANGUAGES, check_name
-
-if TYPE_CHECKING:
-    from ruler_common.manifest import Manifest
 
 FOLDER = Path(__file__).parent / "languages"
 """The folder of the 26 languages' files: `pl.toml`."""

@@ -42,7 +42,7 @@ from ruler_common.manifest import (
     manifest_text,
     parse_manifest,
 )
-from ruler_common.names import parse_length
+from ruler_common.names import LANGUAGES, Config, check_release_names, parse_length
 from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of
 
 BUILD_FOLDER = ".build"
@@ -186,7 +186,28 @@ def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
             joined["suite"] = OWN_SUITE
         joined["builder_version"] = added["builder_version"]
         joined["files"] |= added["files"]
-    return with_files(cast(Manifest, joined), joined["files"])
+    manifest = with_files(cast(Manifest, joined), joined["files"])
+    check_names_of(manifest, root)
+    return manifest
+
+
+def check_names_of(manifest: Manifest, root: Path, jobs: Iterable[Config] = ()) -> None:
+    """Raise RulerError if a release could not be read because of its names.
+
+    Args:
+        manifest: The manifest of the release.
+        root: Its folder, for the error.
+        jobs: The configurations that are to be built into it.
+    """
+    tokenizers = dict.fromkeys(manifest["tokenizers"])
+    languages = dict.fromkeys((*LANGUAGES, *manifest["languages"]))
+    for config in jobs:
+        tokenizers[config.tokenizer] = None
+        languages |= dict.fromkeys((config.language, config.instruction_language))
+    try:
+        check_release_names(manifest["tasks"], manifest["groups"], tokenizers, languages)
+    except RulerError as error:
+        raise RulerError(f"'{root}' cannot be read with these names: {error}") from error
 
 
 def with_files(settings: Manifest, files: Mapping[str, FileEntry]) -> Manifest:

@@ -111,12 +111,13 @@ class Store:
         """Return the path of the checked file; download it if neither mirror nor cache has it.
 
         A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
-        the mirror, and if the file cannot be downloaded.
+        the mirror, for a name that the locale cannot write, and if the file cannot be downloaded.
 
         Args:
             file: The file.
             progress: Whether to draw a progress bar on a terminal.
         """
+        _check_locale(file.path)
         if self.mirror and (self.mirror / file.path).is_file():
             path = self.mirror / file.path
             sha256 = sha256_of(path)
@@ -134,6 +135,16 @@ class Store:
     def read(self, file: Pinned) -> bytes:
         """Return the bytes of the checked file. Raises RulerError."""
         return self.get(file).read_bytes()
+
+
+def _check_locale(path: str) -> None:
+    """Refuse a file name that the locale cannot write: every file of it would seem missing."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise RulerError(
+            f"The locale cannot write the file name {path!a}: set PYTHONUTF8=1."
+        ) from None
 
 
 def _download(file: Pinned, target: Path, progress: bool) -> None:

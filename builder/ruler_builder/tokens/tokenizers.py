@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from binascii import a2b_base64
@@ -36,7 +35,7 @@ from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
-from ruler_common.names import check_name
+from ruler_common.names import check_name, check_new_name
 
 
 @cache
@@ -51,10 +50,11 @@ def split_spec(spec: str) -> tuple[str, str]:
     if not equals:
         see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
         return check_name("tokenizer", spec, named(), see), spec
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
+    check_new_name("tokenizer", name)
+    if name.casefold() in {known.casefold() for known in named()}:
         raise RulerError(
-            f"'{name}' cannot name a tokenizer: use letters, digits, '.' and '-', and no name "
-            "that `ruler tokenizers` lists."
+            f"'{name}' cannot name a tokenizer, because `ruler tokenizers` lists one of this name: "
+            f"use another, such as 'my-{name}'."
         )
     return name, location
 
@@ -79,7 +79,7 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, location = split_spec(spec)
-    if location != name:
+    if name not in named():
         return _from_transformers(name, location)
     entry = named()[name]
     about = _about(name, entry["title"], entry["library"])  # says which package is missing

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,7 @@ from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_from_manifest
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
+from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
@@ -40,13 +41,8 @@ from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
-if TYPE_CHECKING:
-    from ruler_builder.verify.audit import FileAudit
-
 log = logging.getLogger(__name__)
 
-WHOLE_FILE = -1
-"""The index of a problem that is not of one row."""
 _MAX_PROBLEMS = 10  # listed for a file
 _EXCERPT = 40  # characters that a problem quotes of a text
 
@@ -273,8 +269,6 @@ class FileChecker:
 
     def _audit_of(self, entry: FileEntry, report: FileReport) -> FileAudit | None:
         """Return the audit of a file; None if its tokenizer is missing."""
-        from ruler_builder.verify.audit import FileAudit
-
         report.not_checked = self._missing_tokenizer(entry["tokenizer"])
         if report.not_checked:
             return None

@@ -46,6 +46,7 @@ from ruler_builder.text.sources import (
     source_entry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
+from ruler_builder.verify.audit import check_paired
 from ruler_builder.verify.file_check import (
     FileChecker,
     FileReport,
@@ -187,8 +188,6 @@ def _check_files(
             bar.set_description_str(f"Verifying: {done}/{len(files)} files")
             bar.update(tokens[file.path])
     if options.audit:
-        from ruler_builder.verify.audit import check_paired
-
         asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
             task = entry["task"], entry["language"], entry["instruction_language"]

