@@ -183,6 +183,7 @@ def _check_combinations(options: RunOptions) -> None:
             raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
     if backend == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
+    if backend in ("openai", "vllm"):
         check_key("OPENAI_API_KEY")
 
 

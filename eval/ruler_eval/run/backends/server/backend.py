@@ -200,7 +200,7 @@ class OpenAIServer(Backend):
             f"mode {self._mode} ({reason})."
         ]
         if self.options.reasoning.limited and not self._limits_reasoning:
-            remedy = " (vLLM: start it with --reasoning-parser)" if self._takes_budget else ""
+            remedy = " (vLLM: --reasoning-parser NAME)" if self._takes_budget else ""
             lines.append(
                 "This server does not enforce a budget of reasoning tokens: --thinking "
                 f"{self.options.thinking} only allows for them{remedy}."
@@ -357,6 +357,10 @@ class OpenAIServer(Backend):
                 "run the same command again, `ruler run` with --retry-failed."
             )
 
+    def check_alive(self) -> None:
+        """Raise EngineDied if the server cannot come back; called after each try that failed."""
+        return
+
     async def _complete(self, prompt: Prompt) -> Completion:
         """Return the answer to a prompt, or the error with which its row failed.
 
@@ -375,6 +379,9 @@ class OpenAIServer(Backend):
             try:
                 reply = await client.complete(path, content, self.options.stream)
                 seconds = time.monotonic() - sent
+            except Exception:
+                self.check_alive()
+                raise
             finally:
                 in_flight = max(in_flight, len(client.open_since))
                 del client.open_since[request]
