@@ -52,7 +52,7 @@ NOTICE_SECONDS = 60.0
 LOG_LINES = 15
 """The last lines of the log that are shown if the server ends."""
 LOG_BYTES = 200_000
-"""The end of the log that is searched for the cause."""
+"""How much of the beginning and of the end of the log is read."""
 MAX_ERROR = 500
 """Characters of the cause that are shown."""
 RESERVED = (
@@ -216,13 +216,16 @@ class ServerProcess:
         return self._process.poll() is not None
 
     def text(self) -> str:
-        """Return what the program has written, at most LOG_BYTES of its begin and of its end."""
-        with self.log.open("rb") as file:
-            file.seek(self._start)
-            text = file.read(LOG_BYTES)
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(file.tell() - LOG_BYTES, self._start + len(text)))
-            text += file.read(end)
+        """Return the beginning and the end of what the program has written."""
+        try:
+            with self.log.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(self._start)
+                text = file.read(LOG_BYTES)
+                file.seek(max(size - LOG_BYTES, self._start + len(text)))
+                text += file.read(LOG_BYTES)
+        except OSError:  # somebody has moved it
+            return ""
         return text.decode("utf-8", "replace")
 
     def last_line(self) -> str:

@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
+from ruler_eval.doctor.examine import read_verdict
 from ruler_eval.run.launch import flags_of, is_cpu_build, unscaled_limit
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
+from tests import in_process
 from tests.eval.run import fake_vllm, small_release
 from tests.eval.run.run_options import model_options
 
@@ -231,6 +233,30 @@ def test_a_model_shorter_than_the_rows_keeps_its_own_context_length(options, mod
     run(replace(options, limit=1))
     (start,) = starts(fake)
     assert not any("max-model-len" in flag for flag in start["arguments"])
+
+
+def test_the_doctor_starts_a_server_and_checks_its_template_too(options, fake, tmp_path):
+    out = tmp_path / "doctor"
+    done = in_process.ruler(
+        *("doctor", "--rows", 4, "--load", 2, "--configs", "vt_4k,niah_single_1_4k"),
+        *("--dataset", options.dataset, "--backend", "vllm", "--model", options.model),
+        *("--out", out),
+    )
+    assert done.code == 3, done.stderr  # the fake answers no row correctly
+    verdict: Any = read_verdict(out)
+    states = {item["name"]: item["state"] for item in verdict["conditions"]}
+    assert states["load"] == "same"
+    assert "template" in states
+    assert len(starts(fake)) == 1
+    wait_until_all_have_ended(fake)
+
+
+def test_the_length_that_is_asked_for_is_the_servers(options, fake):
+    states = run(replace(options, max_model_len=4096, limit=1)).states
+    (start,) = starts(fake)
+    assert window(start) == 4096
+    assert dict(states["cwe_4k"]) == {"does_not_fit": 1}
+    assert dict(states["vt_4k"]) == {"stop": 1}
 
 
 def test_where_the_server_is_cannot_be_chosen(options, fake):
