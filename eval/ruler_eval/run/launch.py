@@ -44,6 +44,7 @@ from ruler_eval.run.reasoning import has_special_marks
 from ruler_eval.run.records import Shard
 from ruler_eval.run.sampling import read_generation_config
 
+GUARD = (sys.executable, "-I", guard.__file__)
 HOST = "127.0.0.1"
 POLL_SECONDS = 0.25
 """Seconds between two questions whether the server is ready."""
@@ -194,7 +195,7 @@ class ServerProcess:
         with log.open("ab") as output:
             self._start = output.seek(0, os.SEEK_END)
             self._process = subprocess.Popen(
-                [sys.executable, guard.__file__, *command, "--host", host, "--port", str(port)],
+                [*GUARD, *command, "--host", host, "--port", str(port)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

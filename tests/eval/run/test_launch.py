@@ -105,6 +105,20 @@ def test_a_run_starts_a_server_and_leaves_no_process_behind(options, fake, capfd
     assert "Initializing a V1 LLM engine" in log.read_text()
 
 
+def test_a_vllm_on_the_path_is_started_if_there_is_none_in_this_environment(
+    options, fake, tmp_path, monkeypatch
+):
+    script = tmp_path / "bin/vllm"
+    script.parent.mkdir()
+    program = fake / "vllm/entrypoints/cli/main.py"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "vllm", None)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+    assert dict(run(replace(options, limit=1)).total) == {"stop": 4}
+    assert len(starts(fake)) == 1
+
+
 def test_prompts_are_sent_as_token_ids(options, tiny_tokenizer):
     run(replace(options, limit=1))
     kept = json.loads((options.folder / "run.json").read_text())
