@@ -188,6 +188,7 @@ class ServerProcess:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         """Start a command with `--host` and `--port` added; its output is appended to `log`."""
         self.log = log
+        self._log_was_shown = False
         self._port = reserve_port()
         host, port = self._port.getsockname()
         self.url = f"http://{host}:{port}"
@@ -235,7 +236,10 @@ class ServerProcess:
         return hide_keys(next((line for line in reversed(lines) if line.strip()), ""), MAX_ERROR)
 
     def show_log(self) -> None:
-        """Print the last lines of the log."""
+        """Print the last lines of the log, once: many rows may notice a death."""
+        if self._log_was_shown:
+            return
+        self._log_was_shown = True
         for line in self.text().rstrip().split("\n")[-LOG_LINES:]:
             note(hide_keys(line))
 
