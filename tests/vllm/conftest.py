@@ -82,7 +82,7 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
         asked = options_of_the_model(options), longest
         if options.backend in backends:
             kept_for, backend, close = backends[options.backend]
-            if kept_for == asked:
+            if kept_for == asked and not (options.backend == "vllm" and has_died(backend)):
                 return backend
             del backends[options.backend]
             close()
@@ -96,6 +96,10 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
     runner.start_backend = start
     for _, _, close in backends.values():
         close()
+
+
+def has_died(backend: Any) -> bool:
+    return bool(backend._process.has_ended())
 
 
 def options_of_the_model(options: Any) -> Any:

@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,8 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.records import read_lines
-from ruler_eval.run.runner import run
-from tests.eval.run import small_release
+from ruler_eval.run.records import Record, read_lines
+from ruler_eval.run.runner import OpenRun, run
 from tests.in_process import ruler_command
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -93,39 +90,25 @@ def test_a_flag_that_vllm_does_not_have_is_one_sentence(order):
         run(replace(order, arguments={"no_such_argument": 1}))
 
 
-def test_a_killed_engine_is_started_again_once(order, tmp_path):
-    """First the engine's process is killed, as for lack of memory, then the server of the next."""
-    release = small_release.write(tmp_path / "many", rows=150, lines=20)
-    command = ruler_command("run", "--dataset", release, "--configs", "some_4k")
-    command += ["--backend", "vllm", "--model", order.model, "--out", str(order.out)]
-    command += ["--concurrency", "1", "--engine-arg", "dtype=float32"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    log = order.out / "vllm.log"
+def test_a_killed_engine_is_started_again_and_no_row_is_lost(order, kept, transformers_answers):
+    """As for lack of memory, after the second answer."""
+    with OpenRun(replace(order, mode="prefill", progress=True)) as work:
 
-    def answered() -> int:
-        return len(records(order.out))
+        def kill_engine(_: Record) -> None:
+            work.on_record = None
+            log = server.text()
+            os.kill(int(re.findall(r"EngineCore pid=(\d+)", log)[-1]), signal.SIGKILL)
 
-    def wait_until(condition: Callable[[], bool]) -> None:
-        while not condition():
-            assert process.poll() is None
-            time.sleep(0.05)
-
-    wait_until(lambda: answered() >= 2)
-    os.kill(int(re.findall(r"EngineCore pid=(\d+)", log.read_text())[-1]), signal.SIGKILL)
-    before = len(re.findall("Application startup complete", log.read_text()))
-    assert before == 1
-    wait_until(lambda: log.read_text().count("Application startup complete") == 2)
-    first = answered()
-    wait_until(lambda: answered() >= first + 2)
-    pids = {int(pid) for pid in re.findall(r"(?:EngineCore|APIServer) pid=(\d+)", log.read_text())}
-    os.kill(int(re.findall(r"APIServer pid=(\d+)", log.read_text())[-1]), signal.SIGKILL)
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == 2
-    assert err.count("It is started again.") == 1
-    assert "Error: vLLM died: it was ended by SIGKILL. It was started again once before." in err
-    assert "Traceback" not in err.splitlines()[-1]
-    assert {record["finish_reason"] for record in records(order.out)} <= {"stop", "length"}
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+        work.on_record = kill_engine
+        server = kept(work.options, work.plan.release, work.plan.files)._process
+        work.answer(work.plan.rows)
+        summary = work.finish(work.plan.rows)
+    assert summary.total["stop"] + summary.total["length"] == 6
+    assert server.has_ended()
+    assert predictions(order.out) == {
+        key: text.strip() for key, text in transformers_answers["prefill"].items()
+    }
+    assert "Engine" in server.reason()
 
 
 @pytest.mark.nightly

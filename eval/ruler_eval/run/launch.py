@@ -52,6 +52,8 @@ NOTICE_SECONDS = 60.0
 """Seconds after which a start that takes long is reported, again and again."""
 LOG_LINES = 15
 """The last lines of the log that are shown if the server ends."""
+CAUSE_LINES = 400
+"""The last lines of the log that are searched for the cause."""
 LOG_BYTES = 200_000
 """How much of the beginning and of the end of the log is read."""
 MAX_ERROR = 500
@@ -72,8 +74,11 @@ TEMPLATE_TOKENS = 1024
 UNSCALED_ROPE = ("default", "llama3", "mrope")
 """Rotary embeddings with which a model's context length is its max_position_embeddings."""
 _CAUSE = re.compile(r"\b((?:\w+\.)*\w*(?:Error|Exception)|error): (\S.*)")
-_FOLLOWS = re.compile(r"See root cause above|EngineDeadError|Engine core initialization failed")
-"""What vLLM logs after the cause."""
+_NO_CAUSE = re.compile(
+    r"See root cause above|EngineDeadError|Engine core initialization failed"
+    r"|\b(?:DEBUG|INFO|WARNING) \d\d-\d\d"
+)
+"""What vLLM logs after the cause, and lines that are not errors."""
 
 
 class LaunchedServer(OpenAIServer):
@@ -245,18 +250,13 @@ class ServerProcess:
 
     def reason(self) -> str:
         """Return why the program ended, without keys: the last error that is not a consequence."""
-        causes = []
-        for line in self.text().split("\n"):
+        if abs(self._process.poll() or 0) % 128 == signal.SIGKILL:
+            return "it was killed (SIGKILL), perhaps because the memory was full"
+        text = self.last_line()
+        for line in self.text().split("\n")[-CAUSE_LINES:]:
             match = _CAUSE.search(line)
-            if match and not _FOLLOWS.search(line):
-                causes.append(match[2] if match[1] == "error" else f"{match[1]}: {match[2]}")
-        code = abs(self._process.poll() or 0) % 128
-        if causes:
-            text = causes[-1]
-        elif code in {number.value for number in signal.Signals}:
-            text = f"it was ended by {signal.Signals(code).name}"
-        else:
-            text = self.last_line()
+            if match and not _NO_CAUSE.search(line):
+                text = match[2] if match[1] == "error" else f"{match[1]}: {match[2]}"
         return hide_keys(" ".join(text.split()), MAX_ERROR).rstrip(".") or "it wrote no message"
 
     def stop(self) -> None:

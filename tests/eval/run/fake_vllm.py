@@ -5,7 +5,7 @@
 It starts a child that ignores SIGTERM, as an engine's process may, and writes its command line and
 both process numbers next to itself. FAKE_VLLM says what goes wrong: `refuses` (an unknown flag),
 `no memory` (the engine's process cannot start), `loads` (it is never ready), `hangs` (it does not
-answer), or the number of rows that each server answers before it dies.
+answer), `is killed`, or the number of rows that each server answers before it dies.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def serve(arguments: list[str]) -> None:
         nonlocal answered
         if fault.isdecimal() and answered >= int(fault):
             print("RuntimeError: an illegal memory access was encountered", flush=True)
+            os._exit(1)
+        if fault == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
         answered += 1
         (folder / "answers").touch()

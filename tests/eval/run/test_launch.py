@@ -36,7 +36,8 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a package `vllm`, which this process and its children find first."""
     folder = fake_vllm.install(tmp_path / "site")
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(ROOT)]))
+    paths = [str(folder), str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     for name in [name for name in sys.modules if name.split(".")[0] == "vllm"]:
         monkeypatch.delitem(sys.modules, name)
     return folder
@@ -176,6 +177,16 @@ def test_a_server_that_dies_is_started_again_and_no_row_is_lost(options, fake, m
     assert f"vLLM died: {reason}. It is started again." in printed
     assert printed.count(reason) == 2  # in the last lines of the log, and in the sentence
     wait_until_all_have_ended(fake)
+
+
+def test_a_killed_server_is_not_explained_by_an_older_line_of_its_log(options, monkeypatch):
+    monkeypatch.setenv("FAKE_VLLM", "is killed")
+    with pytest.raises(RulerError) as error:
+        run(options)
+    assert str(error.value) == (
+        "vLLM died: it was killed (SIGKILL), perhaps because the memory was full. It was started "
+        "again once before. Answered rows are kept; run the same command to continue."
+    )
 
 
 def test_a_second_death_ends_the_run_and_the_next_run_continues(options, fake, monkeypatch):
