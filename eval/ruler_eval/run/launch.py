@@ -25,6 +25,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -215,7 +216,7 @@ class ServerProcess:
         try:
             with opener.open(f"{self.url}{path}", timeout=10) as reply:
                 return str(reply.read().decode("utf-8", "replace"))
-        except OSError:
+        except (OSError, HTTPException):
             return None
 
     def has_ended(self) -> bool:
@@ -283,10 +284,11 @@ def reserve_port() -> socket.socket:
 
 def bypass_proxies() -> None:
     """Let requests to this machine not go through a proxy that the environment names."""
-    for name in ("no_proxy", "NO_PROXY"):
-        hosts = [host for host in os.environ.get(name, "").split(",") if host]
-        if HOST not in hosts:
-            os.environ[name] = ",".join([*hosts, HOST])
+    names = ("no_proxy", "NO_PROXY")  # programs read one or the other
+    listed = ",".join(os.environ.get(name, "") for name in names).split(",")
+    hosts = {host.strip() for host in listed if host.strip()}
+    for name in names:
+        os.environ[name] = ",".join(sorted({*hosts, HOST}))
 
 
 def child_environment() -> dict[str, str]:

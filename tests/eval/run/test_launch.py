@@ -19,7 +19,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.doctor.examine import read_verdict
-from ruler_eval.run.launch import flags_of, is_cpu_build, unscaled_limit
+from ruler_eval.run.launch import bypass_proxies, flags_of, is_cpu_build, unscaled_limit
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 from tests import in_process
@@ -282,6 +282,14 @@ def test_the_length_that_is_asked_for_is_the_servers(options, fake):
     assert window(start) == 4096
     assert dict(states["cwe_4k"]) == {"does_not_fit": 1}
     assert dict(states["vt_4k"]) == {"stop": 1}
+
+
+def test_the_hosts_that_need_no_proxy_are_kept(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "hub.example, 10.0.0.0/8")
+    monkeypatch.delenv("no_proxy", raising=False)
+    bypass_proxies()
+    for name in ("no_proxy", "NO_PROXY"):
+        assert set(os.environ[name].split(",")) == {"hub.example", "10.0.0.0/8", "127.0.0.1"}
 
 
 def test_where_the_server_is_cannot_be_chosen(options, fake):
