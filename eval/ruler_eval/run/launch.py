@@ -242,23 +242,31 @@ class ServerProcess:
         return hide_keys(next((line for line in reversed(lines) if line.strip()), ""), MAX_ERROR)
 
     def show_log(self) -> None:
-        """Print the last lines of the log, once: many rows may notice a death."""
+        """Print the last errors in the log, or its last lines.
+
+        Once, because many rows may notice a death.
+        """
         if self._log_was_shown:
             return
         self._log_was_shown = True
-        for line in self.text().rstrip().split("\n")[-LOG_LINES:]:
+        lines = self.text().rstrip().split("\n")
+        errors = [line for line in lines if _CAUSE.search(line) or " ERROR " in line]
+        for line in (errors or lines)[-LOG_LINES:]:
             note(hide_keys(line))
 
     def reason(self) -> str:
         """Return why the program ended, without keys: the last error that is not a consequence."""
         if abs(self._process.poll() or 0) % 128 == signal.SIGKILL:
             return "it was killed (SIGKILL), perhaps because the memory was full"
-        text = self.last_line()
-        for line in self.text().split("\n")[-CAUSE_LINES:]:
+        lines = self.text().split("\n")[-CAUSE_LINES:]
+        cause = f"it ended with exit code {self._process.poll()} and no error in its log"
+        if any("EngineDeadError" in line for line in lines):
+            cause = "its engine's process was lost, perhaps because the memory was full"
+        for line in lines:
             match = _CAUSE.search(line)
             if match and not _NO_CAUSE.search(line):
-                text = match[2] if match[1] == "error" else f"{match[1]}: {match[2]}"
-        return hide_keys(" ".join(text.split()), MAX_ERROR).rstrip(".") or "it wrote no message"
+                cause = match[2] if match[1] == "error" else f"{match[1]}: {match[2]}"
+        return hide_keys(" ".join(cause.split()), MAX_ERROR).rstrip(".")
 
     def stop(self) -> None:
         """End the program and all its processes."""

@@ -5,7 +5,8 @@
 It starts a child that ignores SIGTERM, as an engine's process may, and writes its command line and
 both process numbers next to itself. FAKE_VLLM says what goes wrong: `refuses` (an unknown flag),
 `no memory` (the engine's process cannot start), `loads` (it is never ready), `hangs` (it does not
-answer), `is killed`, or the number of rows that each server answers before it dies.
+answer), `is killed`, `loses its engine`, or the number of rows that each server answers before it
+dies.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ NO_MEMORY = """\
 (EngineCore pid=7) ERROR 11-27 [core.py:900] ValueError: Not enough memory for the KV cache.
 Traceback (most recent call last):
 RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"""
+ENGINE_DIED = """\
+(APIServer pid=7) WARNING 11-27 [core_client.py:817] MPClient: engine core exited unexpectedly
+(APIServer pid=7) ERROR 11-27 [async_llm.py:906] AsyncLLM output_handler failed.
+(APIServer pid=7) ERROR 11-27 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: \
+EngineCore encountered an issue. See stack trace (above) for the root cause.
+INFO:     Finished server process [7]
+nanobind: leaked 4 instances!"""
 CONFIG = (
     "INFO 11-27 [core.py:133] Initializing a V1 LLM engine (v0.99.0) with config: model='m', "
     "speculative_config=None, dtype=torch.bfloat16, tensor_parallel_size=2, "
@@ -74,6 +82,9 @@ def serve(arguments: list[str]) -> None:
             os._exit(1)
         if fault == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "loses its engine":
+            print(ENGINE_DIED, flush=True)
+            os._exit(0)
         answered += 1
         (folder / "answers").touch()
         if fault == "hangs":

@@ -179,13 +179,22 @@ def test_a_server_that_dies_is_started_again_and_no_row_is_lost(options, fake, m
     wait_until_all_have_ended(fake)
 
 
-def test_a_killed_server_is_not_explained_by_an_older_line_of_its_log(options, monkeypatch):
-    monkeypatch.setenv("FAKE_VLLM", "is killed")
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("is killed", "it was killed (SIGKILL), perhaps because the memory was full"),
+        ("loses its engine", "its engine's process was lost, perhaps because the memory was full"),
+    ],
+)
+def test_a_death_without_an_error_is_not_explained_by_another_line_of_the_log(
+    options, monkeypatch, fault, reason
+):
+    monkeypatch.setenv("FAKE_VLLM", fault)
     with pytest.raises(RulerError) as error:
         run(options)
     assert str(error.value) == (
-        "vLLM died: it was killed (SIGKILL), perhaps because the memory was full. It was started "
-        "again once before. Answered rows are kept; run the same command to continue."
+        f"vLLM died: {reason}. It was started again once before. Answered rows are kept; run the "
+        "same command to continue."
     )
 
 
