@@ -179,12 +179,12 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
         prompter = Prompter(mode, backend.tokenizer)
         backend.check_mode(mode, prompter.template_arguments)
         salt_field = backend.accepts_cache_salt()
-        if salt_field and backend.name == "openai":  # older versions of vLLM refuse it
+        if salt_field:  # older versions of vLLM refuse it
             salt_field = _accepts_request_with_salt(backend, prompter, salt)
         sender = Sender(backend, prompter, salt, salt_field)
-        sender.unchecked = _unchecked_forms(sender, options)
+        sender.unchecked = _unchecked_forms(sender)
         if TEMPLATE.name not in sender.unchecked:
-            sender.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
+            sender.server = start_backend(replace(backend.options, tokenizer=None), release)
             try:
                 sender.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:
@@ -207,12 +207,9 @@ def _accepts_request_with_salt(backend: Backend, prompter: Prompter, salt: str) 
     return completion.error is None
 
 
-def _unchecked_forms(sender: Sender, options: DoctorOptions) -> dict[str, str]:
+def _unchecked_forms(sender: Sender) -> dict[str, str]:
     """Return why the conditions `text` and `template` cannot be checked, if so."""
     mode = sender.prompter.mode
-    if options.backend == "vllm":
-        reason = "in this process every prompt is sent as token ids"
-        return {TEXT.name: reason, TEMPLATE.name: reason}
     if sender.backend.tokenizer is None:
         reason = "it needs the model's tokenizer (--tokenizer)"
         return {TEXT.name: reason, TEMPLATE.name: reason}

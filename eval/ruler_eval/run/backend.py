@@ -30,7 +30,7 @@ UNKNOWN = "unknown"
 
 
 class EngineDied(RulerError):
-    """An engine in this process died while it answered; another may be started."""
+    """A server that was started for this run died while it answered; it may be started again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,16 +147,16 @@ def start_backend(
     Args:
         options: The options of the run.
         release: The release that is run: the oracle reads its references.
-        files: The files with missing rows: vllm sets its context length for them.
+        files: The files of the run: vllm sets its context length for them.
 
     Raises RulerError that says what to install or correct.
     """
     name = options.backend
     try:
         if name == "vllm":
-            from ruler_eval.run.backends.vllm_engine import VLLM
+            from ruler_eval.run.launch import LaunchedServer
 
-            return VLLM(options, release, files)
+            return LaunchedServer(options, release, files)
         if name == "openai":
             from ruler_eval.run.server import Server
 

@@ -3,11 +3,13 @@
     ruler run --backend hf --model Qwen/Qwen2.5-0.5B-Instruct --engine-arg dtype=bfloat16 …
 
 `--engine-arg` goes to `from_pretrained` (dtype, device_map, attn_implementation, …), except
-`batch_tokens`: the padded tokens of one batch, prompts and answers (32,768 by default).
+`batch_tokens`: the padded tokens of one batch, prompts and answers (32,768 by default). A batch
+that does not fit the memory is halved, and so are those after it.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
@@ -21,6 +23,11 @@ from ruler_eval.run.prompts import Prompt, load_model_tokenizer
 from ruler_eval.run.reasoning import decode, reasoning_length
 
 BATCH_TOKENS = 32768
+OUT_OF_MEMORY = (
+    *("out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"),
+    "MemoryError",
+)
+"""Words of the errors of torch on GPUs and on a CPU, of its libraries, and of Python."""
 WINDOW = 64
 """Prompts that are sorted together to fill batches of similar lengths."""
 
@@ -43,6 +50,7 @@ class Transformers(Backend):
         self.batch_tokens = arguments.pop("batch_tokens", BATCH_TOKENS)
         if type(self.batch_tokens) is not int or self.batch_tokens < 1:
             raise RulerError("--engine-arg batch_tokens takes a whole number above 0.")
+        self._max_tokens = self.batch_tokens  # less after a batch did not fit the memory
         self.options, self.tokenizer = options, load_model_tokenizer(options)
         try:
             # without a value transformers asks on the terminal whether a folder's code may run
@@ -82,22 +90,50 @@ class Transformers(Backend):
         }
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Answer batch by batch; if a batch cannot run, its rows fail and the run goes on."""
+        """Answer batch by batch; if a batch cannot run, its rows fail and the run goes on.
+
+        A batch that does not fit the memory is halved, until a row is alone.
+        """
         while window := list(islice(prompts, WINDOW)):
             window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
-            for batch in batches(window, self.batch_tokens):
-                yield from self._batch(batch)
+            while window:
+                batch = next(batches(window, self._max_tokens))
+                rows, error = self._try(batch)
+                if rows is None and len(batch) > 1 and is_out_of_memory(error):
+                    self._max_tokens = padded_tokens(batch) // 2
+                    self.on_note(
+                        f"Out of memory with {len(batch)} rows at a time: from now on at most "
+                        f"{self._max_tokens:,} tokens (--engine-arg batch_tokens)."
+                    )
+                    continue
+                del window[: len(batch)]
+                if rows is not None:
+                    yield from self._completions(batch, rows)
+                    continue
+                if is_out_of_memory(error):
+                    tokens = len(batch[0].token_ids or ())
+                    error = (
+                        f"out of memory for this row alone, {tokens:,} prompt tokens and "
+                        f"{batch[0].max_tokens:,} for the answer ({error})"
+                    )
+                for prompt in batch:
+                    yield Completion(prompt, error=error)
 
-    def _batch(self, batch: list[Prompt]) -> Iterator[Completion]:
+    def _try(self, batch: list[Prompt]) -> tuple[list[list[int]] | None, str]:
+        """Return the generated tokens of each prompt, or None and the error."""
         import torch
 
         try:
-            rows = self._new_tokens(batch)
-        except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
+            return self._new_tokens(batch), ""
+        except (RuntimeError, MemoryError, ValueError, IndexError) as error:
             reason = f"{type(error).__name__}: {error}".strip().splitlines()[0].rstrip(": ")
-            for prompt in batch:
-                yield Completion(prompt, error=reason)
-            return
+        gc.collect()  # after the handler, where the error holds the tensors
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None, reason
+
+    def _completions(self, batch: list[Prompt], rows: list[list[int]]) -> Iterator[Completion]:
+        """Yield the answers to the prompts of a batch."""
         for prompt, ids in zip(batch, rows, strict=True):
             has_ended = len(ids) < prompt.max_tokens or ids[-1] in self._end_tokens()
             yield Completion(
@@ -172,6 +208,16 @@ class Transformers(Backend):
         if tokens is None:
             tokens = self.tokenizer.eos_token_id
         return [tokens] if isinstance(tokens, int) else list(tokens or [0])
+
+
+def is_out_of_memory(error: str) -> bool:
+    """Whether an error says that a device has too little memory."""
+    return any(words in error for words in OUT_OF_MEMORY)
+
+
+def padded_tokens(batch: list[Prompt]) -> int:
+    """Return the tokens of a batch, prompts and answers, each as long as the longest."""
+    return len(batch) * max(len(prompt.token_ids or ()) + prompt.max_tokens for prompt in batch)
 
 
 def batches(prompts: list[Prompt], max_tokens: int) -> Iterator[list[Prompt]]:

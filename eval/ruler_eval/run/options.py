@@ -145,7 +145,10 @@ class RunOptions:
         ),
     ] = None
     concurrency: Annotated[
-        int, Option("openai: how many requests may be in flight.", panel=MOST_USED, min=1, max=1000)
+        int,
+        Option(
+            "openai, vllm: how many requests may be in flight.", panel=MOST_USED, min=1, max=1000
+        ),
     ] = 32
 
     repeats: Annotated[
@@ -219,7 +222,7 @@ class RunOptions:
     arguments: Annotated[
         Mapping[str, Any],
         Option(
-            "An argument of the vLLM engine (vllm) or of from_pretrained (hf), or a field of the "
+            "A flag of `vllm serve` (vllm), an argument of from_pretrained (hf), or a field of the "
             "request (openai); repeatable.",
             panel=MODEL,
             flag="--engine-arg",
@@ -238,7 +241,7 @@ class RunOptions:
     timeout: Annotated[
         float,
         Option(
-            "openai: seconds to wait for an answer, after which the row has failed.",
+            "openai, vllm: seconds to wait for an answer, after which the row has failed.",
             panel=SERVER,
             min=0,
             above=True,
@@ -247,7 +250,7 @@ class RunOptions:
     give_up_after: Annotated[
         float,
         Option(
-            "openai: seconds to wait for a server that is not available (HTTP 429 or 503, no "
+            "openai, vllm: seconds to wait for a server that is not available (HTTP 429 or 503, no "
             "connection) before the run stops.",
             panel=SERVER,
             min=0,

@@ -192,6 +192,7 @@ def _check_combinations(options: RunOptions) -> None:
     if backend == "openai":
         for url in options.base_url or names_in(os.environ.get("OPENAI_BASE_URL", "")):
             check_address(url)
+    if backend in ("openai", "vllm"):
         check_key("OPENAI_API_KEY")
 
 

@@ -73,6 +73,13 @@ def _special_ids(tokenizer: Any) -> frozenset[int]:
     return frozenset((special | set(tokenizer.all_special_ids)) - mark_tokens)
 
 
+def has_special_marks(tokenizer: Any) -> bool:
+    """Whether marks of reasoning are special tokens, which a server leaves out unless asked."""
+    added = tokenizer.added_tokens_decoder.items()
+    special = {token for token, content in added if content.special}
+    return not special <= _special_ids(tokenizer)
+
+
 def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
     """Return how many generated tokens come before the one that ends the reasoning.
 

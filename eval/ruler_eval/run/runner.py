@@ -139,21 +139,24 @@ class OpenRun:
         missing = missing_rows(self.plan, rows, self._answered)
         if not missing:
             return
-        backend = self._backend or self._start(missing)
+        backend = self._backend or self._start()
         progress = self._progress or self._start_progress(backend)
         try:
             self._send(missing, backend, progress)
         except EngineDied as error:
             if self._restarted:
-                raise
+                raise RulerError(
+                    f"{error} It was started again once before. Answered rows are kept; run the "
+                    "same command to continue."
+                ) from error
             self._restarted = True
             self._backend = None
             backend.close()
             progress.note(f"{error} It is started again.")
-            self._start_backend(missing).on_note = progress.note
+            self._start_backend().on_note = progress.note
             self.answer(rows)
 
-    def _start(self, missing: Rows) -> Backend:
+    def _start(self) -> Backend:
         """Start the backend and check the settings it adds.
 
         Errors in the model, its context length or the mode are raised here, before the first row.
@@ -163,9 +166,9 @@ class OpenRun:
             raise RulerError(
                 f"'{options.folder}' has missing rows and cannot be written: name a new --out."
             )
-        if options.progress and options.backend in ("vllm", "hf"):
+        if options.progress and options.backend == "hf":
             announce(f"Loading the model '{options.model}'")
-        backend = self._start_backend(missing)
+        backend = self._start_backend()
         if backend.window is not None:
             self._session["window"] = backend.window
         settings = {
@@ -191,9 +194,10 @@ class OpenRun:
             self.records.write_settings(self._settings)
             self.records.write_session(self._session)
 
-    def _start_backend(self, missing: Rows) -> Backend:
+    def _start_backend(self) -> Backend:
         """Start the backend, and make a prompter for the mode of the options or the default one."""
         options, plan = self.options, self.plan
+        # all files of this process, so that a session with few missing rows gets the same engine
         files = {config: plan.files[config] for config in plan.in_shard}
         self._backend = backend = start_backend(options, plan.release, files)
         mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())

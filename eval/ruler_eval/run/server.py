@@ -304,7 +304,7 @@ class Server(Backend):
                 f"{self.options.concurrency} (--concurrency)."
             )
         if self.options.reasoning.limited and not self._limits_reasoning:
-            remedy = " (vLLM: start it with --reasoning-parser)" if self._takes_budget else ""
+            remedy = " (vLLM: --reasoning-parser NAME)" if self._takes_budget else ""
             lines.append(
                 "This server does not enforce a budget of reasoning tokens: --thinking "
                 f"{self.options.thinking} only allows for them{remedy}."
@@ -461,6 +461,10 @@ class Server(Backend):
         if errors:
             raise errors[0]
 
+    def check_alive(self) -> None:
+        """Raise EngineDied if the server cannot come back; called after each try that failed."""
+        return
+
     async def _answer(self, prompt: Prompt) -> Completion:
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
         body = self.request(prompt)
@@ -472,6 +476,7 @@ class Server(Backend):
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
                 self._note_answer()
                 return self._completion(prompt, outcome, tries=tries, **facts)
+            self.check_alive()
             if outcome.kind == "fatal":
                 raise self._no_row(outcome)
             failures += outcome.kind != "wait"

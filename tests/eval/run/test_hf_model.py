@@ -202,3 +202,70 @@ def test_a_model_that_reasons_uses_its_generation_config_and_budget(options, tin
     kept = json.loads((options.folder / "run.json").read_text())
     assert kept["sampling"] == {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "seed": 0}
     assert (kept["mode"], kept["thinking"]["budget"]) == ("chat", 24)
+
+
+@pytest.fixture
+def small_memory(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A backend whose model runs out of memory above so many padded tokens, and its batches."""
+    from ruler_eval.run.hf_model import Transformers
+
+    backend = Transformers(model_options(str(tiny)))
+    forward = backend.model.forward
+    sizes = list[int]()
+
+    def make(max_tokens: int, error: Exception) -> tuple[Any, list[int]]:
+        def limited(input_ids: Any = None, **rest: Any) -> Any:
+            if input_ids.shape[1] > 1:  # the prompts, not a generated token
+                sizes.append(input_ids.shape[0])
+            if input_ids.numel() > max_tokens:
+                raise error
+            return forward(input_ids=input_ids, **rest)
+
+        monkeypatch.setattr(backend.model, "forward", limited)
+        return backend, sizes
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate"
+                     " memory: you tried to allocate 9 bytes."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate(handle)"),
+        MemoryError(),
+    ],
+)  # fmt: skip
+def test_a_batch_that_does_not_fit_the_memory_is_halved(backend, small_memory, error):
+    prompts = [prompt(list(range(20, 60)), index) for index in range(13)]
+    wanted = {a.prompt.index: a.text for a in backend.generate(iter(prompts))}
+    limited, sizes = small_memory(3 * 40, error)
+    notes = list[str]()
+    limited.on_note = notes.append
+    answers = list(limited.generate(iter(prompts)))
+    assert {a.prompt.index: a.text for a in answers if a.error is None} == wanted
+    assert sizes[0] == 13
+    assert notes[0].startswith("Out of memory with 13 rows at a time: from now on at most 338 tok")
+    sizes.clear()
+    assert len(list(limited.generate(iter(prompts)))) == 13
+    assert max(sizes) <= 3  # the batches after it are as small from the beginning
+
+
+def test_a_row_that_alone_does_not_fit_the_memory_fails_and_the_others_are_answered(small_memory):
+    limited, _ = small_memory(100, torch.cuda.OutOfMemoryError("CUDA out of memory. Tried …"))
+    prompts = [prompt([20] * 40, 0), prompt([20] * 130, 1), prompt([20] * 50, 2)]
+    answers = {a.prompt.index: a for a in limited.generate(iter(prompts))}
+    assert (answers[0].error, answers[2].error) == (None, None)
+    assert answers[0].text
+    assert answers[1].error == (
+        "out of memory for this row alone, 130 prompt tokens and 12 for the answer "
+        "(OutOfMemoryError: CUDA out of memory. Tried …)"
+    )
+
+
+def test_another_error_of_a_batch_is_not_taken_for_too_little_memory(small_memory):
+    limited, sizes = small_memory(0, RuntimeError("expected a tensor on cpu"))
+    answers = list(limited.generate(iter([prompt([20] * 9, 0), prompt([20] * 9, 1)])))
+    assert [answer.error for answer in answers] == ["RuntimeError: expected a tensor on cpu"] * 2
+    assert sizes == [2]

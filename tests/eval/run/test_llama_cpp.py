@@ -29,7 +29,9 @@ from tests.eval.run.tiny_model import write_tokenizer
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(find_spec("transformers") is None, reason="the openai extra is not installed"),
+    pytest.mark.skipif(
+        find_spec("transformers") is None, reason="the openai extra is not installed"
+    ),
 ]
 CONFIG = "niah_single_1_4k"
 _ports = iter(range(19000 + os.getpid() % 1000, 1 << 16, 1000))
