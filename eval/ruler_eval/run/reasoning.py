@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_score.split_reasoning import CHANNEL_TAGS, REASONING_TAGS
+from ruler_score.split_reasoning import CHANNEL_TOKENS, NAMED_TOKENS, token_mark
+
+if TYPE_CHECKING:
+    from ruler_eval.run.backends.backend import Completion
 
 ON_BUDGET = 8192
 """Tokens for reasoning with `--thinking on`."""
@@ -52,6 +55,18 @@ class Reasoning:
         raise RulerError(f"--thinking '{text}' is not off, on or a number of tokens above 0.")
 
 
+def is_unmarked(completion: Completion, state: str) -> bool:
+    """Return whether a text without marks is reasoning that did not end.
+
+    A server's template may open the reasoning in the prompt, which we do not see. A text that was
+    asked to reason, has no closing mark and ends at the token limit can then be reasoning alone,
+    and is never scored as the answer. If the server has separated or counted the reasoning, the
+    text is the answer.
+    """
+    is_separated = completion.reasoning is not None or bool(completion.reasoning_tokens)
+    return completion.prompt.reasoning_tokens > 0 and state == "length" and not is_separated
+
+
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
     """Return the text of generated tokens without special tokens, except the marks of reasoning.
 
@@ -66,10 +81,13 @@ def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
 @lru_cache(maxsize=4)
 def _special_ids(tokenizer: Any) -> frozenset[int]:
     added = tokenizer.added_tokens_decoder.items()
-    contents = {content.content for _, content in added}
-    marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or mark not in CHANNEL_TAGS}
+    parts: tuple[str, ...] = NAMED_TOKENS
+    if any(content.content == CHANNEL for _, content in added):
+        parts += CHANNEL_TOKENS
     special = {token for token, content in added if content.special}
-    mark_tokens = {token for token, content in added if content.content in marks}
+    mark_tokens = {
+        token for token, content in added if content.content in parts or token_mark(content.content)
+    }
     return frozenset((special | set(tokenizer.all_special_ids)) - mark_tokens)
 
 
@@ -88,11 +106,8 @@ def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
 @lru_cache(maxsize=4)
 def _end_ids(tokenizer: Any) -> frozenset[int]:
     """Return the tokens that end reasoning, such as `</think>`."""
-    ends = set()
-    for token, added in tokenizer.added_tokens_decoder.items():
-        if added.content in REASONING_TAGS and added.content.startswith(("</", "[/")):
-            ends.add(token)
-    return frozenset(ends)
+    added = tokenizer.added_tokens_decoder.items()
+    return frozenset(token for token, content in added if token_mark(content.content) == "closes")
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:

@@ -85,6 +85,8 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
     parts = split_reasoning(_encodable(completion.text), opened)
+    if parts.state == "none" and reasoning.is_unmarked(completion, state):
+        return parts.answer, "", False
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
