@@ -32,8 +32,8 @@ from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
 from ruler_eval.run.backends.secrets import check_address, check_key
+from ruler_eval.run.chat_template import ChatTemplate
 from ruler_eval.run.options import SAMPLERS, RunOptions
-from ruler_eval.run.prompts import ChatTemplate
 from ruler_eval.run.records import (
     Records,
     RowKey,
@@ -164,6 +164,8 @@ def plan_run(
 def _check_combinations(options: RunOptions) -> None:
     """Raise RulerError for options that exclude each other, before anything is started."""
     backend = options.backend
+    if options.mode == "completion" and options.system is not None:
+        raise RulerError("--mode completion has no system turn: leave --system out.")
     if options.chat_template is not None:
         if options.mode == "completion":
             raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
@@ -226,6 +228,7 @@ def known_settings(
         "direct": options.direct,
         "tokenizer": options.tokenizer,
         "chat_template": template.facts() if template else None,
+        "system": options.system,
         "arguments": dict(options.arguments),
         "thinking": options.reasoning.settings(),
         "repeats": options.repeats,

@@ -193,6 +193,7 @@ class OpenRun:
             options.direct,
             options.reasoning,
             counts_tokens=backend.needs_token_ids,
+            system=options.system,
         )
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend
