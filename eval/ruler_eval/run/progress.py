@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ruler_common.text import note, number_of, plain, progress_bar, sentences
+from ruler_eval.run.answer_counts import AnswerCounts
 from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
@@ -65,6 +66,8 @@ class RunSummary:
     shard: str | None = None
     max_thinking: int | None = None
     """The budget of reasoning tokens, if the engine was asked to enforce it."""
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    """What the answers have in common."""
     states: dict[str, Counter[str]] = field(default_factory=dict)
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
@@ -93,6 +96,7 @@ class RunSummary:
         for record in records:
             state = record["finish_reason"]
             states[state] += 1
+            self.answers.add(record)
             self.unfinished[config] += record.get("thinking_ended") is False
             usage = record["usage"]
             if usage and self.max_thinking is not None:
@@ -102,6 +106,7 @@ class RunSummary:
 
     def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
+        self.answers.count_session(record, prompt)
         usage = record["usage"]
         if usage is None:
             return
@@ -153,6 +158,7 @@ class RunSummary:
                 f"window; the first: {self.first['does_not_fit']}."
             )
             lines.append("To find rows made for a model's tokenizer: ruler tokenizers --for MODEL")
+        lines += self.answers.lines()
         if rows and not lines:
             lines.append(f"No failures: {number_of(rows, 'row')} answered.")
         if self.differences:
