@@ -62,6 +62,17 @@ Render = Callable[[Turns, Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
+class ServerTemplate:
+    """The chat template of a server, which renders the prompts of a run without a tokenizer."""
+
+    source: str | None
+    """Its text; None if the server does not report it."""
+    render: Render
+    is_exact: bool
+    """Whether what it renders is the prompt's text, not decoded from tokens."""
+
+
+@dataclass(frozen=True)
 class ChatTemplate:
     """A chat template from a file, used instead of the tokenizer's own (RULER's Table 6).
 
@@ -257,7 +268,11 @@ class CheckedTemplate:
 
 
 def check_template(
-    render: Render, source: str | None, system: str | None, thinks: bool
+    render: Render,
+    source: str | None,
+    system: str | None,
+    thinks: bool,
+    is_exact: bool = True,
 ) -> CheckedTemplate:
     """Check that a template keeps the text of every turn, and can turn reasoning off.
 
@@ -266,6 +281,8 @@ def check_template(
         source: The template's text, if it is known.
         system: The text of the system turn.
         thinks: Whether the model is to reason.
+        is_exact: Whether it renders the prompt's text. If not, only a system turn that is dropped
+            whole is noticed.
 
     Raises RulerError for a template that does not keep a text.
     """
@@ -274,9 +291,10 @@ def check_template(
         rendered = render(user_turn(PROBE), arguments)
     except RulerError as error:
         raise RulerError(f"{NO_TEMPLATE}: {error} {OTHER_TEMPLATE}") from error
-    check_text(rendered, PROBE, "The chat template", "user", OTHER_TEMPLATE)
+    if is_exact:
+        check_text(rendered, PROBE, "The chat template", "user", OTHER_TEMPLATE)
     if system is not None:
-        _check_system(render, arguments)
+        _check_system(render, arguments, is_exact)
     problem = None if thinks else reasoning_problem(render, source, system)
     reads_words = problem is not None and source is not None and NO_THINK in source
     if reads_words and reasoning_problem(render, source, system, NO_THINK) is None:
@@ -284,7 +302,7 @@ def check_template(
     return CheckedTemplate(problem=problem)
 
 
-def _check_system(render: Render, arguments: Mapping[str, Any]) -> None:
+def _check_system(render: Render, arguments: Mapping[str, Any], is_exact: bool) -> None:
     """Raise RulerError if a template rejects, drops or changes a system turn."""
     remedy = "Leave --system out."
     try:
@@ -293,6 +311,10 @@ def _check_system(render: Render, arguments: Mapping[str, Any]) -> None:
         raise RulerError(
             f"The chat template does not accept a system turn: {error} {remedy}"
         ) from error
+    if not is_exact:
+        if rendered == render(user_turn(PROBE), arguments):
+            raise RulerError(f"The chat template leaves out the system turn. {remedy}")
+        return
     check_text(rendered, _SYSTEM_PROBE, "The chat template", "system turn", remedy)
     check_text(rendered, PROBE, "The chat template", "user", remedy)
 

@@ -32,8 +32,9 @@ from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
 from ruler_eval.run.backends.secrets import check_address, check_key
+from ruler_eval.run.backends.server.requests import sampler_names
 from ruler_eval.run.chat_template import ChatTemplate
-from ruler_eval.run.options import SAMPLERS, RunOptions
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import (
     Records,
     RowKey,
@@ -180,9 +181,10 @@ def _check_combinations(options: RunOptions) -> None:
         raise RulerError("--provider is for --backend openai and batch.")
     if options.answers and backend != "batch":
         raise RulerError("--answers are for --backend batch.")
+    names = sampler_names()
     for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
+        if name not in names:
+            raise RulerError(f"--omit takes {', '.join(names)}, not '{name}'.")
     if backend == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")

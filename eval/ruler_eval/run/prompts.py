@@ -37,6 +37,7 @@ from ruler_eval.run.chat_template import (
     OTHER_TEMPLATE,
     ChatTemplate,
     CheckedTemplate,
+    ServerTemplate,
     check_template,
     check_text,
     render_with,
@@ -189,6 +190,8 @@ class Prompter:
     """Whether prompts are tokenized if there is a tokenizer."""
     system: str | None = None
     """The text of the system turn (`--system`)."""
+    server_template: ServerTemplate | None = None
+    """The server's chat template, if it renders the prompts and can be asked."""
 
     def __post_init__(self) -> None:
         if self.mode == "completion" and self.system is not None:
@@ -215,8 +218,10 @@ class Prompter:
 
     @property
     def template(self) -> str | None:
-        """The chat template's source; None without a tokenizer or a template."""
-        if self.tokenizer is None or not self.tokenizer.chat_template:
+        """The chat template's source; None if it is unknown or there is none."""
+        if self.tokenizer is None:
+            return None if self.server_template is None else self.server_template.source
+        if not self.tokenizer.chat_template:
             return None
         try:
             return str(self.tokenizer.get_chat_template())
@@ -236,10 +241,15 @@ class Prompter:
     @cached_property
     def _checked(self) -> CheckedTemplate:
         """What was found out about the template. Raises RulerError if it cannot be used."""
-        if self.mode == "completion" or self.tokenizer is None:
+        if self.mode == "completion":
             return CheckedTemplate()
-        render = render_with(self.tokenizer)
-        return check_template(render, self.template, self.system, self.reasoning.on)
+        if self.tokenizer is not None:
+            render, is_exact = render_with(self.tokenizer), True
+        elif self.server_template is not None:
+            render, is_exact = self.server_template.render, self.server_template.is_exact
+        else:
+            return CheckedTemplate()
+        return check_template(render, self.template, self.system, self.reasoning.on, is_exact)
 
     @property
     def system_turn(self) -> str | None:
@@ -300,11 +310,12 @@ class Prompter:
         """Return the whole prompt as the model sees it; None in a chat mode without a tokenizer."""
         if self.mode == "completion":
             return str(row["input"] + row["answer_prefix"])
-        if self.tokenizer is None:
-            return None
         turns = self.messages(row)
         if turns[-1]["role"] == "user":
             self._checked.raise_problem("Give it tokens: --mode chat --thinking 8192.")
+        if self.tokenizer is None:
+            return None
+        if turns[-1]["role"] == "user":
             text = self._render(turns, add_generation_prompt=True)
             self._check_row(text, turns[-1]["content"])
             return text

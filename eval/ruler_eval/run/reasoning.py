@@ -11,7 +11,8 @@ output tokens and DeepSeek-R1 8k (arXiv:2503.01996, B.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,17 @@ ON_BUDGET = 8192
 """Tokens for reasoning with `--thinking on`."""
 CHANNEL = "<|channel|>"
 """A token that only gpt-oss has. Its other marks are end tokens of different models."""
+
+
+ALWAYS_REASONS = re.compile(
+    r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r1|deepseek-reasoner|qwq|magistral)"
+    r"|(?:^|[-_/])(?:thinking|reasoner|reasoning)(?:$|[-_.:])",
+    re.IGNORECASE,
+)
+"""Names of models that reason before each answer; asked only if their template is unknown."""
+DOES_NOT_REASON = re.compile(r"(?:no|non)[-_]?(?:think|reason)|chat|instruct", re.IGNORECASE)
+SWITCH_FIELDS = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "extra_body")
+"""Fields of a request by which a user turns a model's reasoning off."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,29 @@ class Reasoning:
         if text.isdecimal() and len(text) < 10 and int(text) > 0:
             return cls(True, int(text), limited=True)
         raise RulerError(f"--thinking '{text}' is not off, on or a number of tokens above 0.")
+
+
+def check_model(
+    model: str, mode: str, reasoning: Reasoning, arguments: Mapping[str, Any], always: bool
+) -> None:
+    """Raise RulerError for a model that always reasons and has no tokens for it.
+
+    Args:
+        model: The model's name.
+        mode: The prompt mode; in the others the answer has begun.
+        reasoning: Whether it is asked to reason.
+        arguments: The fields of --engine-arg.
+        always: Whether the provider says that all its models reason.
+    """
+    reasons = ALWAYS_REASONS.search(model) and not DOES_NOT_REASON.search(model)
+    if mode != "chat" or reasoning.on or not (always or reasons):
+        return
+    if not any(name in arguments for name in SWITCH_FIELDS):
+        raise RulerError(
+            f"The model '{model}' reasons before it answers, which would use up the tokens of the "
+            "answer, and --thinking is off: give it tokens (--thinking 8192), or turn its "
+            "reasoning off (such as --engine-arg reasoning_effort=none)."
+        )
 
 
 def is_unmarked(completion: Completion, state: str) -> bool:

@@ -198,6 +198,7 @@ class OpenRun:
             options.reasoning,
             counts_tokens=backend.needs_token_ids,
             system=options.system,
+            server_template=backend.server_template,
         )
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend

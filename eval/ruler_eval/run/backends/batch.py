@@ -39,6 +39,7 @@ from ruler_eval.run.backends.server.requests import (
 )
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.records import Records
 from ruler_eval.run.sampling import read_generation_config
 
@@ -124,6 +125,9 @@ class BatchFiles(Backend):
             raise RulerError(
                 "Batch files have only chat requests, not --mode completion: use `ruler run`."
             )
+        if self.tokenizer is None:
+            options, always = self.options, self.provider.always_reasons
+            check_model(options.model, mode, options.reasoning, options.arguments, always)
         self._mode = mode
         self._extra = extra_fields(self.options, self.provider, True, template_arguments)
         check_provider(self.provider, mode, True, "continue_final_message" in self._extra, False)

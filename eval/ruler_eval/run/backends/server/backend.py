@@ -33,6 +33,7 @@ import openai
 
 from ruler_common.errors import RulerError
 from ruler_common.text import note
+from ruler_eval.run import llama_cpp, vllm_template
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.backends.server.client import (
     START_SECONDS,
@@ -66,8 +67,10 @@ from ruler_eval.run.backends.server.requests import (
     with_seed,
     without_prefix,
 )
+from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.prompts import Prompt, appended_tokens, load_tokenizer
+from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.sampling import read_generation_config
 
 MAX_FAILURES_IN_A_ROW = 32
@@ -99,8 +102,12 @@ class OpenAIServer(Backend):
             self.provider, self.version, window, self._root = self._ask_server()
             self.limit = options.max_model_len or window
             self._sampling = sampling_fields(options, self.provider, self.sampling)
+            self._props = {}
+            if self.provider.name == "llama_cpp":
+                self._props = llama_cpp.ask_props(self._ask_outside_v1)
             counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
             self._server_counts = counted is not None
+            self.server_template = self._find_template()
         except BaseException:
             self.close()
             raise
@@ -176,7 +183,42 @@ class OpenAIServer(Backend):
         """Return whether the server is vLLM, which has the field."""
         return self.provider.name == "vllm"
 
+    @property
+    def _asks_vllm(self) -> bool:
+        """Whether the server has vLLM's /tokenize, which renders chats too."""
+        return self._server_counts and self.provider.name != "llama_cpp"
+
+    def _find_template(self) -> ServerTemplate | None:
+        """Return the server's chat template if it renders the prompts and can be asked."""
+        if self.tokenizer is not None:
+            return None
+        if self.provider.name == "llama_cpp":
+            return llama_cpp.server_template(self._ask_outside_v1, self._props)
+        if self._asks_vllm and self._rendered_turn:
+            return vllm_template.server_template(self._ask_outside_v1, self.options.model)
+        return None
+
+    def _check_raw_prompts(self) -> None:
+        """Raise RulerError if the server's tokenizer puts an EOS after a raw prompt."""
+        ids: dict[bool, list[int] | None] = {}
+        for special in (True, False):
+            if self.provider.name == "llama_cpp":
+                ids[special] = llama_cpp.token_ids(self._ask_outside_v1, "a", special)
+            elif self.provider.name == "vllm":
+                ask, model = self._ask_outside_v1, self.options.model
+                ids[special] = vllm_template.token_ids(ask, model, "a", special)
+        with_special, plain = ids.get(True), ids.get(False)
+        if with_special and plain and appended_tokens(with_special, plain):
+            raise RulerError(
+                "The server's tokenizer puts a token, such as EOS, after every raw prompt, and the "
+                "model would end at once: add --tokenizer NAME, so that token ids are sent."
+            )
+
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
+        if self.provider.name == "llama_cpp":
+            if "prompt" in body:
+                return llama_cpp.count_text(self._ask_outside_v1, body["prompt"])
+            return llama_cpp.count_chat(self._ask_outside_v1, body)
         reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
         return count_of(field_of(reply, "count"))
 
@@ -199,6 +241,8 @@ class OpenAIServer(Backend):
             f"{name} at {self._client.where}: model {self.options.model}, context length {window}, "
             f"mode {self._mode} ({reason})."
         ]
+        if self._mode != "completion" and llama_cpp.uses_default_template(self._props):
+            lines.append(f"Warning: {llama_cpp.NO_TEMPLATE}: a base model needs --mode completion.")
         if self.options.reasoning.limited and not self._limits_reasoning:
             remedy = " (vLLM: start it with --reasoning-parser)" if self._takes_budget else ""
             lines.append(
@@ -233,7 +277,9 @@ class OpenAIServer(Backend):
             return "chat", f"{self.provider.title} is not known to continue an assistant's turn"
         if self.tokenizer is not None:
             return "prefill", "the tokenizer's chat template is rendered here"
-        if self._server_counts and not self._rendered_turn:
+        if llama_cpp.uses_default_template(self._props):
+            return "completion", llama_cpp.NO_TEMPLATE
+        if self._asks_vllm and not self._rendered_turn:
             return "completion", "the server has no chat template"
         return "prefill", f"{self.provider.title} continues the assistant's turn"
 
@@ -245,10 +291,15 @@ class OpenAIServer(Backend):
         asks_to_continue = "continue_final_message" in self._extra
         sends_ids = self.tokenizer is not None
         check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
+        if self.tokenizer is None and self.server_template is None:
+            options, always = self.options, self.provider.always_reasons
+            check_model(options.model, mode, options.reasoning, options.arguments, always)
         if self.options.reasoning.limited and self._takes_budget:
             is_set = self.provider.thinking_budget in self._extra  # by --engine-arg
             self._limits_reasoning = is_set or self._try_thinking_budget()
-        if mode == "prefill" and is_chat and self._server_counts and not self._rendered_turn:
+        if not is_chat and not sends_ids:
+            self._check_raw_prompts()
+        if mode == "prefill" and is_chat and self._asks_vllm and not self._rendered_turn:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
                 "use --mode completion or chat."
@@ -305,6 +356,7 @@ class OpenAIServer(Backend):
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
             **engine_facts(self.metrics()),
+            **({"llama_cpp": llama_cpp.server_facts(self._props)} if self._props else {}),
         }
 
     # ---- rows --------------------------------------------------------------------------------
