@@ -305,6 +305,19 @@ def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -
         in_answer = split_reasoning(row.record["prediction"]).state != "none"
         return in_answer or bool(row.record.get("thinking"))
 
+    def is_in_reasoning(row: ObservedRow) -> bool:
+        record = row.record
+        is_empty = not record["prediction"].strip() and record["finish_reason"] == "stop"
+        return is_empty and bool(record.get("thinking"))
+
+    share = _share(rows, is_in_reasoning)
+    if share >= HIGH:
+        return Pattern(
+            name="reasoning",
+            sentence=f"{100 * share:.0f} % of the answers are empty because the server took them "
+            "for reasoning.",
+            remedy="Start the server without its `--reasoning-parser`, or run with --thinking",
+        )
     share = _share(rows, is_marked)
     if share < HIGH:
         return None
