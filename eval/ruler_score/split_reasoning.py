@@ -60,6 +60,11 @@ _CHANNEL = (
     rf"|<\|channel\|>\s?(?:{_WORDS}|commentary)[^<\n]{{0,200}}"
     r"(?:<\|constrain\|>[^<]{0,200})?(?:<\|message\|>|\Z))"
 )
+# a name between two tokens, such as Kimi K3's <|open|>think<|sep|>
+_BETWEEN = (
+    rf"<\|(?P<direction>open|close|begin|end|start|stop)\|>\s?(?P<between>\w{{0,20}}(?:{_WORDS})"
+    r"\w{0,20})<\|\w{1,20}\|>"
+)
 _FINAL = (
     r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
     r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
@@ -74,15 +79,15 @@ _ODD = (
     f"(?P<opening>{'|'.join(map(re.escape, _OPENINGS))})"
     f"|(?P<closing>{'|'.join(map(re.escape, _CLOSINGS))})"
 )
-_MARK = re.compile("|".join((_CHANNEL, _FINAL, _ODD, _TAG, _BRACKETS)), re.IGNORECASE)
+_MARK = re.compile("|".join((_CHANNEL, _FINAL, _BETWEEN, _ODD, _TAG, _BRACKETS)), re.IGNORECASE)
 _BEGIN_WORDS = {"begin", "start", "open", "of"}
 _END_WORDS = {"end", "close", "stop", "finish"}
 _SWITCH_WORDS = {"no", "non", "not", "never", "without", "on", "off", "mode", "nothink"}
 """Words of a token that turns reasoning on or off and encloses none, such as `<think_off>`."""
 CHANNEL_TOKENS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
 """The tokens of gpt-oss's channels, which are marks together with a channel's name."""
-NAMED_TOKENS = ("<|channel>", "<unused94>")
-"""Tokens that are a mark if `thought` follows: Gemma 4's, MedGemma's."""
+NAMED_TOKENS = ("<|channel>", "<unused94>", "<|open|>", "<|close|>", "<|sep|>")
+"""Tokens that are a mark together with a name: Gemma 4's, MedGemma's, Kimi K3's."""
 
 
 def find_marks(text: str) -> Iterator[Mark]:
@@ -103,6 +108,9 @@ def _mark_of(match: re.Match[str]) -> Mark | None:
             lower = [mark.lower() for mark in pair]
             place = lower.index(match[name].lower())
             return Mark(start, end, opens=name == "opening", family=_OPENINGS[place])
+    if match["between"]:
+        direction, family = match["direction"].lower(), match["between"].lower()
+        return Mark(start, end, opens=direction in _BEGIN_WORDS, family=family)
     name = match["name"] or match["bracket"]
     words = re.findall(r"[^\W_▁]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     words = [word.lower() for word in words]

@@ -36,6 +36,7 @@ FAMILIES = {
     "Chinese": ("<思考>", "</思考>"),
     "begin in brackets": ("[BEGIN_THINKING]", "[END_THINKING]"),
     "medgemma": ("<unused94>thought\n", "<unused95>"),
+    "kimi k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     "pangu": ("[unused16]", "[unused17]"),
     "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "kimi": ("◁think▷", "◁/think▷"),

@@ -59,6 +59,12 @@ SWITCHES = {
         + opens("not ns.on")
     ),
     "other marks": opens("thinking_mode == 'disabled'", "<|begin_of_thought|>", ""),
+    "effort beside a switch": (
+        "{% if thinking is undefined %}{% set thinking = true %}{% endif %}"
+        "{% if thinking_effort is undefined %}{% set thinking_effort = 'max' %}{% endif %}"
+        "{% if thinking and thinking_effort not in ['low', 'max'] %}{{ raise_exception('no') }}"
+        "{% endif %}" + opens("not thinking")
+    ),
     "nothing open": opens("enable_thinking is false", "<on>", "<off></think>"),
 }
 
