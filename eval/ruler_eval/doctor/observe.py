@@ -25,6 +25,7 @@ from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
 from ruler_eval.doctor.condition import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
+from ruler_score.split_reasoning import split_reasoning
 
 MIN_TRUNCATED_SHARE = 0.9
 """The share of rows that end at the token limit if the budget is too small."""
@@ -35,7 +36,6 @@ ECHO_CHARACTERS = 40
 """Characters at the beginning of an answer that are searched for in its prompt."""
 FALL = 0.25
 """A task's score falls if it is below this share of its score at the next shorter length."""
-REASONING_MARKS = ("<think>", "</think>", "<|channel|>", "[THINK]", "<reasoning>", "◁think▷")
 Z = 1.96
 """Standard errors on either side of a mean difference."""
 
@@ -303,9 +303,22 @@ def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -
         return None
 
     def is_marked(row: ObservedRow) -> bool:
-        text = row.record["prediction"].lstrip()
-        return text.startswith(REASONING_MARKS) or bool(row.record.get("thinking"))
+        in_answer = split_reasoning(row.record["prediction"]).state != "none"
+        return in_answer or bool(row.record.get("thinking"))
 
+    def is_in_reasoning(row: ObservedRow) -> bool:
+        record = row.record
+        is_empty = not record["prediction"].strip() and record["finish_reason"] == "stop"
+        return is_empty and bool(record.get("thinking"))
+
+    share = _share(rows, is_in_reasoning)
+    if share >= HIGH:
+        return Pattern(
+            name="reasoning",
+            sentence=f"{100 * share:.0f} % of the answers are empty because the server took them "
+            "for reasoning.",
+            remedy="Start the server without its `--reasoning-parser`, or run with --thinking",
+        )
     share = _share(rows, is_marked)
     if share < HIGH:
         return None

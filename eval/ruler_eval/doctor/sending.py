@@ -176,7 +176,7 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
     backend = start_backend(run, release)
     try:
         mode = options.mode or backend.default_mode()
-        prompter = Prompter(mode, backend.tokenizer)
+        prompter = Prompter(mode, backend.tokenizer, server_template=backend.server_template)
         backend.check_mode(mode, prompter.template_arguments)
         salt_field = backend.accepts_cache_salt()
         if salt_field:  # older versions of vLLM refuse it

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.manifest import FileEntry
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import Answer, Failure, Kind
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt
@@ -88,6 +89,8 @@ class Backend(ABC):
     """The model's context length, if `limit` is only what the rows are estimated to need."""
     window: int | None = None
     """The tokens that the rows are estimated to need, if that was computed."""
+    server_template: ServerTemplate | None = None
+    """The server's chat template, if it renders the prompts and can be asked."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """Called with a sentence that the user should see at once."""
     needs_token_ids: bool = True

@@ -41,6 +41,7 @@ from ruler_eval.run.providers import (
     sampling_fields,
     with_seed,
 )
+from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.records import Records
 from ruler_eval.run.sampling import read_generation_config
 
@@ -127,6 +128,9 @@ class BatchFiles(Backend):
             raise RulerError(
                 "Batch files have only chat requests, not --mode completion: use `ruler run`."
             )
+        if self.tokenizer is None:
+            options, always = self.options, self.provider.always_reasons
+            check_model(options.model, mode, options.reasoning, options.arguments, always)
         self._mode = mode
         self._extra = extra_fields(self.options, self.provider, True, template_arguments)
         check_provider(self.provider, mode, True, "continue_final_message" in self._extra, False)

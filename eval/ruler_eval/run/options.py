@@ -202,6 +202,10 @@ class RunOptions:
         bool,
         Option("With --mode chat, end the user's turn with the answer prefix.", panel=MODEL),
     ] = False
+    system: Annotated[
+        str | None,
+        Option("The text of a system turn; not with --mode completion.", panel=MODEL),
+    ] = None
     revision: Annotated[
         str | None, Option("The model's tag or commit on the Hub.", panel=MODEL)
     ] = None

@@ -33,8 +33,9 @@ from ruler_common.options import names_in
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
-from ruler_eval.run.options import SAMPLERS, RunOptions
-from ruler_eval.run.prompts import ChatTemplate
+from ruler_eval.run.chat_template import ChatTemplate
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.providers import sampler_names
 from ruler_eval.run.records import (
     RUN_FILE,
     UNANSWERED,
@@ -170,6 +171,8 @@ def plan_run(
 def _check_combinations(options: RunOptions) -> None:
     """Raise RulerError for options that exclude each other, before anything is started."""
     backend = options.backend
+    if options.mode == "completion" and options.system is not None:
+        raise RulerError("--mode completion has no system turn: leave --system out.")
     if options.chat_template is not None:
         if options.mode == "completion":
             raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
@@ -178,15 +181,22 @@ def _check_combinations(options: RunOptions) -> None:
                 "--chat-template is for --backend vllm and hf: a server uses its own template "
                 "(vllm serve MODEL --chat-template FILE)."
             )
+    if options.answers and backend != "batch":
+        raise RulerError("--answers are for --backend batch.")
+    _check_server_options(options)
+
+
+def _check_server_options(options: RunOptions) -> None:
+    """Raise RulerError for options of a server that the backend does not have."""
+    backend = options.backend
     if backend != "openai" and (options.omit or options.stream):
         raise RulerError("--omit and --stream are for --backend openai.")
     if backend not in ("openai", "batch") and options.provider:
         raise RulerError("--provider is for --backend openai and batch.")
-    if options.answers and backend != "batch":
-        raise RulerError("--answers are for --backend batch.")
+    names = sampler_names()
     for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
+        if name not in names:
+            raise RulerError(f"--omit takes {', '.join(names)}, not '{name}'.")
     if backend != "openai" and options.base_url:
         raise RulerError("--base-url is for --backend openai: leave one of them out.")
     if backend == "openai":
@@ -265,6 +275,7 @@ def known_settings(options: RunOptions, release: Release) -> RunSettings:
         "direct": options.direct,
         "tokenizer": options.tokenizer,
         "chat_template": template.facts() if template else None,
+        "system": options.system,
         "arguments": dict(options.arguments),
         "thinking": options.reasoning.settings(),
         "repeats": options.repeats,

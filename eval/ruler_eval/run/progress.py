@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ruler_common.text import note, number_of, plain, progress_bar, sentences
+from ruler_eval.run.answer_counts import AnswerCounts
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
@@ -86,6 +87,8 @@ class RunSummary:
     shard: str | None = None
     max_thinking: int | None = None
     """The budget of reasoning tokens, if the engine was asked to enforce it."""
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    """What the answers have in common."""
     states: dict[str, Counter[str]] = field(default_factory=dict)
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
@@ -117,6 +120,7 @@ class RunSummary:
         config, state = record["config"], record["finish_reason"]
         self.states.setdefault(config, Counter())[state] += 1
         self.unfinished[config] += record.get("thinking_ended") is False
+        self.answers.add(record)
         self.at_limit += record.get("at_limit", False)
         self.shortened += record.get("failure") == "truncated"
         usage = record["usage"]
@@ -198,6 +202,7 @@ class RunSummary:
                 f"window; the first: {self.first['does_not_fit']}."
             )
             lines.append("To find rows made for a model's tokenizer: ruler tokenizers --for MODEL")
+        lines += self.answers.lines()
         if rows and not lines:
             lines.append(f"No failures: {number_of(rows, 'row')} answered.")
         if self.differences:

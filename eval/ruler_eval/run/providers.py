@@ -23,7 +23,7 @@ from typing import Any, Literal
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
 from ruler_common.names import check_name
-from ruler_eval.run.options import RunOptions
+from ruler_eval.run.options import SAMPLERS, RunOptions
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.sampling import Sampling
 
@@ -57,6 +57,7 @@ class Provider:
     stream_options: bool = True
     cache_salt: bool = False
     version_path: str | None = None
+    always_reasons: bool = False
 
     @property
     def source(self) -> str:
@@ -73,6 +74,14 @@ def providers() -> dict[str, Provider]:
             entry[key] = tuple(entry.get(key, ()))
         table[name] = Provider(name=name, **entry)
     return table
+
+
+def sampler_names() -> list[str]:
+    """Return the names of all sampling fields that are sent to some provider, for --omit."""
+    names = dict.fromkeys(SAMPLERS)
+    for provider in providers().values():
+        names.update(dict.fromkeys(provider.samplers))
+    return list(names)
 
 
 def provider_for(name: str | None, host: str, owners: Collection[str], model: str) -> Provider:
@@ -145,7 +154,7 @@ def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling)
                 f"{provider.title} does not accept {name}{provider.source}: leave "
                 f"--{name.replace('_', '-')} out."
             )
-    return fields
+    return {name: value for name, value in fields.items() if name not in options.omit}
 
 
 def extra_fields(

@@ -53,8 +53,10 @@ def record_of(completion: Completion, tokenizer: Any = None) -> Record:
     else:
         state: FinishReason = completion.finish_reason
         before, answer, ended = split(completion, state)
-        if usage is not None and before:
-            usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
+        if usage is not None and (before or completion.reasoning_tokens):
+            usage["thinking_tokens"] = _reasoning_tokens(
+                completion, before or "", answer, tokenizer
+            )
         if prompt.reasoning_tokens and tokenizer is not None:
             answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
             state = "length" if truncated else state
@@ -78,6 +80,8 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
     parts = split_reasoning(_encodable(completion.text), opened)
+    if parts.state == "none" and reasoning.is_unmarked(completion, state):
+        return parts.answer, "", False
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
@@ -93,14 +97,16 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenizer: Any) -> int:
+def _reasoning_tokens(
+    completion: Completion, before: str | None, answer: str, tokenizer: Any
+) -> int:
     if completion.reasoning_tokens is not None:
         return completion.reasoning_tokens
+    generated, before = completion.completion_tokens or 0, before or ""
     if tokenizer is not None:
-        generated = completion.completion_tokens or 0
         return min(reasoning.count_tokens(tokenizer, before), generated)
     share = len(before) / max(1, len(before) + len(answer))  # not counted: by characters
-    return round((completion.completion_tokens or 0) * share)
+    return round(generated * share)
 
 
 def _usage(prompt: int, completion: int = 0, cached: int | None = None) -> Usage:

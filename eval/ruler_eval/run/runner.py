@@ -23,6 +23,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.text import announce
 from ruler_eval.frozen_release import PartialRow
+from ruler_eval.run.answer_counts import AnswerCounts
 from ruler_eval.run.backend import Backend, EngineDied, start_backend
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import (
@@ -97,7 +98,9 @@ class OpenRun:
         self.options, self.records = self.plan.options, self.plan.records
         reasoning = self.options.reasoning
         self.summary = RunSummary(
-            shard=self.options.shard, max_thinking=reasoning.budget if reasoning.limited else None
+            shard=self.options.shard,
+            max_thinking=reasoning.budget if reasoning.limited else None,
+            answers=AnswerCounts(thinks=reasoning.on, mode=self.options.mode or ""),
         )
         self.on_record: Callable[[Record], None] | None = None
         """Called with the record of each row that is answered."""
@@ -201,12 +204,15 @@ class OpenRun:
         files = {config: plan.files[config] for config in plan.in_shard}
         self._backend = backend = start_backend(options, plan.release, files)
         mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
+        self.summary.answers.mode = mode
         self._prompter = Prompter(
             mode,
             backend.tokenizer,
             options.direct,
             options.reasoning,
             counts_tokens=backend.needs_token_ids,
+            system=options.system,
+            server_template=backend.server_template,
         )
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend

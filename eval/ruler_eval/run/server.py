@@ -41,7 +41,9 @@ from typing import Any, TypeVar
 from ruler_common.errors import RulerError
 from ruler_common.options import names_in
 from ruler_common.text import number_of
+from ruler_eval.run import llama_cpp, vllm_template
 from ruler_eval.run.backend import Backend, Completion, completion_of
+from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import (
     MAX_SHOWN,
     TIMEOUT,
@@ -57,7 +59,7 @@ from ruler_eval.run.classify import (
 )
 from ruler_eval.run.connection import ASK_SECONDS, ENVIRONMENT, Connection
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.prompts import Prompt, appended_tokens, load_tokenizer
 from ruler_eval.run.providers import (
     Provider,
     chat_body,
@@ -71,6 +73,7 @@ from ruler_eval.run.providers import (
     with_seed,
     without_prefix,
 )
+from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.sampling import read_generation_config
 from ruler_eval.run.secrets import hide_keys
 from ruler_eval.run.server_facts import engine_facts, owners_of, served_models, window_of_model
@@ -122,11 +125,15 @@ class Server(Backend):
                 self._connections.append(Connection(url, key, options.timeout))
             self._first = self._connections[0]
             self.provider, self.version, window, self._root = self._ask_servers()
-            self.slots = self._ask_slots()
+            self._props = {}
+            if self.provider.name == "llama_cpp":
+                self._props = llama_cpp.ask_props(self._ask_outside_v1)
+            self.slots = self._count_slots()
             self.limit = options.max_model_len or window
             self._sampling = sampling_fields(options, self.provider, self.sampling)
             counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
             self._server_counts = counted is not None
+            self.server_template = self._find_template()
         except BaseException:
             self.close()
             raise
@@ -224,12 +231,14 @@ class Server(Backend):
             connection.url += "/v1"
         return models
 
-    def _ask_slots(self) -> int | None:
+    def _ask_outside_v1(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the reply of the first server's path beside /v1: JSON, or a text."""
+        content = None if body is None else json_bytes(body)
+        return self._first.ask(self._first.outside_v1(path), content).body
+
+    def _count_slots(self) -> int | None:
         """Return how many rows llama.cpp answers at a time, out of one cache; None otherwise."""
-        if self.provider.name != "llama_cpp":
-            return None
-        page = self._first.ask(self._first.outside_v1("props")).body
-        slots = count_of(field_of(page, "total_slots"), minimum=1)
+        slots = count_of(field_of(self._props, "total_slots"), minimum=1)
         if slots is not None:
             self._max_open = min(self._max_open, slots * len(self._connections))
             self._max_open_at_start = self._max_open
@@ -240,30 +249,54 @@ class Server(Backend):
         """Return the text of vLLM's /metrics; empty for other servers."""
         if self.provider.name != "vllm":
             return ""
-        text = self._first.ask(self._first.outside_v1("metrics")).body
+        text = self._ask_outside_v1("metrics")
         return text if isinstance(text, str) else ""
 
     def accepts_cache_salt(self) -> bool:
         """Return whether the server is one that has the field."""
         return self.provider.cache_salt
 
+    @property
+    def _asks_vllm(self) -> bool:
+        """Whether the server has vLLM's /tokenize, which renders chats too."""
+        return self._server_counts and self.provider.name != "llama_cpp"
+
+    def _find_template(self) -> ServerTemplate | None:
+        """Return the server's chat template if it renders the prompts and can be asked."""
+        if self.tokenizer is not None:
+            return None
+        if self.provider.name == "llama_cpp":
+            return llama_cpp.server_template(self._ask_outside_v1, self._props)
+        if self._asks_vllm and self._rendered_turn:
+            return vllm_template.server_template(self._ask_outside_v1, self.options.model)
+        return None
+
+    def _check_raw_prompts(self) -> None:
+        """Raise RulerError if the server's tokenizer puts an EOS after a raw prompt."""
+        ids: dict[bool, list[int] | None] = {}
+        for special in (True, False):
+            if self.provider.name == "llama_cpp":
+                ids[special] = llama_cpp.token_ids(self._ask_outside_v1, "a", special)
+            elif self.provider.name == "vllm":
+                ask, model = self._ask_outside_v1, self.options.model
+                ids[special] = vllm_template.token_ids(ask, model, "a", special)
+        with_special, plain = ids.get(True), ids.get(False)
+        if with_special and plain and appended_tokens(with_special, plain):
+            raise RulerError(
+                "The server's tokenizer puts a token, such as EOS, after every raw prompt, and the "
+                "model would end at once: add --tokenizer NAME, so that token ids are sent."
+            )
+
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
         """Return the tokens of a prompt or of messages, counted by /tokenize of vLLM or llama.cpp.
 
         llama.cpp takes a text only, so it renders messages first.
         """
-        first = self._first
         if self.provider.name == "llama_cpp":
-            text = body.get("prompt")
-            if text is None:
-                reply = first.ask(first.outside_v1("apply-template"), json_bytes(body))
-                text = field_of(reply.body, "prompt")
-            if text is None:
-                return None
-            body = {"content": text, "add_special": True, "parse_special": True}
-        else:
-            body = {"model": self.options.model, **body}
-        reply = first.ask(first.outside_v1("tokenize"), json_bytes(body)).body
+            if "prompt" in body:
+                return llama_cpp.count_text(self._ask_outside_v1, body["prompt"])
+            return llama_cpp.count_chat(self._ask_outside_v1, body)
+        reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
         tokens = field_of(reply, "tokens")
         count = count_of(field_of(reply, "count"))
         return len(tokens) if count is None and isinstance(tokens, list) else count
@@ -272,15 +305,11 @@ class Server(Backend):
     def _rendered_turn(self) -> list[int] | str | None:
         """A short chat to continue, as the server's chat template renders it: tokens or text."""
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-        first = self._first
         if self.provider.name == "llama_cpp":
-            reply = first.ask(first.outside_v1("apply-template"), json_bytes({"messages": turns}))
-            text = field_of(reply.body, "prompt")
-            return text if isinstance(text, str) else None
+            return llama_cpp.rendered(self._ask_outside_v1, {"messages": turns})
         fields = {"add_generation_prompt": False, "continue_final_message": True}
         body = {"model": self.options.model, "messages": turns, **fields}
-        reply = first.ask(first.outside_v1("tokenize"), json_bytes(body))
-        tokens = field_of(reply.body, "tokens")
+        tokens = field_of(self._ask_outside_v1("tokenize", body), "tokens")
         return tokens if isinstance(tokens, list) else None
 
     def describe(self) -> list[str]:
@@ -303,6 +332,8 @@ class Server(Backend):
                 f"{number_of(self._max_open, 'row')} at a time, not "
                 f"{self.options.concurrency} (--concurrency)."
             )
+        if self._mode != "completion" and llama_cpp.uses_default_template(self._props):
+            lines.append(f"Warning: {llama_cpp.NO_TEMPLATE}: a base model needs --mode completion.")
         if self.options.reasoning.limited and not self._limits_reasoning:
             remedy = " (vLLM: --reasoning-parser NAME)" if self._takes_budget else ""
             lines.append(
@@ -337,7 +368,9 @@ class Server(Backend):
             return "chat", f"{self.provider.title} is not known to continue an assistant's turn"
         if self.tokenizer is not None:
             return "prefill", "the tokenizer's chat template is rendered here"
-        if self._server_counts and not self._rendered_turn:
+        if llama_cpp.uses_default_template(self._props):
+            return "completion", llama_cpp.NO_TEMPLATE
+        if self._asks_vllm and not self._rendered_turn:
             return "completion", "the server has no chat template"
         return "prefill", f"{self.provider.title} continues the assistant's turn"
 
@@ -349,10 +382,15 @@ class Server(Backend):
         asks_to_continue = "continue_final_message" in self._extra
         sends_ids = self.tokenizer is not None
         check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
+        if self.tokenizer is None and self.server_template is None:
+            options, always = self.options, self.provider.always_reasons
+            check_model(options.model, mode, options.reasoning, options.arguments, always)
         if self.options.reasoning.limited and self._takes_budget:
             is_set = self.provider.thinking_budget in self._extra  # by --engine-arg
             self._limits_reasoning = is_set or self._try_thinking_budget()
-        if mode == "prefill" and is_chat and self._server_counts and not self._rendered_turn:
+        if not is_chat and not sends_ids:
+            self._check_raw_prompts()
+        if mode == "prefill" and is_chat and self._asks_vllm and not self._rendered_turn:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
                 "use --mode completion or chat."
@@ -409,6 +447,7 @@ class Server(Backend):
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
             **engine_facts(self.metrics()),
+            **({"llama_cpp": llama_cpp.server_facts(self._props)} if self._props else {}),
         }
 
     # ---- rows --------------------------------------------------------------------------------

@@ -84,6 +84,24 @@ def test_reasoning_without_thinking_is_a_pattern(run, root, tmp_path):
     assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
 
 
+def test_answers_that_a_parser_took_for_reasoning_are_a_pattern(run, root, tmp_path):
+    def separate(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": "", "thinking": record["prediction"], "thinking_ended": True}
+
+    code, text, seen = observed(changed(run, tmp_path / "R", root, separate), tmp_path)
+    assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
+    assert "Start the server without its `--reasoning-parser`" in text
+
+
+@pytest.mark.parametrize("mark", ["<mm:think>", "<longcat_think>", "<|think:start|>", "[THINK]"])
+def test_marks_in_answers_are_a_pattern_whatever_their_name(run, root, tmp_path, mark):
+    def think(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": f"{mark}Let me see"}
+
+    _, _, seen = observed(changed(run, tmp_path / "R", root, think), tmp_path)
+    assert "reasoning" in [pattern["name"] for pattern in seen["patterns"]]
+
+
 def test_answers_that_all_end_at_the_limit_lack_tokens(run, root, tmp_path):
     def cut(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": "First, I will", "finish_reason": "length"}

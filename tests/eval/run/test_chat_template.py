@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.prompts import ChatTemplate, Prompter, load_model_tokenizer
+from ruler_eval.run.chat_template import ChatTemplate
+from ruler_eval.run.prompts import Prompter, load_model_tokenizer
 from tests import in_process
 from tests.documents import blocks
 from tests.eval.run.run_options import model_options

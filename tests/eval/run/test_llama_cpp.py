@@ -84,6 +84,46 @@ def of_llama_cpp(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     yield from served(command, tmp_path_factory.mktemp("llama"))
 
 
+SAMPLERS = (
+    "--dry-multiplier 0.8 --presence-penalty 1.5 --frequency-penalty 1 --repeat-penalty 1.3 "
+    "--xtc-probability 0.5 --xtc-threshold 0.01 --typical 0.3 --top-nsigma 1 --dynatemp-range 0.5 "
+    "--mirostat 2 --adaptive-target 0.3 --samplers xtc;dry;temperature --ignore-eos"
+)
+"""Every flag of the server that changes how tokens are drawn."""
+
+
+@pytest.fixture(scope="module")
+def with_samplers(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """llama.cpp's server with all its samplers on."""
+    if not (program := os.environ.get("LLAMA_SERVER")):
+        pytest.skip("LLAMA_SERVER names no llama-server")
+    command = [
+        program,
+        "--model",
+        model,
+        "--alias",
+        "m",
+        "-c",
+        "4096",
+        "-np",
+        "2",
+        *SAMPLERS.split(),
+    ]
+    yield from served([*command, *SAMPLERS.split()], tmp_path_factory.mktemp("samplers"))
+
+
+@pytest.fixture(scope="module")
+def without_template(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """llama.cpp's server with a model that has no chat template."""
+    if not (program := os.environ.get("LLAMA_SERVER")):
+        pytest.skip("LLAMA_SERVER names no llama-server")
+    folder = tmp_path_factory.mktemp("base")
+    name = b"tokenizer.chat_template"
+    (folder / "base.gguf").write_bytes(Path(model).read_bytes().replace(name, name[:-1] + b"X"))
+    command = [program, "--model", str(folder / "base.gguf"), "--alias", "m", "-c", "2048"]
+    yield from served([*command, "-np", "1"], folder)
+
+
 @pytest.fixture
 def options(request: pytest.FixtureRequest, tmp_path: Path) -> RunOptions:
     data = small_release.write(tmp_path / "ruler", rows=2, lines=12, only=("niah_single_1", "cwe"))
@@ -124,6 +164,45 @@ def test_it_continues_a_turn_which_the_answer_does_not_repeat(options):
     assert kept["backend_version"].startswith("llama_cpp ")
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 2048)
     assert not any("special magic number" in answer.splitlines()[0] for answer in result)
+
+
+@pytest.mark.parametrize("options", [OWN], indirect=True)
+@pytest.mark.parametrize("mode", ["prefill", "completion"])
+def test_samplers_of_the_server_change_no_answer(options, mode, with_samplers, tmp_path):
+    plain = replace(options, mode=mode)
+    flags = replace(plain, base_url=with_samplers, out=tmp_path / "flags")
+    expected = answers(plain)
+    assert answers(flags) == expected
+    kept = json.loads((flags.out / "run.json").read_text())["llama_cpp"]
+    assert kept["sampler_defaults"]["dry_multiplier"] == pytest.approx(0.8)
+    assert kept["sampler_defaults"]["presence_penalty"] == 1.5
+    # the flags do change answers if the fields are not sent
+    names = tuple(json.loads((flags.out / "run.json").read_text())["sent"])
+    omit = tuple(name for name in names if name not in ("temperature", "top_p", "seed", "limit"))
+    run(replace(flags, omit=omit, out=tmp_path / "omitted"))
+    records = read_lines(tmp_path / "omitted" / f"{CONFIG}.jsonl")
+    assert [record["prediction"] for record in records] != expected
+
+
+@pytest.mark.parametrize("options", [OWN], indirect=True)
+@pytest.mark.parametrize("mode", ["prefill", "chat", "completion"])
+def test_the_server_counts_the_prompt_that_it_reads(options, mode):
+    summary = run(replace(options, mode=mode, limit=1))
+    kept = json.loads((options.out / "run.json").read_text())
+    assert (summary.differences, kept["budget"]) == (0, "server")
+    assert kept["llama_cpp"]["context"] == 2048
+    assert kept["llama_cpp"]["has_chat_template"] is True
+
+
+@pytest.mark.parametrize("options", ["without_template"], indirect=True)
+def test_a_model_without_a_template_is_completed(options, capsys):
+    run(replace(options, limit=1, progress=True))
+    kept = json.loads((options.out / "run.json").read_text())
+    assert (kept["mode"], kept["endpoint"]) == ("completion", "completions")
+    assert kept["llama_cpp"]["has_chat_template"] is False
+    assert "the model has no chat template" in capsys.readouterr().err
+    run(replace(options, limit=1, progress=True, mode="chat", out=options.out / "chat"))
+    assert "a base model needs --mode completion" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [PYTHON, OWN], indirect=True)

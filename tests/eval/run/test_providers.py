@@ -46,7 +46,12 @@ class Rules:
     """Whether an answer repeats the turn that it continues."""
 
 
-ENGINE = CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "chat_template_kwargs"}
+PENALTIES = {"presence_penalty", "frequency_penalty"}
+ENGINE = CHAT | SAMPLING | PENALTIES | {"max_tokens", "top_k", "min_p", "chat_template_kwargs"}
+LLAMA_CPP = {
+    *("repeat_penalty", "dry_multiplier", "xtc_probability", "typical_p", "top_n_sigma"),
+    *("dynatemp_range", "mirostat", "adaptive_target", "ignore_eos", "samplers"),
+}
 RULES = {
     "openai_reasoning": Rules(OPENAI),
     "openai": Rules(OPENAI | SAMPLING),
@@ -75,7 +80,7 @@ RULES = {
         reply={"content": "an answer", "reasoning_content": "let me see"},
     ),
     "llama_cpp": Rules(
-        ENGINE | {"repeat_penalty"},
+        ENGINE | LLAMA_CPP,
         last={},
         owner="llamacpp",
         repeats=True,
@@ -83,10 +88,19 @@ RULES = {
         thinking_off=True,
     ),
     "llama_cpp_python": Rules(
-        CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "repeat_penalty"}, owner="me"
+        CHAT
+        | SAMPLING
+        | PENALTIES
+        | {"max_tokens", "top_k", "min_p", "repeat_penalty", "mirostat_mode"},
+        owner="me",
     ),
+    "lm_studio": Rules(
+        CHAT | SAMPLING | PENALTIES | {"max_tokens", "top_k", "repeat_penalty"},
+        owner="organization_owner",
+    ),
+    "tgi": Rules(CHAT | PENALTIES | {"temperature", "seed", "max_tokens"}, status=422),
     "ollama": Rules(
-        CHAT | SAMPLING | {"max_tokens"},
+        CHAT | SAMPLING | PENALTIES | {"max_tokens"},
         owner="library",
         reply={"content": "an answer", "reasoning": "let me see"},
     ),
@@ -128,6 +142,7 @@ def strict_server(rules: Rules) -> Iterator[ModelServer]:
 
 
 CONTINUE = ("mistral", "sglang", "llama_cpp")
+ALWAYS_REASON = ("openai_reasoning", "azure_reasoning")
 
 
 @pytest.fixture
@@ -151,14 +166,16 @@ def test_each_provider_accepts_its_requests_and_run_json_records_them(options, n
     with strict_server(RULES[name]) as server:
         is_recognised = RULES[name].owner != "system"  # by the owner in /v1/models
         provider = None if is_recognised else name
-        assert run(at(options, server.url, provider=provider)).total == {"stop": 1}
+        thinking = "on" if name in ALWAYS_REASON else "off"
+        asked = at(options, server.url, provider=provider, thinking=thinking)
+        assert run(asked).total == {"stop": 1}
     kept = json.loads((options.out / "run.json").read_text())
     (sent,) = (request.body for request in server.requests)
     assert kept["backend_version"] == name
     assert kept["mode"] == ("prefill" if name in CONTINUE else "chat")
     fixed = {key: value for key, value in sent.items() if key not in ("model", "messages")}
     expected = {**kept["sent"], **kept["request"]}
-    assert sent[expected.pop("limit")] == 30
+    assert sent[expected.pop("limit")] == (8222 if name in ALWAYS_REASON else 30)
     turn = {"add_generation_prompt", "continue_final_message"}
     assert {*fixed} - turn == {*expected, kept["sent"]["limit"]}
     record = record_in(options)
@@ -194,9 +211,56 @@ def test_options_that_a_provider_does_not_support_are_refused(options):
             run(replace(asked, mode="completion"))
         with pytest.raises(RulerError, match=r"Unknown provider 'mistrall'.*'mistral'"):
             run(at(options, server.url, provider="mistrall"))
-        with pytest.raises(RulerError, match=r"--omit takes temperature, top_p, .*, seed, not 'n'"):
+        with pytest.raises(RulerError, match=r"--omit takes temperature, .*, dry_.*, not 'n'"):
             run(at(options, server.url, omit=("n",)))
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai_reasoning", "m"),
+        ("azure_reasoning", "our-deployment"),
+        (None, "openai/gpt-5-mini"),
+        (None, "gpt-oss:20b"),
+        (None, "o3"),
+        (None, "deepseek/deepseek-r1"),
+        (None, "Qwen/Qwen3-30B-A3B-Thinking-2507"),
+        (None, "microsoft/Phi-4-reasoning"),
+        (None, "deepseek-reasoner"),
+    ],
+)
+def test_a_model_that_always_reasons_needs_tokens_for_it(options, provider, model):
+    sentence = r"'.*' reasons before it answers.*--thinking 8192.*reasoning_effort=none"
+    with model_server(models=[{"id": model, "owned_by": "x"}]) as server:
+        asked = at(options, server.url, provider=provider, model=model)
+        with pytest.raises(RulerError, match=sentence):
+            run(asked)
+        assert server.requests == []
+        assert run(replace(asked, thinking="100")).total == {"stop": 1}
+        off = replace(asked, out=options.out / "off", arguments={"reasoning_effort": "none"})
+        assert run(off).total == {"stop": 1}
+
+
+@pytest.mark.parametrize("model", ["gpt-5-chat-latest", "grok-4-fast-non-reasoning", "olmo", "go1"])
+def test_other_models_need_none(options, model):
+    with model_server(models=[{"id": model, "owned_by": "x"}]) as server:
+        assert run(at(options, server.url, model=model)).total == {"stop": 1}
+
+
+def test_a_sampler_of_a_provider_can_be_omitted(options):
+    with strict_server(RULES["llama_cpp"]) as server:
+        run(at(options, server.url, omit=("dry_multiplier", "samplers", "presence_penalty")))
+        (sent,) = (request.body for request in server.requests)
+    assert {"typical_p", "frequency_penalty"} <= {*sent}
+    assert not {"dry_multiplier", "samplers", "presence_penalty"} & {*sent}
+
+
+def test_a_penalty_that_the_user_sets_is_sent(options):
+    with strict_server(RULES["llama_cpp"]) as server:
+        run(at(options, server.url, presence_penalty=0.5))
+        (sent,) = (request.body for request in server.requests)
+    assert (sent["presence_penalty"], sent["frequency_penalty"]) == (0.5, 0.0)
 
 
 @pytest.mark.parametrize(

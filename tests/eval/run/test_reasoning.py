@@ -81,6 +81,31 @@ def test_the_tokens_of_reasoning_are_those_before_its_end_token():
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2]) is None
 
 
+@pytest.mark.parametrize("finish_reason", ["length", None])
+def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer(finish_reason):
+    text = "The number could be 1234567. Let me look again. " * 20
+    record = record_of(
+        Completion(asked(), text, finish_reason, prompt_tokens=10, completion_tokens=130), 4096
+    )
+    assert (record["prediction"], record["thinking"]) == ("", text)
+    assert (record["finish_reason"], record["thinking_ended"]) == ("length", False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"finish_reason": "stop"},  # a model that did not need to reason
+        {"reasoning_tokens": 90},  # the provider keeps the reasoning to itself
+        {"reasoning": "hm"},  # the server's parser has separated it
+        {"prompt": asked(reasoning_tokens=0), "completion_tokens": 30},
+    ],
+)
+def test_other_texts_without_marks_are_answers(changes):
+    counts = {"prompt_tokens": 10, "completion_tokens": 130, "finish_reason": "length"}
+    completion = Completion(**{"prompt": asked(), "text": "It is 1234567.", **counts, **changes})
+    assert record_of(completion, 4096)["prediction"] == "It is 1234567."
+
+
 def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
     record = record_of(
@@ -117,7 +142,7 @@ def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer):
     assert reasoning.decode(tokenizer, ids) == "[THINK]hm[/THINK]42"
 
 
-@pytest.mark.parametrize("tag", ["think", "thinking", "thought", "reasoning", "seed:think"])
+@pytest.mark.parametrize("tag", ["think", "thought", "seed:think", "mm:think", "longcat_think"])
 def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer, tag):
     text = f"<{tag}>{'word ' * 500}</{tag}>\nIt is 1234567."
     prompt = asked(reasoning_tokens=5000)
