@@ -1,4 +1,7 @@
-"""The progress bar of a run, and the summary at its end, which lists failures first."""
+"""The progress of a run, and the summary at its end, which lists failures first.
+
+On a terminal a bar shows the progress; in a log file a line a minute does.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from ruler_common.text import note, number_of, plain, progress_bar, sentences
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
 from ruler_eval.run.secrets import hide_keys
+
+LINE_SECONDS = 60.0
+"""Seconds between two lines of progress in a log file."""
 
 
 class Progress:
@@ -27,7 +34,9 @@ class Progress:
         self._states: Counter[str] = Counter()
         self._rows = estimate.rows * estimate.samples
         self._tokens = 0
-        self._started = time.monotonic()
+        self._prompt_tokens = 0
+        self._all_prompt_tokens = max(1, estimate.prompt_tokens)
+        self._started = self._last_line = time.monotonic()
         if not quiet:
             for line in estimate.lines(price):
                 note(sentences(line))
@@ -55,6 +64,19 @@ class Progress:
             text += f", {states['does_not_fit']:,} too long"
         self.bar.set_description_str(text, refresh=False)
         self.bar.update(row_tokens)
+        self._prompt_tokens += row_tokens
+        if self.bar.disable and not self._quiet:  # no terminal
+            self._write_line(text)
+
+    def _write_line(self, text: str) -> None:
+        """Write a line with the time that remains, if the last one was written a while ago."""
+        now = time.monotonic()
+        if now - self._last_line < LINE_SECONDS:
+            return
+        self._last_line = now
+        share = min(1.0, max(self._prompt_tokens, 1) / self._all_prompt_tokens)
+        remaining = timedelta(seconds=round((now - self._started) * (1 - share) / share))
+        note(f"{time.strftime('%H:%M:%S')} {text}, about {remaining} remaining")
 
 
 @dataclass(repr=False)
@@ -68,6 +90,8 @@ class RunSummary:
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
     """Rows of each configuration whose reasoning did not end."""
+    shortened: int = 0
+    """Rows whose prompt the server shortened."""
     at_limit: int = 0
     """Rows that used all their tokens, although the server reports that they ended."""
     over_budget: int = 0
@@ -94,6 +118,7 @@ class RunSummary:
         self.states.setdefault(config, Counter())[state] += 1
         self.unfinished[config] += record.get("thinking_ended") is False
         self.at_limit += record.get("at_limit", False)
+        self.shortened += record.get("failure") == "truncated"
         usage = record["usage"]
         if usage and self.max_thinking is not None:
             self.over_budget += usage["thinking_tokens"] > self.max_thinking
@@ -112,6 +137,11 @@ class RunSummary:
             self.tokens_with_cache += usage["prompt_tokens"]
         expected = prompt.counted_tokens
         self.differences += expected is not None and usage["prompt_tokens"] != expected
+
+    @property
+    def failed(self) -> int:
+        """Rows that failed, or of which the server read only a part."""
+        return self.total["error"] + self.shortened
 
     @property
     def total(self) -> Counter[str]:
@@ -135,6 +165,21 @@ class RunSummary:
         session["tokens"] = dict(self.tokens)
         session["cached_share"] = self.cached_share
         session["prompt_token_differences"] = self.differences
+
+    def _lines_of_server(self) -> list[str]:
+        """Return sentences about what the server did to prompts and answers."""
+        lines = []
+        if self.shortened:
+            lines.append(
+                f"The server shortened {number_of(self.shortened, 'prompt')}: give it a longer "
+                "context, then run the same command with --retry-failed."
+            )
+        if self.at_limit:
+            lines.append(
+                f"{number_of(self.at_limit, 'answer')} reached the limit of max_new_tokens, "
+                "although the server reports that they ended by themselves: they may be truncated."
+            )
+        return lines
 
     def lines(self) -> list[str]:
         """Return the summary as sentences, failures first."""
@@ -172,11 +217,7 @@ class RunSummary:
             )
         if total["length"]:
             lines.append(f"Truncated at max_new_tokens: {number_of(total['length'], 'answer')}.")
-        if self.at_limit:
-            lines.append(
-                f"{number_of(self.at_limit, 'answer')} reached the limit of max_new_tokens, "
-                "although the server reports that they ended by themselves: they may be truncated."
-            )
+        lines += self._lines_of_server()
         if self.missing:
             if self.shard:
                 verb = "belongs" if self.missing == 1 else "belong"

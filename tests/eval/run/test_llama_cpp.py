@@ -29,7 +29,7 @@ from tests.eval.run.tiny_model import write_tokenizer
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.skipif(find_spec("transformers") is None, reason="the openai extra is not installed"),
+    pytest.mark.skipif(find_spec("transformers") is None, reason="the openai extra is missing"),
 ]
 CONFIG = "niah_single_1_4k"
 _ports = iter(range(19000 + os.getpid() % 1000, 1 << 16, 1000))
@@ -99,7 +99,7 @@ def answers(options: RunOptions) -> list[str]:
     wanted = {
         row["index"]: row["outputs"][0] for row in ruler_dataset.load(options.dataset, CONFIG)
     }
-    records = list(read_lines(options.out / f"{CONFIG}.jsonl"))
+    records = list(read_lines(options.out / "answers.jsonl"))
     assert all(wanted[record["index"]] in record["prediction"] for record in records)
     assert all(record["usage"] for record in records)
     return [record["prediction"] for record in records]
@@ -121,17 +121,15 @@ def test_it_finds_the_needles(options, mode):
 def test_it_continues_a_turn_which_the_answer_does_not_repeat(options):
     result = answers(options)
     kept = json.loads((options.out / "run.json").read_text())
-    assert kept["backend_version"] == "llama_cpp"
+    assert kept["backend_version"].startswith("llama_cpp ")
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 2048)
     assert not any("special magic number" in answer.splitlines()[0] for answer in result)
 
 
 @pytest.mark.parametrize("options", [PYTHON, OWN], indirect=True)
-def test_a_row_that_is_too_long_fails_alone(options):
+def test_a_row_that_is_too_long_does_not_fit_alone(options):
     summary = run(replace(options, configs=("cwe_4k", CONFIG), mode="chat"))
-    assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
-    assert "HTTP 400" in summary.first["error"]
-    assert "context" in summary.first["error"]
+    assert summary.total == {"stop": 2, "does_not_fit": 2}
 
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])

@@ -610,6 +610,79 @@ def test_a_run_goes_on_while_one_of_its_servers_is_out(options):
         assert run(at(options, f"{one.url},{other.url}", concurrency=4)).total == {"stop": 36}
 
 
+def test_a_base_url_is_refused_for_another_backend(options):
+    with pytest.raises(RulerError, match="--base-url is for --backend openai"):
+        run(replace(options, backend="oracle", base_url="http://127.0.0.1:9/v1"))
+
+
+def test_ollama_is_recognised_by_its_greeting_whoever_owns_the_model(options):
+    model = {"id": "hf.co/unsloth/m:Q4", "object": "model", "owned_by": "unsloth"}
+    with (
+        model_server(models=[model], paths={"/": "Ollama is running"}) as server,
+        pytest.raises(RulerError, match="Ollama does not accept raw prompts"),
+    ):
+        run(at(options, server, model=model["id"], mode="completion"))
+
+
+def test_a_longer_context_may_follow_for_rows_that_did_not_fit(options):
+    """A server that is started again with a larger window; a smaller one is refused."""
+    cut = answer("42")
+    cut.body["usage"] = {"prompt_tokens": 10, "completion_tokens": 5}
+    with model_server(
+        lambda r: cut if r.row < 4 else answer(), models=[{**VLLM, "max_model_len": 512}]
+    ) as server:
+        assert run(at(options, server, mode="chat", configs="vt_4k")).total == {
+            "does_not_fit": 4,
+            "stop": 5,
+        }
+    with model_server(models=[{**VLLM, "max_model_len": 8192}]) as server:
+        asked = at(options, server, mode="chat", configs="vt_4k")
+        assert run(asked).total == {"does_not_fit": 4, "stop": 5}
+        assert run(replace(asked, retry_failed=True)).total == {"stop": 9}
+    with (
+        model_server(models=[{**VLLM, "max_model_len": 256}]) as server,
+        pytest.raises(RulerError, match="max_model_len = 512, not 256"),
+    ):
+        run(at(options, server, mode="chat"))
+
+
+LLAMA_CPP = {"id": "m", "object": "model", "owned_by": "llamacpp", "meta": {"n_ctx": 8192}}
+PROPS = {
+    "total_slots": 4,
+    "default_generation_settings": {"n_ctx": 8192},
+    "build_info": "b1",
+}
+
+
+def test_slots_that_share_a_context_get_fewer_rows_at_a_time(options, capfd):
+    """llama.cpp's slots: two rows at once do not fit the cache that all of them share."""
+    at_once = threading.Semaphore(1)
+
+    def reply(_: Request) -> Reply:
+        if not at_once.acquire(blocking=False):
+            return Reply(
+                500, {"error": {"code": 500, "message": "Context size has been exceeded."}}
+            )
+        time.sleep(0.02)
+        at_once.release()
+        return answer()
+
+    with model_server(reply, models=[LLAMA_CPP], paths={"/props": PROPS}) as server:
+        assert run(at(options, server, mode="chat", progress=True)).total == {"stop": 36}
+        assert server.max_in_flight <= 4
+    printed = " ".join(capfd.readouterr().err.split())
+    assert "llama.cpp has 4 slots (-np): 4 rows at a time, not 32 (--concurrency)." in printed
+    assert printed.count("fewer rows are sent at a time. For all its slots start it with -c") == 1
+
+
+def test_a_row_that_is_over_the_shared_context_by_itself_does_not_fit(options):
+    full = Reply(500, {"error": {"code": 500, "message": "Context size has been exceeded."}})
+    with model_server(
+        lambda r: full if r.row == 5 else answer(), models=[LLAMA_CPP], paths={"/props": PROPS}
+    ) as server:
+        assert run(at(options, server, mode="chat")).total == {"stop": 35, "does_not_fit": 1}
+
+
 def test_servers_that_differ_are_refused(options):
     with (
         model_server(models=[VLLM], paths={"/version": {"version": "0.32.0"}}) as one,

@@ -96,6 +96,43 @@ def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch
     assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("-b", "oracle", "--shard", "1/2"), "`ruler eval` scores a whole run"),
+        (("-b", "batch", "-m", "m"), "`ruler eval` needs the answers at once"),
+    ],
+)
+def test_eval_refuses_what_would_score_a_part_of_a_run(small, tmp_path, flags, words):
+    printed = ruler("eval", "-d", small, "-c", "vt_4k", *flags, "-o", tmp_path / "RUN")
+    assert (printed.code, words in printed.stderr) == (2, True), printed
+    assert not (tmp_path / "RUN").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "eval"])
+def test_a_row_that_the_server_shortened_makes_the_exit_code_1_and_can_be_run_again(
+    command, small, tmp_path
+):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    short = answer("42")
+    short.body["usage"] = usage
+    flags = ("-d", small, "-c", "vt_4k", "-b", "openai", "-m", "m", "-o", tmp_path / "RUN")
+    with model_server(lambda r: short if r.row == 2 else answer()) as server:
+        printed = ruler(command, *flags, "--base-url", server.url)
+        assert printed.code == 1, printed
+        assert "The server shortened 1 prompt: give it a longer context" in flat(printed.stdout)
+    with model_server() as server:
+        again = ruler(command, *flags, "--base-url", server.url, "--retry-failed")
+        assert again.code == 0, again
+        assert len(server.requests) == 1
+    scored = ruler("score", tmp_path / "RUN")
+    assert (scored.code, "5 rows" in scored.stdout) == (0, True), scored
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_eval_takes_this_folder_for_the_run_if_it_is_named(small, tmp_path):
     flags = ("-d", small, "-c", "vt_4k", "-b", "oracle")
     done = ruler("eval", *flags, "--out", ".", cwd=tmp_path)
