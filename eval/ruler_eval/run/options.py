@@ -247,8 +247,8 @@ class RunOptions:
     give_up_after: Annotated[
         float,
         Option(
-            "openai: seconds to wait for a server that is not available (HTTP 429 or 503, no "
-            "connection) before the run stops.",
+            "openai: seconds without any answer of a server that is busy or gone before the run "
+            "stops.",
             panel=SERVER,
             min=0,
         ),
