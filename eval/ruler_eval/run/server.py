@@ -29,6 +29,8 @@ import json
 import os
 import random
 import re
+import signal
+import threading
 import time
 from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -656,11 +658,29 @@ class Server(Backend):
         return body | (stream_fields(provider) if self.options.stream else {})
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine to its end; in a thread if this one has a loop, as in a notebook."""
-        if not _is_in_a_loop():
+        """Run a coroutine to its end; in a thread if this one has a loop, as in a notebook.
+
+        Ctrl-C ends the coroutine, and takes effect after the loop has stopped: an exception of its
+        handler within the loop would be reported as an error of a connection.
+        """
+        if _is_in_a_loop():
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(self._loop.run_until_complete, work).result()
+        handler = signal.getsignal(signal.SIGINT)
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or not callable(handler):
             return self._loop.run_until_complete(work)
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(self._loop.run_until_complete, work).result()
+        task = self._loop.create_task(work)
+        self._loop.add_signal_handler(signal.SIGINT, task.cancel)
+        try:
+            return self._loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            pass
+        finally:
+            self._loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, handler)
+        signal.raise_signal(signal.SIGINT)
+        raise KeyboardInterrupt
 
     def close(self) -> None:
         """Close the connections."""

@@ -81,12 +81,9 @@ def test_the_tokens_of_reasoning_are_those_before_its_end_token():
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2]) is None
 
 
-@pytest.mark.parametrize("finish_reason", ["length", None])
-def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer(finish_reason):
+def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer():
     text = "The number could be 1234567. Let me look again. " * 20
-    record = record_of(
-        Completion(asked(), text, finish_reason, prompt_tokens=10, completion_tokens=130), 4096
-    )
+    record = record_of(Completion(asked(), text, "length", prompt_tokens=10, completion_tokens=130))
     assert (record["prediction"], record["thinking"]) == ("", text)
     assert (record["finish_reason"], record["thinking_ended"]) == ("length", False)
 
@@ -103,7 +100,7 @@ def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer(finish_
 def test_other_texts_without_marks_are_answers(changes):
     counts = {"prompt_tokens": 10, "completion_tokens": 130, "finish_reason": "length"}
     completion = Completion(**{"prompt": asked(), "text": "It is 1234567.", **counts, **changes})
-    assert record_of(completion, 4096)["prediction"] == "It is 1234567."
+    assert record_of(completion)["prediction"] == "It is 1234567."
 
 
 def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):

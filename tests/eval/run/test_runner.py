@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import signal
 import threading
@@ -355,6 +356,66 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, options, r
     assert stdout.startswith("No failures: 20 rows answered.")
     assert len({(r["config"], r["index"]) for r in records()}) == len(records()) == 20
     assert len(server.requests) <= 20 + 2  # two rows were in flight
+
+
+def resume_after(
+    signals: list[tuple[signal.Signals, int]], small: Path, out: Path, ruler_run: Any
+) -> None:
+    """Stop a run with each signal when so many more requests have come in, then let it finish."""
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
+    arrived = threading.Semaphore(0)
+
+    def reply(request: Request) -> Reply:
+        arrived.release()
+        time.sleep(0.01)
+        return answer(f"answer to {len(request.prompt)}")
+
+    with model_server(reply) as server:
+        flags += ["--base-url", server.url, "--concurrency", "3", "--out", str(out)]
+        for number, requests in signals:
+            process = ruler_run(*flags)
+            for _ in range(requests):
+                if not arrived.acquire(timeout=60):
+                    break
+            process.send_signal(number)
+            _, stderr = process.communicate(timeout=60)
+            assert process.returncode in (0, 130, -signal.SIGKILL), stderr
+            assert "Traceback" not in stderr
+            while arrived.acquire(blocking=False):
+                pass
+        process = ruler_run(*flags)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert stdout.startswith("No failures: 20 rows answered.")
+
+
+@pytest.mark.parametrize("place", [1, 4, 9])
+def test_a_run_that_is_stopped_anywhere_continues_to_the_same_answers(
+    small, tmp_path, ruler_run, place
+):
+    resume_after([], small, tmp_path / "WHOLE", ruler_run)
+    stops = [(signal.SIGKILL, place), (signal.SIGINT, place)]
+    resume_after(stops, small, tmp_path / "RUN", ruler_run)
+    whole, stopped = answers(tmp_path / "WHOLE"), answers(tmp_path / "RUN")
+    rows = [(line["config"], line["index"], line["prediction"]) for line in stopped]
+    assert rows == [(line["config"], line["index"], line["prediction"]) for line in whole]
+
+
+@pytest.mark.nightly
+def test_a_run_that_is_stopped_twenty_times_continues_to_the_same_answers(
+    small, tmp_path, ruler_run
+):
+    places = random.Random()
+    resume_after([], small, tmp_path / "WHOLE", ruler_run)
+    for turn in range(10):
+        stops = [
+            (signal.SIGKILL, places.randint(1, 8)),
+            (signal.SIGINT, places.randint(1, 8)),
+        ]
+        resume_after(stops, small, tmp_path / str(turn), ruler_run)
+        whole, stopped = answers(tmp_path / "WHOLE"), answers(tmp_path / str(turn))
+        rows = [(line["config"], line["index"], line["prediction"]) for line in stopped]
+        assert rows == [(line["config"], line["index"], line["prediction"]) for line in whole]
 
 
 def test_rows_with_a_common_beginning_are_next_to_each_other(tmp_path):

@@ -626,14 +626,18 @@ def test_ollama_is_recognised_by_its_greeting_whoever_owns_the_model(options):
 
 def test_a_longer_context_may_follow_for_rows_that_did_not_fit(options):
     """A server that is started again with a larger window; a smaller one is refused."""
-    usage = {"prompt_tokens": 200, "completion_tokens": 5}
     cut = answer("42")
-    cut.body["usage"] = usage
-    with model_server(lambda r: cut, models=[{**VLLM, "max_model_len": 512}]) as server:
-        assert run(at(options, server, mode="chat", configs="vt_4k")).total == {"does_not_fit": 9}
+    cut.body["usage"] = {"prompt_tokens": 10, "completion_tokens": 5}
+    with model_server(
+        lambda r: cut if r.row < 4 else answer(), models=[{**VLLM, "max_model_len": 512}]
+    ) as server:
+        assert run(at(options, server, mode="chat", configs="vt_4k")).total == {
+            "does_not_fit": 4,
+            "stop": 5,
+        }
     with model_server(models=[{**VLLM, "max_model_len": 8192}]) as server:
         asked = at(options, server, mode="chat", configs="vt_4k")
-        assert run(asked).total == {"does_not_fit": 9}
+        assert run(asked).total == {"does_not_fit": 4, "stop": 5}
         assert run(replace(asked, retry_failed=True)).total == {"stop": 9}
     with (
         model_server(models=[{**VLLM, "max_model_len": 256}]) as server,
