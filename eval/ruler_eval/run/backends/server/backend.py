@@ -200,7 +200,12 @@ class OpenAIServer(Backend):
             f"mode {self._mode} ({reason})."
         ]
         if self.options.reasoning.limited and not self._limits_reasoning:
-            remedy = " (vLLM: --reasoning-parser NAME)" if self._takes_budget else ""
+            remedy = ""
+            if self._takes_budget:
+                remedy = (
+                    " (vLLM: start it with --reasoning-parser NAME; with --backend vllm: "
+                    "--engine-arg reasoning_parser=NAME)"
+                )
             lines.append(
                 "This server does not enforce a budget of reasoning tokens: --thinking "
                 f"{self.options.thinking} only allows for them{remedy}."
