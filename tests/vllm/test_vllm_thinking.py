@@ -101,9 +101,8 @@ def test_a_started_server_without_a_parser_uses_all_tokens(order, thinker, capsy
     )
     summary = run(replace(asked, limit=1, progress=True))
     output = " ".join(capsys.readouterr().err.split())
-    assert (
-        f"--thinking {MAX_THINKING} only allows for them (vLLM: --reasoning-parser NAME)" in output
-    )
+    assert f"--thinking {MAX_THINKING} only allows for them" in output
+    assert "with --backend vllm: --engine-arg reasoning_parser=NAME" in output
     assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):

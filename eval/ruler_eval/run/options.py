@@ -254,13 +254,8 @@ class RunOptions:
     give_up_after: Annotated[
         float,
         Option(
-<<<<<<< HEAD
-            "openai, vllm: seconds to wait for a server that is not available (HTTP 429 or 503, no "
-            "connection) before the run stops.",
-=======
-            "openai: seconds without any answer of a server that is busy or gone before the run "
+            "openai, vllm: seconds without any answer of a server that is busy or gone before the run "
             "stops.",
->>>>>>> w47a
             panel=SERVER,
             min=0,
         ),

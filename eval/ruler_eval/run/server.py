@@ -337,7 +337,12 @@ class Server(Backend):
         if self._mode != "completion" and llama_cpp.uses_default_template(self._props):
             lines.append(f"Warning: {llama_cpp.NO_TEMPLATE}: a base model needs --mode completion.")
         if self.options.reasoning.limited and not self._limits_reasoning:
-            remedy = " (vLLM: --reasoning-parser NAME)" if self._takes_budget else ""
+            remedy = ""
+            if self._takes_budget:
+                remedy = (
+                    " (vLLM: start it with --reasoning-parser NAME; with --backend vllm: "
+                    "--engine-arg reasoning_parser=NAME)"
+                )
             lines.append(
                 "This server does not enforce a budget of reasoning tokens: --thinking "
                 f"{self.options.thinking} only allows for them{remedy}."

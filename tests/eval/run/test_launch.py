@@ -285,6 +285,18 @@ def test_the_doctor_starts_a_server_and_checks_its_template_too(options, fake, t
     wait_until_all_have_ended(fake)
 
 
+def test_a_decision_starts_one_server_for_all_its_looks(options, fake, tmp_path):
+    out = options.folder
+    flags = ("--backend", "vllm", "--model", options.model)
+    in_process.ruler_output(
+        *("eval", "--dataset", options.dataset, "--configs", "all_4k", "--out", out, *flags)
+    )
+    decided = in_process.ruler("decide", out, tmp_path / "B", "--max-drop", 5, *flags)
+    assert decided.code in (0, 3), decided.stderr  # the fake answers both times alike
+    assert len(starts(fake)) == 2
+    wait_until_all_have_ended(fake)
+
+
 def test_the_length_that_is_asked_for_is_the_servers(options, fake):
     states = run(replace(options, max_model_len=4096, limit=1)).states
     (start,) = starts(fake)

@@ -135,7 +135,7 @@ def test_a_server_that_refuses_a_budget_gets_none_and_the_run_says_so(options, c
         assert run(asked).total == {"stop": 1}
     error = " ".join(capfd.readouterr().err.split())
     assert "does not enforce a budget of reasoning tokens" in error
-    assert "vLLM: --reasoning-parser NAME" in error
+    assert "start it with --reasoning-parser" in error
 
 
 def test_every_sample_of_a_row_has_its_own_seed_and_record(options):
