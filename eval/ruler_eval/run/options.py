@@ -254,8 +254,8 @@ class RunOptions:
     give_up_after: Annotated[
         float,
         Option(
-            "openai, vllm: seconds without any answer of a server that is busy or gone before the run "
-            "stops.",
+            "openai, vllm: seconds without any answer of a server that is busy or gone before the "
+            "run stops.",
             panel=SERVER,
             min=0,
         ),
