@@ -159,7 +159,7 @@ def check_release_names(
         if {*tokenizer.partition("_")[0].split("-")} <= {*languages}:
             raise RulerError(
                 f"The tokenizer '{tokenizer}' would be read as a language of the release: give it "
-                f"a longer name, such as '{tokenizer}-tokenizer'."
+                f"another name, such as 'tokenizer-{tokenizer}'."
             )
 
 

@@ -236,13 +236,13 @@ def score_files(options: ScoreOptions) -> Results:
 
 def results_path(options: ScoreOptions) -> Path | None:
     """Return the path of the results: `out`, or results.json in the RUN folder that is scored."""
-    from ruler_eval.score.own_run import RUN_FILE
+    from ruler_eval.score.own_run import run_folders
 
     if options.out:
         return Path(options.out)
     place = None
     for path in paths(options.files):
-        if (path / RUN_FILE).is_file():
+        if run_folders(path):
             place = path / "results.json"
     return place
 

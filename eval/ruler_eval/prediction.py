@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of, parse_length
+from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of
 from ruler_common.text import shortened
 
 if TYPE_CHECKING:
@@ -188,14 +188,18 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
     Raises:
         RulerError: for a name that is not a configuration.
     """
-    tasks = "|".join(map(re.escape, names.tasks))
-    match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
-    if match and names.dataset == "ruler" and is_length(match["tokens"], names.dataset):
-        match = None  # a length such as 4096, which has a name (4k)
-    config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
-    facts = {**vars(config), "max_length": config.max_length}
-    if match:
-        facts |= {"length": match["tokens"], "max_length": int(match["tokens"])}
+    try:
+        config = names.parse(name)
+        facts = {**vars(config), "max_length": config.max_length}
+    except RulerError:
+        # The longest task first: `vt_2_500` is the task vt_2 if there is one.
+        tasks = "|".join(map(re.escape, sorted(names.tasks, key=len, reverse=True)))
+        match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
+        if match is None or re.search("_[0-9]+[kmKM](?:_|$)", match["rest"]):
+            raise  # `vt_2_4k` has a length, but no task
+        config = names.parse(f"{match['task']}_4k{match['rest']}")
+        tokens = match["tokens"]
+        facts = {**vars(config), "length": tokens, "max_length": int(tokens)}
     if not of_release and config.tokenizer == DEFAULT_TOKENIZER:
         facts["tokenizer"] = None
     return ScoredConfig(**facts)
@@ -210,11 +214,3 @@ def dataset_of(name: str) -> str:
     match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
     tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}
     return "oneruler" if match and match[1] in tasks else "ruler"
-
-
-def is_length(name: str, dataset: str) -> bool:
-    """Return whether a text is a name of a length."""
-    try:
-        return parse_length(name, dataset) >= 0
-    except RulerError:
-        return False

@@ -224,7 +224,10 @@ def test_a_name_that_is_not_allowed_is_answered_with_the_rule_and_an_example(kin
     assert rule in str(error.value)
 
 
-def test_a_tokenizer_must_not_read_as_a_custom_language_of_the_release():
-    check_release_names(["vt"], {}, ["gag-mini"], [*LANGUAGES, "gag"])
-    with pytest.raises(RulerError, match="such as 'gag-tokenizer'"):
-        check_release_names(["vt"], {}, ["gag"], [*LANGUAGES, "gag"])
+@pytest.mark.parametrize("tokenizer", ["gag", "gag_mini", "gag-gag", "gag-en_mini"])
+def test_a_tokenizer_must_not_read_as_a_custom_language_of_the_release(tokenizer):
+    languages = [*LANGUAGES, "gag"]
+    check_release_names(["vt"], {}, ["gag-mini"], languages)
+    with pytest.raises(RulerError, match=f"such as 'tokenizer-{tokenizer}'"):
+        check_release_names(["vt"], {}, [tokenizer], languages)
+    check_release_names(["vt"], {}, [f"tokenizer-{tokenizer}"], languages)

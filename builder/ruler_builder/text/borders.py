@@ -52,7 +52,7 @@ def packed_borders(text: str, starts: Iterable[int]) -> bytes:
 def read_borders(source: str, variant: Variant, text: str) -> list[int]:
     """Return the offsets at which the sentences of a source's folded text start.
 
-    Raises RulerError if they were made for another text.
+    Raises RulerError if they are missing or damaged, or were made for another text.
     """
     name = border_file(source, variant)
     packed = files("ruler_builder.text") / "borders" / name
@@ -61,14 +61,21 @@ def read_borders(source: str, variant: Variant, text: str) -> list[int]:
             f"The sentence borders of '{source}' are missing (borders/{name}): install this "
             "package again. After adding a text, run builder/pin_texts.py."
         )
-    digest, steps = zlib.decompress(packed.read_bytes()).decode("ascii").splitlines()
+    try:
+        digest, steps = zlib.decompress(packed.read_bytes()).decode("ascii").splitlines()
+        starts = list(accumulate(map(int, steps.split(" "))))
+    except (zlib.error, ValueError) as error:
+        raise RulerError(
+            f"The sentence borders of '{source}' are damaged (borders/{name}: {error}): install "
+            "this package again."
+        ) from error
     if digest != _digest(text):
         raise RulerError(
             f"The sentence borders of '{source}' were made for a text with sha256 {digest}, and "
             f"its text has sha256 {_digest(text)}: install this package again. After changing a "
             "text or its errata, run builder/pin_texts.py."
         )
-    return list(accumulate(map(int, steps.split(" "))))
+    return starts
 
 
 def _digest(text: str) -> str:

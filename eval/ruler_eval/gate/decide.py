@@ -11,8 +11,8 @@ interval of the drop on another sample of the benchmark.
 
 Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
 as wrong. The limit and the rule are written to run.json before the first row, the verdict and all
-looks after the last one. If the process is killed, the same call looks at the same rows in the same
-order and reaches the same verdict.
+looks to decision.json after the last one. If the process is killed, the same call looks at the same
+rows in the same order and reaches the same verdict.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
 
 
 def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], None]) -> DecidedRun:
-    """Run model B until there is a verdict, and write its run.json and results.json.
+    """Run model B until there is a verdict, and write its decision.json and results.json.
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
@@ -185,7 +185,7 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
     fixed = fixed_settings(base, options.max_drop)
     with open_waves(run_options, fixed, base, gate_order_of_file) as run:
         decision = decide(base, run, options.max_drop, on_look)
-        summary = run.finish({"decision": decision})
+        summary = run.finish("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)
 
 

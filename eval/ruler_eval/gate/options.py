@@ -70,6 +70,7 @@ class DecideOptions:
     data_revision: Annotated[str | None, _as_in_run("data_revision")] = None
     price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
     direct: Annotated[bool, _as_in_run("direct")] = False
+    system: Annotated[str | None, _as_in_run("system")] = None
     revision: Annotated[str | None, _as_in_run("revision")] = None
     tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
     chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
@@ -141,6 +142,7 @@ def _options_of_base(results: Results) -> dict[str, Any]:
         "configs": tuple(configs),
         "mode": settings.get("mode"),
         "direct": settings.get("direct", False),
+        "system": settings.get("system"),
     }
     for name, value in settings.get("sampling", {}).items():
         if name in SAMPLERS and not isinstance(value, str):  # a string is the server's default

@@ -25,8 +25,10 @@ from typing_extensions import NotRequired, Required, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json
 from ruler_eval.prediction import FINISH_REASONS, Prediction, read_references, row_number
+from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
 
-RUN_FILE = "run.json"
+RESULTS = ("decision", "estimate")
+"""The results of a run that are files of their own."""
 NOT_UTF_8 = "has bytes that are not UTF-8, which are read as �: save the file as UTF-8"
 
 
@@ -116,12 +118,29 @@ class RunFacts(TypedDict, total=False):
     estimate: StoppedAt
 
 
+def run_folders(path: Path) -> list[Path]:
+    """Return a RUN folder itself, or the folders of its shards; empty for anything else."""
+    return [path] if (path / RUN_FILE).is_file() else shard_folders(path)
+
+
 def run_facts(folder: Path) -> RunFacts | None:
-    """Return the run.json of a folder; None without one. Raises RulerError if it is damaged."""
+    """Return the run.json of a folder, with its sessions and results; None without one.
+
+    Older runs have all of it in run.json. Raises RulerError if it is damaged.
+    """
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    return cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
+    run: dict[str, Any] = parse_json(file.read_bytes(), RunFacts, file, "Score another folder.")
+    for name in RESULTS:
+        result = folder / f"{name}.json"
+        if result.is_file():
+            run[name] = parse_json(result.read_bytes(), StoppedAt, result, "Score another folder.")
+    records = Records(folder)
+    if sessions := records.sessions():
+        run["sessions"], run["rows"] = sessions, records.digests()
+    check_type(run, RunFacts, file, "Score another folder.")
+    return cast(RunFacts, run)
 
 
 def is_own_file(file: Path) -> bool:
@@ -136,8 +155,24 @@ def is_own_file(file: Path) -> bool:
 def own_predictions(file: Path, damaged: list[str]) -> Iterator[Prediction]:
     """Yield the predictions of a file in its order; note lines that are not JSON in `damaged`.
 
-    Raises RulerError for a line with a missing or wrong field.
+    In the answers of a run the last line of a row counts, and they are sorted. Raises RulerError
+    for a line with a missing or wrong field.
     """
+    predictions = _predictions_in(file, damaged)
+    if not _is_of_run(file):
+        yield from predictions
+        return
+    last = {(row.config, row.index, row.sample): row for row in predictions}
+    yield from (last[key] for key in sorted(last))
+
+
+def _is_of_run(file: Path) -> bool:
+    """Whether a file has the answers of a run, and not only the same name."""
+    return file.name == ANSWERS and (file.parent / RUN_FILE).is_file()
+
+
+def _predictions_in(file: Path, damaged: list[str]) -> Iterator[Prediction]:
+    """Yield the prediction in each line of a file."""
     for where, value in json_lines(file, damaged):
         check_type(value, OwnLine, where, "Correct the line, or remove it.")
         line: OwnLine = value
@@ -183,7 +218,8 @@ def json_lines(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
-                damaged.append(f"{where} is not JSON")
+                if not _is_of_run(file) or data.endswith(b"\n"):  # else a row in flight
+                    damaged.append(f"{where} is not JSON")
                 continue
             if not is_text and not has_noted_bytes:
                 damaged.append(f"{where} {NOT_UTF_8}")

@@ -26,8 +26,9 @@ from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
+from ruler_eval.run.records import RUN_FILE, Records, check_settings, shard_folders
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RUN_FILE, RunFacts, is_own_file, own_predictions, run_facts
+from ruler_eval.score.own_run import RunFacts, is_own_file, own_predictions, run_facts
 
 if TYPE_CHECKING:
     from ruler_eval.score.forms import Form
@@ -93,8 +94,9 @@ def open_predictions(
     sources: list[RunFiles] = []
     settings: list[RunFacts] = []
     for path in paths(options.files):
-        sources.append(find_files(path))
-        settings += sources[-1].settings
+        for folder in _shards_of(path) or [path]:
+            sources.append(find_files(folder))
+            settings += sources[-1].settings
     release = _open_release(options, settings)
     names = release.names if release else _names_of_files(options, sources, settings)
     if options.config is not None:
@@ -165,6 +167,19 @@ def find_files(path: Path) -> RunFiles:
     _refuse_several(path, [run_of_path(file) for file in files])
     facts = run_facts(files[0].parent)
     return RunFiles(path, files, [] if facts is None else [facts])
+
+
+def _shards_of(path: Path) -> list[Path]:
+    """Return the folders of a run's shards. Raises RulerError for those of different runs."""
+    folders = shard_folders(path)
+    for folder in folders[1:]:
+        try:
+            check_settings(Records(folders[0]).settings(), Records(folder).settings(), folder)
+        except RulerError as error:
+            raise RulerError(
+                f"'{folder}' is a shard of another run than '{folders[0]}': score one of them."
+            ) from error
+    return folders
 
 
 def _direct_files(folder: Path, suffix: str) -> list[Path]:

@@ -78,7 +78,7 @@ from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.text import note
-from ruler_eval.score.own_run import RUN_FILE, RunFacts
+from ruler_eval.score.own_run import RunFacts, run_folders
 
 FORMAT = 5
 Compat = Literal["authors"]
@@ -433,25 +433,26 @@ def open_results(path: Path) -> Results:
     rules and release of the last time, results.json is replaced, and a line on stderr says so.
     Raises RulerError if that fails.
     """
-    if not (path / RUN_FILE).is_file():
+    folders = run_folders(path)
+    if not folders:
         return load(path)
     place = path / "results.json"
     stored = load(place) if place.exists() else None
     digests = set()
-    for file in path.glob("*.jsonl"):
+    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
         if not file.name.startswith("tmp_"):
             digests.add(sha256_of(file))
     if stored is not None:
         scored = set(stored["predictions"].values())
         if not digests or digests == scored:
             return stored
-        folders = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(folders) > 1:
+        scored_folders = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(scored_folders) > len(folders):
             if digests <= scored:
                 return stored
             raise RulerError(
                 f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(folders))}"
+                f"other folders. Score them again: ruler score {' '.join(sorted(scored_folders))}"
             )
     why = "it had no results.json" if stored is None else "its answers changed after the last time"
     try:

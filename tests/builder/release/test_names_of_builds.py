@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import metadata_load
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
-from ruler_common.names import DEFAULT_TOKENIZER
-from ruler_dataset import check_files, files_of
+from ruler_common.names import DEFAULT_TOKENIZER, Names
+from ruler_dataset import check_files, files_of, load
 from tests.builder.tasks.row_reading import custom_task
 from tests.embedded_release import build_embedded, contents
 
 USUAL: dict[str, Any] = {"tasks": ["a"], "groups": {}, "tokenizers": [], "length": "1k"}
 PIECES = ("vt", "VT", "niah", "4k", "4000", "default", "all", "con", "pl", "x" * 90, "", "é", "a.")
-usual = st.sampled_from(["vt", "Vt", "niah_mk", "chain2", "mine", "Mine", "own_1", "8b"])
+usual = st.sampled_from(["vt", "Vt", "niah_mk", "chain2", "mine", "Mine", "own_1", "8b", "1"])
 unusual = st.one_of(
     st.lists(st.sampled_from(PIECES), min_size=1, max_size=2).map("_".join),
     st.text("aZ_.-4k0", max_size=4),
@@ -75,6 +76,8 @@ def check_readable(root: Path) -> None:
             name = entry["config"].replace(entry["task"], group, 1)
             files = files_of(name, manifest, partly=True)
             assert {manifest["files"][file]["task"] for file in files} <= {*tasks}
+    listed = [config["config_name"] for config in metadata_load(root / "README.md")["configs"]]
+    assert sorted(listed) == sorted(Names.from_manifest(manifest).available(manifest))
 
 
 @given(st.lists(builds, min_size=1, max_size=2))
@@ -137,6 +140,17 @@ def test_a_release_is_not_extended_by_a_name_that_its_own_names_exclude(
         build_of(root, folder, USUAL | second)
     assert contents(root) == before
     check_readable(root)
+
+
+def test_datasets_loads_names_that_look_like_numbers(trained_tokenizer, tmp_path):
+    from datasets import load_dataset
+
+    root = tmp_path / "ruler"
+    asked = {"tasks": ["1", "0x1"], "groups": {"12": 2}, "length": "2000"}
+    build_of(root, trained_tokenizer("crossing"), USUAL | asked)
+    check_readable(root)
+    for name in ("1_2000", "0x1_2000", "12_2000"):  # integers in YAML
+        assert load_dataset(str(root), name, split="test").to_list() == load(root, name).to_list()
 
 
 def test_two_tokenizers_of_one_name_are_refused(trained_tokenizer, tmp_path):

@@ -92,6 +92,26 @@ def test_a_text_without_borders_is_refused_with_the_remedy():
         read_borders("book-tr", "canonical", "Bir. İki.")
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda packed: b"",
+        lambda packed: packed[:-1],
+        lambda packed: packed[:100] + bytes([packed[100] ^ 1]) + packed[101:],
+        lambda packed: b"version https://git-lfs.github.com/spec/v1",
+        lambda packed: zlib.compress(b"A line."),
+        lambda packed: zlib.compress(b"A digest\nand words\n"),
+        lambda packed: zlib.compress("\u00e9\n1\n".encode()),
+    ],
+)
+def test_damaged_borders_are_refused_with_the_remedy(spoil, tmp_path, monkeypatch):
+    (tmp_path / "borders").mkdir()
+    (tmp_path / "borders/essays.embedded.z").write_bytes(spoil(packaged()["essays.embedded.z"]))
+    monkeypatch.setattr(borders, "files", lambda package: tmp_path)
+    with pytest.raises(RulerError, match=r"'essays' are damaged .*: install this package again"):
+        read_borders("essays", "embedded", "A text.")
+
+
 @pytest.mark.parametrize("code", ["en", "zh"])
 def test_a_book_with_another_erratum_is_refused(code, store, monkeypatch):
     language = read_language(code, Sources(store, parse_sources_option(["embedded"])))

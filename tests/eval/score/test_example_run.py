@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ruler_eval.example
+from ruler_eval.run.records import Records
 from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
@@ -46,5 +47,6 @@ def test_the_run_names_its_rows_by_their_digests():
     settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
     assert settings["data_version"] == "1.0.0-draft"
     assert "files" not in settings
-    assert set(settings["rows"]) == {path.stem for path in (EXAMPLE / "run").glob("*.jsonl")}
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in settings["rows"].values())
+    digests = Records(EXAMPLE / "run").digests()
+    assert set(digests) == {record["config"] for record in Records(EXAMPLE / "run").read()}
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests.values())
