@@ -17,16 +17,24 @@ from tests.project import PACKAGES, ROOT
 NAME = "labelled_sentence"
 TOY = ROOT / "tests" / NAME
 # How a new path of the recipe ends, and the file to copy there
-NEW_FILES = {"tasks/NAME.py": "task.py", "suites/NAME.toml": "suite.toml"}
+NEW_FILES = {
+    "tasks/NAME.py": "task.py",
+    "audits/NAME.py": "audit.py",
+    "suites/NAME.toml": "suite.toml",
+}
 # By file: the imports of the new entry, the line after which it goes, and the entry
 EDITED = {
     "builder/ruler_builder/tasks/registry.py": (
         f"from ruler_builder.tasks import {NAME}\n",
         "FAMILIES = {\n",
         f'    "{NAME}": Family(\n'
-        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.audit,\n"
-        f"        {NAME}.TEMPLATES,\n"
+        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.TEMPLATES\n"
         "    ),\n",
+    ),
+    "builder/ruler_builder/verify/audits/families.py": (
+        f"from ruler_builder.verify.audits import {NAME}\n",
+        "AUDITS: dict[str, Audit] = {\n",
+        f'    "{NAME}": {NAME}.audit,\n',
     ),
     "eval/ruler_eval/tasks.py": (
         "",
