@@ -120,7 +120,7 @@ class Manifest(TypedDict):
     dataset: str
     data_version: str
     canary: str  # the GUID of this dataset and data version, which is in every row (rows.py)
-    builder_version: str
+    builder_version: str  # of the build that added the last files
     seed: int
     reserve: int
     # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE

@@ -30,6 +30,7 @@ from ruler_builder.release.folder import (
     locked_folder,
     new_settings,
     read_finished,
+    refuse_other_files,
 )
 from ruler_builder.release.worker import (
     CheckedJob,
@@ -40,10 +41,10 @@ from ruler_builder.release.worker import (
     ray_pool,
 )
 from ruler_builder.tasks.base import Task
-from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite
+from ruler_builder.tasks.registry import FAMILIES, Suite, read_suite, sources_of
 from ruler_builder.text.languages import language_folders, language_pairs
-from ruler_builder.text.sources import SourceFile, parse_sources_option
-from ruler_builder.tokens.tokenizers import named, split_spec
+from ruler_builder.text.sources import SourceFile, Sources, Store, parse_sources_option
+from ruler_builder.tokens.tokenizers import is_same_tokenizer, named, split_spec
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import MANIFEST, Manifest, manifest_text, read_manifest
@@ -108,7 +109,9 @@ def plan_build(options: BuildOptions) -> BuildPlan:
         manifests.insert(0, release)
     shared = join_manifests(manifests, root)
     check_names_of(shared, root, [job.config for job in jobs])
-    missing, rows, tokens = [], 0, 0
+    store = Store(options.mirror)
+    sources = Sources(store, parse_sources_option(several(options.sources), custom_sources))
+    existing, missing, rows, tokens = [], [], 0, 0
     lengths = {entry["length"] for entry in shared["files"].values()}
     for job in jobs:
         lengths.add(job.config.length)
@@ -122,7 +125,10 @@ def plan_build(options: BuildOptions) -> BuildPlan:
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --samples {entry['rows']} or give a new folder."
             )
+        else:
+            existing.append(job)
     _refuse_two_kinds(root, lengths)
+    _refuse_other_sources(root, shared, existing, sources)
     return BuildPlan(
         suite=suite,
         custom_sources=custom_sources,
@@ -205,10 +211,40 @@ def _existing_release(root: Path) -> Manifest | None:
     """
     if (root / MANIFEST).exists():
         return read_manifest(root)
-    others = [path.name for path in root.iterdir()] if root.is_dir() else []
-    if others and not is_unfinished(root):
-        raise RulerError(f"'{root}' holds other files ({others[0]}): give a new folder.")
+    refuse_other_files(root, BUILD_FOLDER)
     return None
+
+
+def _refuse_other_sources(
+    root: Path, manifest: Manifest, existing: list[FileJob], sources: Sources
+) -> None:
+    """Raise RulerError if files were made of other sources or tokenizers than those asked for.
+
+    Args:
+        root: The folder of the release.
+        manifest: The manifest of its files.
+        existing: The files that were asked for and exist.
+        sources: The sources that were asked for.
+    """
+    names: dict[str, None] = {}
+    specs: dict[str, str] = {}
+    for job in existing:
+        names |= dict.fromkeys(sources_of(manifest, job.config))
+        specs[job.config.tokenizer] = job.tokenizer
+    for name in names:
+        made_of, asked = manifest["sources"].get(name), sources.file(name)
+        if made_of and made_of["sha256"] != asked.file.sha256:
+            raise RulerError(
+                f"'{root}' was made with another '{name}' among its sources "
+                f"({made_of['variant']}, not {asked.variant}). Give the same --sources, or a new "
+                "folder."
+            )
+    for name, spec in specs.items():
+        if not is_same_tokenizer(spec, manifest["tokenizers"][name], sources.store):
+            raise RulerError(
+                f"'{root}' was made with another tokenizer '{name}'. Give the same --tokenizer, or "
+                "a new folder."
+            )
 
 
 def _refuse_two_kinds(root: Path, lengths: set[str]) -> None:

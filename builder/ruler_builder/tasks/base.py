@@ -76,10 +76,12 @@ _NO_WINDOW = 1 << 22  # tokens of the budget if no window is to be filled
 
 @dataclass(frozen=True, kw_only=True)
 class TaskKey:
-    """A task, its window and its languages: everything that the draws of its rows depend on.
+    """A task, its window, its languages and the seed of its draws.
 
-    `max_length` and `reserve` are in tokens; a row may have `max_length - reserve`. A `max_length`
-    of 0 is the control `0k`: no window, only the evidence.
+    The reserve and the tokenizer act through the budget alone, and the language of the instruction
+    through the prompt: no draw depends on them. `max_length` and `reserve` are in tokens; a row may
+    have `max_length - reserve`. A `max_length` of 0 is the control `0k`: no window, only the
+    evidence.
     """
 
     dataset: str
