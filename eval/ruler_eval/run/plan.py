@@ -35,6 +35,7 @@ from ruler_common.text import number_of
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
 from ruler_eval.run.options import SAMPLERS, RunOptions
 from ruler_eval.run.prompts import ChatTemplate
+from ruler_eval.run.providers import providers
 from ruler_eval.run.records import (
     RUN_FILE,
     UNANSWERED,
@@ -184,9 +185,12 @@ def _check_combinations(options: RunOptions) -> None:
         raise RulerError("--provider is for --backend openai and batch.")
     if options.answers and backend != "batch":
         raise RulerError("--answers are for --backend batch.")
+    known = dict.fromkeys(SAMPLERS)
+    for provider in providers().values():
+        known |= dict.fromkeys(provider.samplers)
     for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
+        if name not in known:
+            raise RulerError(f"--omit takes {', '.join(known)}, not '{name}'.")
     if backend != "openai" and options.base_url:
         raise RulerError("--base-url is for --backend openai: leave one of them out.")
     if backend == "openai":
