@@ -197,6 +197,9 @@ def interval(strata: Sequence[Stratum]) -> tuple[float, float] | None:
             return None
     estimate = moments(strata)
     mean, rows = min(max(estimate.mean, 0.0), 1.0), estimate.rows
+    if estimate.error2 < NO_SPREAD**2:  # nothing varies, even if one task is 0 and the others 1
+        share = 1 - ((1 - CONFIDENCE) / 2) ** (1 / estimate.units)
+        return max(0.0, mean - share), min(1.0, mean + share)
     observed = rows * max(rows - 1, 0) * estimate.error2
     prior = PRIOR * rows / estimate.units  # if nothing varies, the interval is that of the units
     dispersion = (observed + prior) / (rows * mean * (1 - mean) + PRIOR)
