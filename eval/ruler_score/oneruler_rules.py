@@ -10,9 +10,10 @@
 4. None (`niah_none`): a sentence of the answer must be the prompt's word for "none", or one of the
    sentences listed for the language that say the same and nothing else: "none of them",
    "nothing", "there are no such numbers in the text". Only the numbering of a list may have digits.
-5. Sentences end at full stops, colons, brackets, numbers and line breaks. Other marks, and "the
-   answer is" before the word, make no difference. A word for "no" says "none" only as the whole
-   answer. So "not found", "I do not know" and "none" in a longer statement are wrong.
+5. Sentences end at full stops, colons, dashes, brackets, numbers and line breaks. Commas and
+   quotation marks, and "the answer is" or "no" before the word, make no difference. A word for "no"
+   says "none" only as the whole answer. So "not found", "I do not know" and "none" in a longer
+   statement are wrong.
 6. Words (`cwe`): an introduction is skipped. It ends at the last colon that all ten words follow
    (a colon with only a number before or after it does not count) or before the first line of a
    numbered or bulleted list. The rest is split into items at commas of any script, semicolons,
@@ -59,7 +60,9 @@ _MARKED_LINE = re.compile(r"(?m)^(?:[ \t]*[-*•·] |[^\w\n]{0,20}[01](?!\d))") 
 _BULLET = re.compile(r"(?:\A|[\s:])[-*•·] ")
 _HYPHENS = "-\u2010\u2011"
 _SENTENCE_END = re.compile(  # or interrupts one: brackets, numbers, \boxed
-    r"[.!?:;।॥۔؟؛。։።።།។။()\[\]{}【】〔〕\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|\d+|<br\s?/?>|\\[a-z]+"
+    r"<\|\w{1,30}\|>"  # <|eot_id|>
+    r"|[.!?:;।॥۔؟؛。։።།။។()\[\]{}【】〔〕\n\r\v\f\x1c-\x1e\x85\u2028\u2029<>|/=]"
+    r"|\s[-–—]+\s|\d+|\\[a-z]+"
 )
 _NUMBERING = re.compile(r"(?m)^[^\w\n]*[1-9]\d?\s*[.):、]\s*(?=[^\d\s])")  # 1. none
 _LATEX_COMMA = re.compile(r"(?<=\d)\\?\{([.,'])\}(?=\d)")  # 1{,}234{,}567
@@ -134,12 +137,12 @@ def says_none(text: str, language: Language, none_word: str | None = None) -> bo
     spoken = []
     for sentence in _SENTENCE_END.split(text):
         letters = _letters(sentence)
-        for introduction in words.introductions:
-            if letters.removeprefix(introduction) in words.forms:
+        for statement in {letters.removeprefix(words_before) for words_before in words.before}:
+            if statement in words.forms:
                 return True
-        for place in words.places:
-            if letters.replace(place, "", 1) in words.no_numbers:
-                return True
+            for place in words.places:
+                if place in statement and statement.replace(place, "", 1) in words.no_numbers:
+                    return True
         if letters and letters not in words.introductions:
             spoken.append(letters)
     return bool(spoken) and words.negators.issuperset(spoken)
@@ -149,10 +152,11 @@ class _NoneWords(NamedTuple):
     """What says "none" in a language: normalized, without spaces and punctuation marks."""
 
     forms: frozenset[str]  # the prompt's word and its forms
-    introductions: tuple[str, ...]  # what may come before them: also "and", and the empty text
+    before: tuple[str, ...]  # what may come before: "the answer is", "and", "no", the empty text
     no_numbers: frozenset[str]  # all sentences that say "there are no such numbers"
     places: tuple[str, ...]  # what may be added to these, and the empty text
     negators: frozenset[str]  # the words for "no"
+    introductions: frozenset[str]  # what says nothing by itself: "the answer is", "and"
 
 
 @functools.cache
@@ -161,15 +165,17 @@ def _none_words(language: Language, none_word: str) -> _NoneWords:
         return tuple(_letters(normalize(word, language)) for word in words)
 
     rules = rules_for(language)
+    introductions = read((*rules.introductions, *rules.conjunctions))
     no_numbers = {
         sentence.replace("{}", number) for sentence in rules.no_numbers for number in rules.numbers
     }
     return _NoneWords(
         forms=frozenset(read((*rules.none, *rules.none_forms, none_word))) - {""},
-        introductions=("", *read(rules.introductions), *read(rules.conjunctions)),
+        before=("", *introductions, *read(rules.negators)),
         no_numbers=frozenset(read(no_numbers)),
         places=("", *read(rules.places)),
         negators=frozenset(read(rules.negators)),
+        introductions=frozenset(introductions),
     )
 
 

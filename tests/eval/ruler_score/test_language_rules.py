@@ -65,7 +65,13 @@ def written(answer: str, language: str) -> list[str]:
     full_width = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in bare)
     around = ("{}", "{}.", "{}!", "{}。", '"{}"', "“{}”", "„{}“", "«{}»", "「{}」", "'{}'", "‹{}›.")
     marked = ("**{}**", "*{}*.", "`{}`", "({})", "- {}", "1. {}\n2. {}", "{}\n", "\\boxed{{{}}}")
-    tags = (f"<{tag}>{{}}</{tag}>", "<answer> **{}** </answer>", f"{tag}: {{}}", "> {}")
+    tags = (
+        "{}<|eot_id|>",
+        f"<{tag}>{{}}</{tag}>",
+        "<answer> **{}** </answer>",
+        f"{tag}: {{}}",
+        "> {}",
+    )
     texts = []
     for form in (*around, *marked, *tags):
         texts.append(form.format(bare, bare))
@@ -95,7 +101,9 @@ def test_none_may_be_explained_in_another_sentence(language):
     for other in MEANINGS[language]["something_else"]:
         for text in (f"{none}. {other}", f"{other}\n{none}", f"{other.rstrip('.。।')}: {none}"):
             assert score_row(text, [none], "niah_none", language).score == 1, text
+        assert score_row(f"{none} — {other}", [none], "niah_none", language).score == 1
         for negator in negators:
+            assert score_row(f"{negator}, {none}", [none], "niah_none", language).score == 1
             text = f"{negator}. {other}"
             assert score_row(text, [none], "niah_none", language).score == 0, text
 
