@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of
 from ruler_common.text import shortened
+from ruler_eval.run.classify import end_of
 
 if TYPE_CHECKING:
     from ruler_eval.run.records import Record
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
-FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
-"""What other tools' finish reasons mean here."""
 DIGEST_BYTES = 4
 
 
@@ -34,6 +33,15 @@ def row_number(value: Any) -> int:
     if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
         raise ValueError(f"{str(value)[:40]!r} is not a valid row index")
     return int(text)
+
+
+def finish_reason_of(reason: str | None) -> str | None:
+    """Return what the finish reason of a run or of another tool means: stop, length, does_not_fit.
+
+    Any other one is returned as it is: it is not known whether the answer is complete.
+    """
+    end = end_of(reason)
+    return {"stop": "stop", "length": "length", "too_long": "does_not_fit"}.get(end or "", reason)
 
 
 def digest(text: str) -> str:

@@ -86,7 +86,7 @@ def test_the_release_says_who_wrote_the_language(done):
     assert "**Turkish (tr) is not a language of ONERULER.**" in card
     assert "Written by: The maintainers of this project, not native speakers" in card
     assert "| tr | Göldeki değirmen" in card
-    assert "| tr | hiçbiri | hiçbirisi: longer form" in card
+    assert "| tr | hiçbiri | hiçbirisi, hiçbir, hiç | {} yok" in card
 
 
 def test_the_metric_by_itself_scores_it_by_the_manifest(done, monkeypatch, capsys):
@@ -139,7 +139,7 @@ def test_its_letters_fold_as_it_writes_them():
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
     assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
-    for message in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Hiçbir sayı geçmiyor."):
+    for message in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Metinde BÖYLE bir sayı yok."):
         assert rules_of.score_row(message, ["hiçbiri"], "niah_none", tr).score == 1, message
     listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"
     words = ["kırmızı", "ışık", "inek", "araba"]

@@ -48,6 +48,10 @@ class DecideOptions:
         float,
         Option("Points that B may lose on average over the tasks, fixed before the first row."),
     ]
+    max_task_drop: Annotated[
+        float | None,
+        Option("Points that B may lose in every task at every length. Default: not tested."),
+    ] = None
     model: Annotated[str | None, _as_in_run("model")] = None
     backend: Annotated[str | None, _as_in_run("backend")] = None
     out: Annotated[
@@ -93,10 +97,9 @@ class DecideOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if abs(self.max_drop) >= 100:
-            raise RulerError(
-                f"--max-drop {self.max_drop:g} is not a number of points, such as 1.5."
-            )
+        for flag, limit in (("max-drop", self.max_drop), ("max-task-drop", self.max_task_drop)):
+            if limit is not None and abs(limit) >= 100:
+                raise RulerError(f"--{flag} {limit:g} is not a number of points, such as 1.5.")
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:

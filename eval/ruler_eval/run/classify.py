@@ -23,9 +23,10 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ruler_eval.run.prompts import Prompt
+if TYPE_CHECKING:
+    from ruler_eval.run.prompts import Prompt
 
 Kind = Literal["wait", "retry", "too_long", "truncated", "refused", "fatal"]
 TOLERANCE = 64

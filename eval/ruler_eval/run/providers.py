@@ -140,6 +140,8 @@ def sampling_fields(options: RunOptions, provider: Provider, sampling: Sampling)
     dropped.
     """
     fields = dict(provider.samplers) if sampling.neutral else {}
+    for name in options.omit:
+        fields.pop(name, None)
     for name, value in sampling.values.items():
         sent_as = provider.rename.get(name, name)
         is_accepted = (

@@ -488,7 +488,7 @@ class Server(Backend):
                         rows.update(self._loop.create_task(self._answer(row)) for row in new)
             except RulerError:
                 self._stopping.set()
-                self._run(_all_of(rows, FINISH_SECONDS))
+                self._run(_wait_for(rows, FINISH_SECONDS))
                 for row in rows:
                     if row.done() and not row.cancelled() and row.exception() is None:
                         yield row.result()
@@ -734,10 +734,15 @@ async def _first_of(work: Iterable[Any], seconds: float | None) -> set[Any]:
     return done
 
 
-async def _all_of(work: Iterable[Any], seconds: float | None = None) -> None:
+async def _wait_for(work: Iterable[Any], seconds: float) -> None:
     """Wait until everything is done, or for a time."""
     if work:
         await asyncio.wait(work, timeout=seconds)
+
+
+async def _all_of(work: Iterable[Any]) -> None:
+    """Wait until everything is done, whether it failed or was cancelled."""
+    await asyncio.gather(*work, return_exceptions=True)
 
 
 def _shown(failure: Failure) -> str:

@@ -30,9 +30,9 @@ from ruler_common.names import DEFAULT_TOKENIZER, Names, check_name, parse_lengt
 from ruler_common.text import one_line
 from ruler_eval.frozen_release import BATCH_ROWS, Release
 from ruler_eval.prediction import (
-    FINISH_REASONS,
     Prediction,
     digest,
+    finish_reason_of,
     read_references,
     row_number,
 )
@@ -207,7 +207,7 @@ class _Reader:
             config,
             self._index(values, config),
             text,
-            finish_reason=FINISH_REASONS.get(finish_reason or "", finish_reason),
+            finish_reason=finish_reason_of(finish_reason),
             thinking=values.get("thinking"),
             thinking_ended=values.get("thinking_ended"),
             thinking_tokens=values.get("thinking_tokens"),

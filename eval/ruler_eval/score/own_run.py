@@ -24,7 +24,7 @@ from typing_extensions import NotRequired, Required, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json
-from ruler_eval.prediction import FINISH_REASONS, Prediction, read_references, row_number
+from ruler_eval.prediction import Prediction, finish_reason_of, read_references, row_number
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
 
 RESULTS = ("decision", "estimate")
@@ -185,7 +185,7 @@ def _predictions_in(file: Path, damaged: list[str]) -> Iterator[Prediction]:
             line["config"],
             index,
             line["prediction"] or "",
-            finish_reason=FINISH_REASONS.get(finish_reason or "", finish_reason),
+            finish_reason=finish_reason_of(finish_reason),
             thinking=line.get("thinking"),
             thinking_ended=line.get("thinking_ended"),
             thinking_tokens=usage.get("thinking_tokens"),

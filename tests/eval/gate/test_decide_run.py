@@ -259,7 +259,7 @@ def test_a_stopped_run_has_no_intervals_that_are_not_valid(base, tmp_path):
     ruler_error("results", run, "--model", "o/m", "--dataset-repo", "o/r")
     with pytest.raises(RulerError, match=r"decide.max_drop = 20.0, not 5.0"):
         ruler_release.decide(base, **{**options(run), "max_drop": 5})
-    with pytest.raises(RulerError, match="fixed at 20 points"):
+    with pytest.raises(RulerError, match="--max-drop 20 was fixed before"):
         ruler_release.decide(base, run, max_drop=5)
 
 
@@ -306,7 +306,12 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(base, tmp_path)
 
 def test_decide_has_every_option_of_run_that_a_decision_can_have():
     run, decide = options_of(RunOptions), options_of(DecideOptions)
-    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {"base", "candidate", "max_drop"}
+    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {
+        "base",
+        "candidate",
+        "max_drop",
+        "max_task_drop",
+    }
 
 
 def test_an_option_of_0_wins_over_what_the_base_was_run_with(base, tmp_path):

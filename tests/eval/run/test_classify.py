@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.prediction import finish_reason_of
 from ruler_eval.run.classify import (
     RULES,
     Answer,
@@ -133,6 +134,13 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
 )
 def test_a_finish_reason_means_the_same_in_every_spelling(end, reasons):
     assert {reason: end_of(reason) for reason in reasons} == dict.fromkeys(reasons, end)
+
+
+def test_scoring_and_running_read_finish_reasons_alike():
+    reasons = {"eos_token": "stop", "MAX_TOKENS": "length", "model_length": "does_not_fit"}
+    assert {reason: finish_reason_of(reason) for reason in reasons} == reasons
+    for reason in ("stop", "length", "does_not_fit", "error", "content_filter", "odd", "", None):
+        assert finish_reason_of(reason) == reason
 
 
 def completion(finish_reason: Any = "stop", text: Any = "42", **usage: Any) -> dict[str, Any]:

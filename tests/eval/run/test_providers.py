@@ -50,7 +50,7 @@ PENALTIES = {"presence_penalty", "frequency_penalty"}
 ENGINE = CHAT | SAMPLING | PENALTIES | {"max_tokens", "top_k", "min_p", "chat_template_kwargs"}
 LLAMA_CPP = {
     *("repeat_penalty", "dry_multiplier", "xtc_probability", "typical_p", "top_n_sigma"),
-    *("dynatemp_range", "mirostat", "adaptive_target", "ignore_eos", "samplers"),
+    *("dynatemp_range", "mirostat", "adaptive_target", "samplers"),
 }
 RULES = {
     "openai_reasoning": Rules(OPENAI),

@@ -463,6 +463,29 @@ def test_ctrl_c_ends_a_run_within_seconds(options):
     assert "never awaited" not in printed
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Reply(401, {"error": {"message": "revoked"}}),
+        Reply(429, {"error": {"message": "slow down"}}),
+        Reply(200, b"{", drop=True),
+    ],
+)
+def test_a_run_that_ends_in_the_middle_says_why_in_one_sentence(options, failure):
+    with model_server(lambda r: answer() if 0 <= r.row < 6 else failure) as server:
+        flags = ["--dataset", options.dataset, "--configs", "all_4k", "--backend", "openai"]
+        flags += ["--model", "m", "--base-url", server.url, "--out", str(options.out)]
+        done = subprocess.run(
+            ruler_command("run", *flags, "--give-up-after", "1"), capture_output=True, text=True
+        )
+    assert done.returncode == 2
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert done.stderr.splitlines()[-1] == sentence
+    assert "Traceback" not in done.stderr
+    assert "never retrieved" not in done.stderr
+    assert states(options) == {"stop": 6}
+
+
 # ---- what is sent, and what is found -----------------------------------------------------------
 
 
