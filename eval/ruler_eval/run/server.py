@@ -465,8 +465,7 @@ class Server(Backend):
 
     async def _answer(self, prompt: Prompt) -> Completion:
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
-        body = self.request(prompt)
-        content, fields = json_bytes(body), tuple(body)
+        content, fields = self._encoded(prompt)
         tries = failures = 0
         while True:
             outcome, facts = await self._send(prompt, content, fields)
@@ -541,9 +540,8 @@ class Server(Backend):
             if self._last_answer > since:
                 return True
             short = short_question(prompt)
-            body = self.request(short)
             seconds = min(ASK_SECONDS, self.options.timeout)
-            outcome, _ = await self._send(short, json_bytes(body), tuple(body), seconds)
+            outcome, _ = await self._send(short, *self._encoded(short), seconds)
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
                 self._note_answer()
             elif outcome.kind == "fatal" or outcome.kind == failure.kind == "refused":
@@ -594,6 +592,14 @@ class Server(Backend):
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
             raise asyncio.CancelledError
+
+    def _encoded(self, prompt: Prompt) -> tuple[bytes, tuple[str, ...]]:
+        """Return the body of a request as it is sent, and the names of its fields.
+
+        A list of token ids takes ten times the memory, so it is not kept.
+        """
+        body = self.request(prompt)
+        return json_bytes(body), tuple(body)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of the request for a prompt."""
