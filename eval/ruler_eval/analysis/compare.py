@@ -369,7 +369,8 @@ def refuse_stopped(results: Results) -> None:
         raise RulerError(
             f"The run of '{results['model']}' was stopped by its own scores after {stop['rows']} "
             f"of {stop['of']} rows of each task, so no interval of a comparison is valid. Its "
-            "valid result is in run.json; to compare, run the other rows with `ruler run`."
+            "valid result is that of the command that stopped it. To compare, run the other rows "
+            "with `ruler run`."
         )
 
 

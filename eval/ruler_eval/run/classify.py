@@ -156,7 +156,8 @@ FINISH_REASONS: tuple[tuple[str, str], ...] = (
 )
 """The words of finish reasons, and what they mean: an answer's end, or a kind of failure.
 
-The first line with a word of the reason is used. A reason without such a word is no answer."""
+The first line with a word of the reason is used. An answer that ends with any other
+reason is not used."""
 
 
 @dataclass(frozen=True, kw_only=True)

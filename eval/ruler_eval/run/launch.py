@@ -177,7 +177,7 @@ class LaunchedServer(Server):
         engine = engine_settings(self._process.text(), self._arguments, self._model_config)
         for name in ("parallel", "cache"):  # what /metrics say comes first
             settings[name] = {**engine.pop(name), **settings.get(name, {})}
-        return {**settings, **engine, "backend_version": self.version or UNKNOWN}
+        return {**settings, **engine, "backend_version": self._facts.version or UNKNOWN}
 
     def close(self) -> None:
         """Close the connections and stop the server."""

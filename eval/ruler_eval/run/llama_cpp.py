@@ -24,12 +24,6 @@ CHATML = (
 NO_TEMPLATE = "the model has no chat template (llama.cpp would put ChatML around a prompt)"
 
 
-def ask_props(ask: Ask) -> dict[str, Any]:
-    """Return the server's properties; empty if it does not report them."""
-    props = ask("props", None)
-    return props if isinstance(props, dict) else {}
-
-
 def uses_default_template(props: Mapping[str, Any]) -> bool:
     """Return whether the model has no chat template, so that llama.cpp uses ChatML."""
     source = props.get("chat_template")

@@ -27,8 +27,6 @@ import asyncio
 import hashlib
 import json
 import os
-import random
-import re
 import signal
 import threading
 import time
@@ -47,28 +45,21 @@ from ruler_eval.run import llama_cpp, vllm_template
 from ruler_eval.run.backend import Backend, Completion, completion_of
 from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import (
-    MAX_SHOWN,
-    TIMEOUT,
-    UNREACHABLE,
     Answer,
     Failure,
-    Reply,
     Request,
     classify,
     count_of,
-    failure_of,
     field_of,
 )
-from ruler_eval.run.connection import ASK_SECONDS, ENVIRONMENT, Connection
+from ruler_eval.run.connection import ASK_SECONDS, Connection
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, appended_tokens, load_tokenizer
 from ruler_eval.run.providers import (
-    Provider,
     chat_body,
     check_provider,
     extra_fields,
     json_bytes,
-    provider_for,
     sampling_fields,
     stream_fields,
     turn_fields,
@@ -77,13 +68,12 @@ from ruler_eval.run.providers import (
 )
 from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.sampling import read_generation_config
-from ruler_eval.run.secrets import hide_keys
-from ruler_eval.run.server_facts import engine_facts, owners_of, served_models, window_of_model
+from ruler_eval.run.server_facts import ask_servers, engine_facts, seconds_to_wait, shown
 
 MAX_TRIES = 5
 """Failures of a row that has failed."""
-FIRST_WAIT, MAX_WAIT = 1.0, 60.0
-"""Seconds between two tries without a Retry-After: exponential, with jitter."""
+MIN_WAIT = 1.0
+"""Seconds between two tries, however soon the run gives up."""
 REFUSAL_SECONDS = 10.0
 """A server refuses a request at once; if one is open for longer, the server is working on it."""
 FIRST_ROW_SECONDS = 5.0
@@ -126,12 +116,12 @@ class Server(Backend):
             for url in urls or ["https://api.openai.com/v1"]:
                 self._connections.append(Connection(url, key, options.timeout))
             self._first = self._connections[0]
-            self.provider, self.version, window, self._root = self._ask_servers()
-            self._props = {}
-            if self.provider.name == "llama_cpp":
-                self._props = llama_cpp.ask_props(self._ask_outside_v1)
-            self.slots = self._count_slots()
-            self.limit = options.max_model_len or window
+            self._facts = facts = ask_servers(self._connections, options)
+            self.provider = facts.provider
+            self.limit = options.max_model_len or facts.window
+            if facts.slots is not None:
+                self._open_at_most(min(options.concurrency, facts.slots * len(self._connections)))
+            self._props = facts.props
             self._sampling = sampling_fields(options, self.provider, self.sampling)
             counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
             self._server_counts = counted is not None
@@ -139,6 +129,11 @@ class Server(Backend):
         except BaseException:
             self.close()
             raise
+
+    def _open_at_most(self, requests: int) -> None:
+        """Set how many requests may be open at a time."""
+        self._max_open = self._max_open_at_start = requests
+        self._semaphore = asyncio.Semaphore(requests)
 
     def _start_counting_time(self) -> None:
         """Set the state of sending rows."""
@@ -148,104 +143,16 @@ class Server(Backend):
         self._open_since: dict[object, float] = {}
         """When each request that is still open was sent."""
         self._sent = 0
-        self._max_open = self._max_open_at_start = self.options.concurrency
-        """Requests that may be open at a time."""
-        self._semaphore = asyncio.Semaphore(self._max_open)
+        self._open_at_most(self.options.concurrency)
         self._asking = asyncio.Lock()
         self._stopping = asyncio.Event()
 
     # ---- about the server --------------------------------------------------------------------
 
-    def _ask_servers(self) -> tuple[Provider, str | None, int | None, str | None]:
-        """Return the provider, its version, the model's context length and the model's source.
-
-        All except the provider are None if the server does not report them. Raises RulerError for
-        an unknown model, and for servers that differ.
-        """
-        facts = [self._ask_server(connection) for connection in self._connections]
-        provider, version, window, root = facts[0]
-        for connection, other in zip(self._connections, facts, strict=True):
-            if (other[0].name, other[1], other[3]) != (provider.name, version, root):
-                raise RulerError(
-                    f"The servers at {self._first.where} and {connection.where} differ "
-                    f"({provider.name} {version}, {root}; {other[0].name} {other[1]}, {other[3]}): "
-                    "a run needs the same server and model at every --base-url."
-                )
-            if window is None or (other[2] is not None and other[2] < window):
-                window = other[2]
-        return provider, version, window, root
-
-    def _ask_server(
-        self, connection: Connection
-    ) -> tuple[Provider, str | None, int | None, str | None]:
-        """Return the same of one server."""
-        options = self.options
-        served = self._ask_models(connection)
-        model = served.get(options.model)
-        owners = owners_of(served, options.model)
-        provider = provider_for(options.provider, connection.host, owners, options.model)
-        if provider.name == "unknown" and _is_ollama(connection):
-            provider = provider_for("ollama", "", [], options.model)
-        if model is None and provider.strict and served:
-            models = ", ".join(served)[:MAX_SHOWN]
-            raise RulerError(
-                f"The server at {connection.where} has no model '{options.model}'. "
-                f"It serves: {models}."
-            )
-        window = window_of_model(model)
-        parent = field_of(model, "parent")  # the window of an adapter is its base model's
-        if window is None and isinstance(parent, str):
-            window = window_of_model(served.get(parent))
-        version = None
-        if provider.version_path:
-            page = connection.ask(connection.outside_v1(provider.version_path)).body
-            version = field_of(page, "version") or field_of(page, "build_info")
-        if provider.name == "llama_cpp":
-            page = connection.ask(connection.outside_v1("props")).body
-            slot = count_of(field_of(page, "default_generation_settings", "n_ctx"), minimum=1)
-            window = slot or window
-        return provider, version, window, field_of(model, "root")
-
-    def _ask_models(self, connection: Connection) -> dict[str, dict[str, Any]]:
-        """Return the served models; empty if the server lists none. Waits while it is loading.
-
-        If only the address with /v1 lists models, that is used. Raises RulerError if the server
-        cannot be used.
-        """
-        began, tries = time.monotonic(), 0
-        while True:
-            reply = connection.ask("models")
-            models = served_models(reply.body)
-            if models:
-                return models
-            failure = _failure_at_start(reply, connection)
-            if failure is None:
-                break
-            tries += 1
-            if time.monotonic() - began >= self.options.give_up_after:
-                raise RulerError(
-                    f"The server at {connection.where} has not answered for "
-                    f"{self.options.give_up_after:g} seconds ({_shown(failure)})."
-                )
-            time.sleep(_seconds_to_wait(failure, tries))
-        models = served_models(connection.ask(connection.outside_v1("v1/models")).body)
-        if models and not connection.url.endswith("/v1"):
-            connection.url += "/v1"
-        return models
-
     def _ask_outside_v1(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the reply of the first server's path beside /v1: JSON, or a text."""
         content = None if body is None else json_bytes(body)
         return self._first.ask(self._first.outside_v1(path), content).body
-
-    def _count_slots(self) -> int | None:
-        """Return how many rows llama.cpp answers at a time, out of one cache; None otherwise."""
-        slots = count_of(field_of(self._props, "total_slots"), minimum=1)
-        if slots is not None:
-            self._max_open = min(self._max_open, slots * len(self._connections))
-            self._max_open_at_start = self._max_open
-            self._semaphore = asyncio.Semaphore(self._max_open)
-        return slots
 
     def metrics(self) -> str:
         """Return the text of vLLM's /metrics; empty for other servers."""
@@ -316,7 +223,7 @@ class Server(Backend):
 
     def describe(self) -> list[str]:
         """Return a line with model, context length and mode, and a warning if there is one."""
-        name = " ".join([self.provider.title, *([self.version] if self.version else [])])
+        name = f"{self.provider.title} {self._facts.version or ''}".strip()
         window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len sets it)"
         mode, reason = self._choose_mode()
         if self.options.mode is not None:
@@ -330,7 +237,7 @@ class Server(Backend):
         ]
         if self._max_open < self.options.concurrency:
             lines.append(
-                f"llama.cpp has {number_of(self.slots or 1, 'slot')} (-np): "
+                f"llama.cpp has {number_of(self._facts.slots or 1, 'slot')} (-np): "
                 f"{number_of(self._max_open, 'row')} at a time, not "
                 f"{self.options.concurrency} (--concurrency)."
             )
@@ -356,7 +263,7 @@ class Server(Backend):
 
     def generation_config(self) -> dict[str, Any] | None:
         """Return the model's default sampling settings, read from --tokenizer or its source."""
-        where = self.options.tokenizer or self._root
+        where = self.options.tokenizer or self._facts.root
         if where is None or not self.provider.samplers:
             return None
         return read_generation_config(where)
@@ -446,7 +353,7 @@ class Server(Backend):
             template_digest = hashlib.sha256(rendered).hexdigest()
         budget = "tokenizer" if self.tokenizer is not None else "unchecked"
         return {
-            "backend_version": f"{self.provider.name} {self.version or ''}".strip(),
+            "backend_version": f"{self.provider.name} {self._facts.version or ''}".strip(),
             "endpoint": self.endpoint,
             "budget": "server" if self._server_counts else budget,
             "request": self._extra,
@@ -513,8 +420,7 @@ class Server(Backend):
 
     async def _answer(self, prompt: Prompt) -> Completion:
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
-        body = self.request(prompt)
-        content, fields = json_bytes(body), tuple(body)
+        content, fields = self._encoded(prompt)
         tries = failures = 0
         while True:
             outcome, facts = await self._send(prompt, content, fields)
@@ -573,7 +479,7 @@ class Server(Backend):
         """Send one request fewer at a time from now on, and say so once."""
         if self._max_open == self._max_open_at_start:
             tokens = prompt.counted_tokens or prompt.row_tokens
-            needed = (self.slots or self._max_open) * (tokens + prompt.max_tokens)
+            needed = (self._facts.slots or self._max_open) * (tokens + prompt.max_tokens)
             self.on_note(
                 "The server's slots share one context, which is full: fewer rows are sent at a "
                 f"time. For all its slots start it with -c of at least {needed}."
@@ -590,9 +496,8 @@ class Server(Backend):
             if self._last_answer > since:
                 return True
             short = short_question(prompt)
-            body = self.request(short)
             seconds = min(ASK_SECONDS, self.options.timeout)
-            outcome, _ = await self._send(short, json_bytes(body), tuple(body), seconds)
+            outcome, _ = await self._send(short, *self._encoded(short), seconds)
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
                 self._note_answer()
             elif outcome.kind == "fatal" or outcome.kind == failure.kind == "refused":
@@ -609,7 +514,7 @@ class Server(Backend):
         """Return the error of a run whose rows all would fail in the same way."""
         remedy = f": {failure.remedy}" if failure.remedy else ""
         return RulerError(
-            f"The server at {self._first.where} answers no row ({_shown(failure)}){remedy}. {KEPT} "
+            f"The server at {self._first.where} answers no row ({shown(failure)}){remedy}. {KEPT} "
             "Run the same command to continue."
         )
 
@@ -627,22 +532,30 @@ class Server(Backend):
         if waited >= patience and now - oldest <= REFUSAL_SECONDS:
             raise RulerError(
                 f"The server at {self._first.where} has not answered for {patience:g} seconds "
-                f"({_shown(failure)}). {KEPT} Run the same command to continue."
+                f"({shown(failure)}). {KEPT} Run the same command to continue."
             )
         if waited >= NOTICE_SECONDS and not self._has_noted_wait:
             self._has_noted_wait = True
             self.on_note(
-                f"The server is not available ({_shown(failure)}): waiting up to {patience:g} "
+                f"The server is not available ({shown(failure)}): waiting up to {patience:g} "
                 "seconds (--give-up-after)."
             )
 
     async def _pause(self, failure: Failure, tries: int) -> None:
         """Wait before the next try, at most until the run gives up or ends with an error."""
         remaining = self._last_answer + self.options.give_up_after - time.monotonic()
-        seconds = min(_seconds_to_wait(failure, tries), max(remaining, FIRST_WAIT))
+        seconds = min(seconds_to_wait(failure, tries), max(remaining, MIN_WAIT))
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
             raise asyncio.CancelledError
+
+    def _encoded(self, prompt: Prompt) -> tuple[bytes, tuple[str, ...]]:
+        """Return the body of a request as it is sent, and the names of its fields.
+
+        A list of token ids takes ten times the memory, so it is not kept.
+        """
+        body = self.request(prompt)
+        return json_bytes(body), tuple(body)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """Return the body of the request for a prompt."""
@@ -743,51 +656,3 @@ async def _wait_for(work: Iterable[Any], seconds: float) -> None:
 async def _all_of(work: Iterable[Any]) -> None:
     """Wait until everything is done, whether it failed or was cancelled."""
     await asyncio.gather(*work, return_exceptions=True)
-
-
-def _shown(failure: Failure) -> str:
-    """Return what a server said, without keys."""
-    return hide_keys(" ".join(failure.sentence.split()), MAX_SHOWN)
-
-
-def _seconds_to_wait(failure: Failure, tries: int) -> float:
-    """Return the seconds of Retry-After, or exponential backoff with jitter."""
-    if failure.retry_after is not None:
-        return failure.retry_after
-    return min(MAX_WAIT, FIRST_WAIT * 2.0 ** min(tries - 1, 20)) + random.uniform(0, FIRST_WAIT)
-
-
-def _is_ollama(connection: Connection) -> bool:
-    """Whether a server is Ollama, whose models have the owners of their repositories."""
-    text = connection.ask(connection.outside_v1("")).body
-    return isinstance(text, str) and "Ollama is running" in text[:MAX_SHOWN]
-
-
-def _failure_at_start(reply: Reply, connection: Connection) -> Failure | None:
-    """Return the failure of a server that is loading; None if it only has no list of models.
-
-    Raises RulerError, with the remedy, if the server cannot be used.
-    """
-    where, failure = connection.where, failure_of(reply)
-    if failure is None:
-        return None
-    shown = _shown(failure)
-    if reply.status == TIMEOUT:
-        raise RulerError(
-            f"The server at {where} does not finish its reply: wait until it has started, "
-            "or correct --base-url."
-        )
-    if reply.status == UNREACHABLE:
-        if re.search("SSL|TLS|certificate", shown):
-            raise RulerError(
-                f"The TLS connection to the server at {where} failed ({shown}): if its address is "
-                "http://…, correct --base-url; if its certificate is your own, set SSL_CERT_FILE."
-            )
-        if "Proxy" in shown:
-            raise RulerError(f"No request can be made to {where} ({shown}): correct {ENVIRONMENT}.")
-        raise RulerError(
-            f"No server answers at {where}: start one (vllm serve MODEL), or correct --base-url."
-        )
-    if reply.status in (401, 403) or (failure.kind == "fatal" and reply.status != 404):
-        raise RulerError(f"The server at {where} cannot be used ({shown}): {failure.remedy}.")
-    return failure if failure.kind == "wait" else None

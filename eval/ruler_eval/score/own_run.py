@@ -1,7 +1,7 @@
 """A run of `ruler run` as scoring reads it: its run.json and its lines of predictions.
 
     run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
-    list(own_predictions(Path("runs/qwen/vt_4k.jsonl"), damaged=[]))
+    list(own_predictions(Path("runs/qwen/answers.jsonl"), damaged=[]))
 
 Runs of any version and files written by hand can be read: every field of run.json may be missing,
 but none may have another type, and a line needs `config`, `index` and `prediction`. The runner
@@ -9,7 +9,7 @@ itself reads more of both.
 
 A run that stops when its scores look decided may stop at a lucky moment, so the usual intervals for
 that number of rows are not valid. The valid interval is the one that `ruler decide` or `ruler run
---until` wrote into run.json when it stopped: `stopped_at`.
+--until` wrote into decision.json or estimate.json when it stopped: `stopped_at`.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def stopped_at(run: RunFacts) -> StoppedAt | None:
 def note_of_stopped(stop: StoppedAt) -> str:
     """Return the note about a stopped run: which of its figures is valid."""
     low, high = stop["interval"]
-    command, valid_figure = "ruler decide", "the verdict in run.json"
+    command, valid_figure = "ruler decide", "its verdict"
     if (score := stop.get("score")) is not None:
         command = "ruler run --until"
         valid_figure = f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import signal
 import threading
@@ -22,8 +23,8 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_eval.frozen_release import Release
+from ruler_eval.run import progress, runner
 from ruler_eval.run import records as records_module
-from ruler_eval.run import runner
 from ruler_eval.run.backend import Completion, EngineDied
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.oracle import Oracle
@@ -575,3 +576,13 @@ def test_prompts_come_in_the_order_of_rows(monkeypatch):
     with pytest.raises(RulerError, match="no template"):
         next(prompts)
     assert len(taken_rows) <= 8  # a few rows ahead of the row that was asked for
+
+
+def test_without_a_terminal_the_progress_is_a_line_now_and_then(options, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    run(replace(options, progress=True))
+    lines = [line for line in capfd.readouterr().err.splitlines() if "remaining" in line]
+    assert len(lines) == 20
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d rows 10/20, \d+ tokens/s, about \d:\d\d:\d\d remaining", lines[9]
+    )

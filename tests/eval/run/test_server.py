@@ -21,6 +21,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.options import names_in
 from ruler_eval.run import server as server_module
+from ruler_eval.run import server_facts
 from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records, read_lines
@@ -48,8 +49,9 @@ def rows36(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(server_module, "MAX_WAIT", 0.2)
+    monkeypatch.setattr(server_facts, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(server_facts, "MAX_WAIT", 0.2)
+    monkeypatch.setattr(server_module, "MIN_WAIT", 0.01)
 
 
 @pytest.fixture
