@@ -420,34 +420,32 @@ def test_sources_are_named_by_name_data_set_or_language():
 # ---- What is read --------------------------------------------------------------------------------
 
 
-def test_used_sources_are_recorded_and_books_with_their_rights(mirror):
+def test_the_manifest_describes_what_is_read_and_books_with_their_rights(mirror):
     sources = Sources(Store(mirror))
     data = sources.read("squad")
-    used = sources.used["squad"]
+    used = sources.entry("squad")
     assert used["variant"] == CANONICAL
     assert (used["sha256"], used["bytes"]) == (hashlib.sha256(data).hexdigest(), len(data))
     assert used["citation"] == registry()["squad"].canonical.citation
     assert used["urls"] == registry()["squad"].canonical.file.origins
     assert "book" not in used
-    sources.read("book-pl")
-    assert sources.used["book-pl"]["book"]["author"] == "Maria Dąbrowska"
-    assert sources.used["book-pl"]["book"]["restricted"] is True
+    book = sources.entry("book-pl")["book"]
+    assert (book["author"], book["restricted"]) == ("Maria Dąbrowska", True)
 
 
-def test_a_damaged_or_unknown_source_is_refused_and_not_recorded(folder):
+def test_a_damaged_or_unknown_source_is_refused(folder):
     put(folder, b"damaged", registry()["squad"].canonical.file.path)
     sources = Sources(Store(folder))
     for name, text in (("squad", "is damaged"), ("essay", "'essay'. Did you mean 'essays'")):
         with pytest.raises(RulerError, match=text):
             sources.read(name)
-    assert sources.used == {}
 
 
 def test_embedded_selects_the_projects_texts_for_every_source(folder):
     sources = Sources(Store(folder), parse_sources_option(["embedded"]))
     for name in [*named_sources(["ruler", "oneruler-nouns"]), "book-en", "words-zh"]:
         assert sources.read(name)
-        assert sources.used[name]["variant"] == EMBEDDED
+        assert sources.entry(name)["variant"] == EMBEDDED
     with pytest.raises(RulerError, match=r"no embedded text for 'book-pl'.*en, zh"):
         sources.read("book-pl")
 
