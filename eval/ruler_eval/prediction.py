@@ -5,7 +5,6 @@ read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Mapping
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
-FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
-"""What other tools' finish reasons mean here."""
+FINISH_REASONS = {"max_tokens": "length", "length": "length", "model_length": "does_not_fit"}
+"""What other tools' finish reasons mean here, in small letters."""
 DIGEST_BYTES = 4
 
 
@@ -39,28 +38,6 @@ def row_number(value: Any) -> int:
 def digest(text: str) -> str:
     """Return a short digest of a text: 8 hex digits."""
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=DIGEST_BYTES).hexdigest()
-
-
-def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | None:
-    """Return references as a tuple of strings: a single string is one reference.
-
-    Args:
-        outputs: A string, a list of strings, or None.
-        printed: Whether a list may be a string, as in CSV: `['a', 'b']`, or numpy's `['a' 'b']`.
-
-    Raises TypeError for anything else.
-    """
-    if outputs is None:
-        return None
-    if isinstance(outputs, str):
-        if not printed or not outputs.startswith("["):
-            return (outputs,)
-        strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
-        return tuple(str(ast.literal_eval(string)) for string in strings)
-    is_list = isinstance(outputs, list | tuple)
-    if not is_list or not all(type(output) in (str, int) for output in outputs):
-        raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
-    return tuple(map(str, outputs))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,9 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
-from ruler_eval.prediction import Prediction, digest, read_name, read_references, row_number
-from ruler_eval.score.forms import facts_of_folders
-from ruler_eval.score.own_run import json_lines
+from ruler_eval.prediction import Prediction, digest, read_name, row_number
+from ruler_eval.score.file_records import json_lines
+from ruler_eval.score.source import facts_of_folders
+from ruler_eval.score.values import read_references
+from ruler_score.ruler_score import QA_TASKS
 
 if TYPE_CHECKING:
     from ruler_eval.score.predictions import Predictions
@@ -125,7 +127,8 @@ def _read(
         if "task" not in facts or "pred" in file.parts:
             continue
         status = file.stat()
-        lines = _data_lines(file, status.st_mtime_ns, status.st_size, keep_prompts)
+        is_free_text = facts["task"] in QA_TASKS
+        lines = _data_lines(file, status.st_mtime_ns, status.st_size, is_free_text, keep_prompts)
         of_task = [n for n in configs if re.fullmatch(rf"{facts['task']}_\d+[km]?(?:_.+)?", n)]
         if "length" in facts:
             for name in of_task:
@@ -137,12 +140,14 @@ def _read(
 
 
 @lru_cache(maxsize=128)  # the runs on one page have the same rows
-def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list[ReferenceLine]:
+def _data_lines(
+    file: Path, changed: int, size: int, is_free_text: bool, keep_prompts: bool
+) -> list[ReferenceLine]:
     """Return the lines of a data file; time of change and size are the key of the cache."""
     lines, damaged = [], list[str]()
     for where, line in json_lines(file, damaged):
         try:
-            lines.append(_reference_line(line, keep_prompts))
+            lines.append(_reference_line(line, is_free_text, keep_prompts))
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             why = f"it has no {error}" if isinstance(error, KeyError) else error
             raise RulerError(f"'{where}' is not a line of a data file: {why}.") from None
@@ -151,11 +156,13 @@ def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list
     return lines
 
 
-def _reference_line(line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:
+def _reference_line(
+    line: Mapping[str, Any], is_free_text: bool, keep_prompts: bool
+) -> ReferenceLine:
     prompt = line["input"] + (line.get("answer_prefix") or "") if "input" in line else None
     return ReferenceLine(
         index=row_number(line["index"]),
-        outputs=read_references(line["outputs"]) or (),
+        outputs=read_references(line["outputs"], is_free_text) or (),
         asked=None if prompt is None else digest(prompt),
         question=line.get("question"),
         prompt=prompt if keep_prompts else None,
