@@ -31,7 +31,8 @@ from ruler_common.options import Option, check_options
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.own_run import RunFacts
-from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
+from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, rows_of
+from ruler_eval.score.stored import open_results
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

@@ -108,7 +108,15 @@ def open_predictions(
         if options.references is not None:
             from ruler_eval.score.references import add_references
 
-            add_references(predictions, Path(options.references), keep_prompts)
+            found = add_references(
+                predictions.rows,
+                Path(options.references),
+                names,
+                predictions.run.get("rows", {}),
+                keep_prompts,
+            )
+            predictions.rows, predictions.reference_rows = found.rows, found.digests
+            predictions.damaged += found.notes
     if release is None and options.config is None and "dataset" not in predictions.run:
         predictions.names = _names_of_answers(predictions)
     if options.name is not None:

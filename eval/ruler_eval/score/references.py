@@ -17,22 +17,20 @@ references to a run that recorded the same digests.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
+from ruler_common.names import Names
 from ruler_eval.prediction import Prediction, digest, read_name, row_number
 from ruler_eval.score.file_records import json_lines
 from ruler_eval.score.source import facts_of_folders
 from ruler_eval.score.values import read_references
 from ruler_score.ruler_score import QA_TASKS
-
-if TYPE_CHECKING:
-    from ruler_eval.score.predictions import Predictions
 
 ROWS_FILE = "rows.json"
 
@@ -52,31 +50,52 @@ class ReferenceLine:
     columns: Mapping[str, Any] | None = None
 
 
-def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = False) -> None:
+class WithReferences(NamedTuple):
+    """Predictions whose references were found, notes on the others, and digests of the rows."""
+
+    rows: list[Prediction]
+    notes: list[str]
+    digests: dict[str, str]
+    """The `rows_sha256` by configuration, if the folder has them."""
+
+
+def add_references(
+    predictions: Sequence[Prediction],
+    folder: Path,
+    names: Names,
+    digests_of_run: Mapping[str, str],
+    keep_prompts: bool = False,
+) -> WithReferences:
     """Give every prediction the references of its line, and the line's number as index.
 
-    With `keep_prompts` it also gets the prompt as far as the line has it, for sorting errors.
-    Configurations whose references are not in the folder are left out, with a note. Raises
-    RulerError if the folder has none of them, or if its lines belong to other rows.
+    Args:
+        predictions: the predictions. With `keep_prompts` they also get the prompt as far as the
+            line has it, for sorting errors.
+        folder: the folder of the data files. Configurations whose references are not in it are left
+            out, with a note.
+        names: the names of tasks.
+        digests_of_run: the digests of the rows that the run answered, as far as they are known.
+        keep_prompts: whether prompts are kept.
+
+    Raises RulerError if the folder has none of them, or if its lines belong to other rows.
     """
-    lines_of_config = _read(folder, predictions, keep_prompts)
     groups: dict[str, list[Prediction]] = {}
-    for row in predictions.rows:
+    for row in predictions:
         groups.setdefault(row.config, []).append(row)
+    lines_of_config = _read(folder, groups, names, keep_prompts)
     if not lines_of_config.keys() & groups.keys():
         raise RulerError(
             f"'{folder}' has no references for {', '.join(groups)}: name the folder of their data "
             "files (TASK.jsonl or TASK/validation.jsonl, below a folder named by the length)."
         )
-    digests = folder / ROWS_FILE
-    if digests.is_file():
-        predictions.reference_rows = parse_json(
-            digests.read_bytes(), dict[str, str], digests, "Remove it, or write it again."
-        )
+    digests, notes = {}, []
+    file = folder / ROWS_FILE
+    if file.is_file():
+        remedy = "Remove it, or write it again."
+        digests = parse_json(file.read_bytes(), dict[str, str], file, remedy)
     for name, rows in groups.items():
-        digest_of_run = predictions.run.get("rows", {}).get(name)
-        digest = predictions.reference_rows.get(name)
-        if digest_of_run and digest and digest_of_run != digest:
+        of_run, of_folder = digests_of_run.get(name), digests.get(name)
+        if of_run and of_folder and of_run != of_folder:
             raise RulerError(
                 f"'{folder}' has the references of other rows of {name} than the run answered: "
                 "name the references of its rows."
@@ -84,8 +103,9 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
         if name in lines_of_config:
             _pair(name, rows, lines_of_config[name], folder)
         else:
-            predictions.damaged.append(f"{name}: no references in '{folder}', left out")
-    predictions.rows = [row for row in predictions.rows if row.config in lines_of_config]
+            notes.append(f"{name}: no references in '{folder}', left out")
+    rows = [row for row in predictions if row.config in lines_of_config]
+    return WithReferences(rows, notes, digests)
 
 
 def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder: Path) -> None:
@@ -113,17 +133,16 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
 
 
 def _read(
-    folder: Path, predictions: Predictions, keep_prompts: bool
+    folder: Path, configs: Collection[str], names: Names, keep_prompts: bool
 ) -> dict[str, list[ReferenceLine]]:
-    """Return the lines of the data files below a folder, by the predictions' configurations."""
+    """Return the lines of the data files below a folder, by configuration."""
     if not folder.is_dir():
         raise RulerError(
             f"There is no folder '{folder}': --references takes a folder of data files."
         )
-    configs = {row.config for row in predictions.rows}
     lines_of_config: dict[str, list[ReferenceLine]] = {}
     for file in sorted(folder.rglob("*.jsonl")):
-        facts = facts_of_folders(file.absolute(), predictions.names)
+        facts = facts_of_folders(file, names)
         if "task" not in facts or "pred" in file.parts:
             continue
         status = file.stat()
@@ -132,7 +151,7 @@ def _read(
         of_task = [n for n in configs if re.fullmatch(rf"{facts['task']}_\d+[km]?(?:_.+)?", n)]
         if "length" in facts:
             for name in of_task:
-                if read_name(predictions.names, name).max_length == facts["length"]:
+                if read_name(names, name).max_length == facts["length"]:
                     lines_of_config[name] = lines
         elif len(of_task) == 1:
             lines_of_config[of_task[0]] = lines

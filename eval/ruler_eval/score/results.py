@@ -1,11 +1,11 @@
-"""results.json: what `ruler score` writes and every later command reads.
+"""results.json and rows.parquet: what `ruler score` writes and every later command reads.
 
-    results = open_results(Path("runs/qwen"))            # scored again if its answers changed
-    results = load(Path("results.json"))                 # always what the file has
+    results = load(Path("results.json"))
     row_values(results, "score")["vt_4k"][7]             # 0 … 1
     pandas.DataFrame(results["rows"])                    # a line for each row
+    read_lines(Path("results.json"))["answer"]           # a line for each answer
 
-The schema (FORMAT 5; scores and intervals 0 … 100, lengths in tokens, null if unknown):
+The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if unknown):
 
     format, score_version     versions of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
@@ -49,23 +49,28 @@ The schema (FORMAT 5; scores and intervals 0 … 100, lengths in tokens, null if
                               about one; design_effect: the factor by which that increases the
                               variance of the score (score/scoring.py)
       depth                   ten bins (score/scoring.py), or null
-    rows                      one table of all counted rows, as columns of equal length: config,
-                              task, length, language ("en-ko": text and instruction), index, score
-                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit; for
-                              several samples that of the first one that is not ok), found
-                              (references found), right (samples that are right),
-                              thinking_tokens, prompt_tokens, and digests of what the row asks:
-                              references, question, prompt, and document (equal for rows on the same
-                              documents)
+    table                     file and sha256 of rows.parquet, next to results.json
     summary                   the tables' aggregates (score/aggregates.py)
     notes                     sentences about missing, duplicated or damaged predictions
+
+rows.parquet has a line for each answer to a row that the run was asked to answer, and for each that
+is missing: config, task, length, language ("en-ko": text and instruction), index, sample (null if
+it is missing), counted (whether the row counts; see dropped and partial), answer, reasoning,
+finish_reason, error, outputs (the references), score and strict (0 … 1), found (references found),
+state (ok, truncated, missing, failed or does_not_fit), thinking (none, ended or truncated),
+truncated_scored, kind (of error, if the row has no answer to read; `ruler errors` sorts the
+others), thinking_tokens, prompt_tokens, and digests of what the row asks: references, question,
+prompt, and document (equal for rows on the same documents).
+
+`results["rows"]` in Python is computed from it: a line for each counted row, with the mean score of
+its samples, the state of the first one that is not ok, and right (samples that are right).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -73,14 +78,21 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, sha256_of, write_whole
+from ruler_common.files import (
+    check_type,
+    open_parquet,
+    parse_json,
+    sha256_of,
+    temporary_beside,
+    write_whole,
+)
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.text import note
-from ruler_eval.score.own_run import RUN_FILE, RunFacts
+from ruler_eval.score.own_run import RunFacts
+from ruler_score.split_reasoning import ReasoningState
 
-FORMAT = 5
+FORMAT = 6
 Compat = Literal["authors"]
 TruncationRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
@@ -121,6 +133,40 @@ class RowTable(TypedDict):
     question: list[str | None]
     prompt: list[str | None]
     document: list[str | None]
+
+
+class Lines(TypedDict):
+    """The columns of rows.parquet; see the module's docstring."""
+
+    config: list[str]
+    task: list[str]
+    length: list[str]
+    language: list[str]
+    index: list[int]
+    sample: list[int | None]
+    counted: list[bool]
+    answer: list[str | None]
+    reasoning: list[str | None]
+    finish_reason: list[str | None]
+    error: list[str | None]
+    outputs: list[list[str]]
+    score: list[float]
+    strict: list[float]
+    found: list[float]
+    state: list[RowState]
+    thinking: list[ReasoningState]
+    truncated_scored: list[bool]
+    kind: list[str | None]
+    thinking_tokens: list[int | None]
+    prompt_tokens: list[int | None]
+    references: list[str]
+    question: list[str | None]
+    prompt: list[str | None]
+    document: list[str | None]
+
+
+_TEXTS = ("answer", "reasoning", "error", "outputs")
+"""The columns that only showing and sorting answers needs."""
 
 
 class DepthBin(TypedDict):
@@ -368,8 +414,15 @@ class Latency(TypedDict):
     p95: float
 
 
-class Results(TypedDict):
-    """The whole of a results.json; see the module's docstring."""
+class TableFile(TypedDict):
+    """The rows.parquet of a results.json."""
+
+    file: str
+    sha256: str
+
+
+class ResultsFile(TypedDict):
+    """The content of a results.json; see the module's docstring."""
 
     format: int
     score_version: str
@@ -383,30 +436,142 @@ class Results(TypedDict):
     predictions: dict[str, str]
     latency: NotRequired[Latency | None]  # not in files of older versions
     configurations: dict[str, Cell]
-    rows: RowTable
     summary: Summary
     notes: list[str]
+    table: NotRequired[TableFile]  # in the file
 
 
-def write(results: Results, path: Path) -> None:
-    """Write results.json in one step, with each column of rows on one line."""
-    parts = []
+class Results(ResultsFile):
+    """The same, with the table of its rows."""
+
+    rows: RowTable
+
+
+# ---- The table of rows ---------------------------------------------------------------------------
+
+
+def row_table(lines: Lines) -> RowTable:
+    """Return the table of counted rows: a line for each, of all its samples."""
+    table = cast(RowTable, {column: [] for column in RowTable.__annotations__})
+    configs, indices, scores, states = (
+        lines["config"], lines["index"], lines["score"], lines["state"]
+    )  # fmt: skip
+    starts = []
+    for place, config in enumerate(configs):
+        before = place - 1
+        if not place or indices[place] != indices[before] or config != configs[before]:
+            starts.append(place)
+    for start, end in zip(starts, [*starts[1:], len(configs)], strict=True):
+        if not lines["counted"][start]:
+            continue
+        samples = end - start
+        is_one = samples == 1
+        for column in _OF_FIRST_SAMPLE:
+            cast(dict[str, list[Any]], table)[column].append(lines[column][start])
+        score = scores[start] if is_one else math.fsum(scores[start:end]) / samples
+        found = lines["found"][start:end]
+        table["score"].append(score)
+        table["found"].append(found[0] if is_one else math.fsum(found) / samples)
+        table["right"].append(sum(scores[place] == 1 for place in range(start, end)))
+        answered = [place for place in range(start, end) if states[place] != "missing"] or [start]
+        trouble = [states[place] for place in answered if states[place] != "ok"]
+        table["state"].append(trouble[0] if trouble else states[answered[0]])
+    return table
+
+
+_OF_FIRST_SAMPLE: tuple[
+    Literal[
+        "config", "task", "length", "language", "index", "thinking_tokens", "prompt_tokens",
+        "references", "question", "prompt", "document",
+    ],
+    ...,
+] = (
+    "config", "task", "length", "language", "index", "thinking_tokens", "prompt_tokens",
+    "references", "question", "prompt", "document",
+)  # fmt: skip
+
+
+def read_lines(path: Path, texts: bool = True) -> Lines:
+    """Return the rows.parquet of a results.json; without `texts` only what numbers need.
+
+    Raises RulerError if it is missing, damaged, or the one of other results.
+    """
+    stored = json.loads(path.read_bytes()).get("table")
+    file = path.with_name(stored["file"]) if stored else rows_path(path)
+    if not file.is_file():
+        raise RulerError(
+            f"There is no '{file}', which has the rows of '{path}': keep both files together, or "
+            "score the answers again."
+        )
+    if stored and sha256_of(file) != stored["sha256"]:
+        raise RulerError(f"'{file}' is not the table of '{path}': score the answers again.")
+    columns = [name for name in Lines.__annotations__ if texts or name not in _TEXTS]
+    with open_parquet(file) as parquet:
+        table = parquet.read(columns=columns)
+    return cast(Lines, table.to_pydict())
+
+
+def rows_path(path: Path) -> Path:
+    """Return the file of rows that belongs to a results.json or to results of another name."""
+    if path.name == "results.json":
+        return path.with_name("rows.parquet")
+    return path.with_name(f"{path.name.removesuffix('.json')}.rows.parquet")
+
+
+def write(results: Results, lines: Lines, path: Path) -> None:
+    """Write rows.parquet, then results.json in one step, so that the two belong together."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = rows_path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        table = pa.table({**lines}, schema=_schema())
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 does not have
+        columns = {name: _encodable(cast(list[Any], values)) for name, values in lines.items()}
+        columns["outputs"] = [_encodable(outputs) for outputs in lines["outputs"]]
+        table = pa.table(columns, schema=_schema())
+    with temporary_beside(file) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+    stored: TableFile = {"file": file.name, "sha256": sha256_of(file)}
+    content: dict[str, Any] = {}
     for name, value in results.items():
+        content[name] = value if name != "rows" else stored
         if name == "rows":
-            columns = []
-            for column, values in results["rows"].items():
-                line = json.dumps(values, ensure_ascii=False, allow_nan=False)
-                columns.append(f"  {json.dumps(column)}: {line}")
-            parts.append(' "rows": {\n' + ",\n".join(columns) + "\n }")
-        else:
-            text = json.dumps({name: value}, ensure_ascii=False, indent=1, allow_nan=False)
-            parts.append(text[1:-1].strip("\n"))
-    write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
+            content["table"] = content.pop("rows")
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    write_whole(path, text + "\n")
+
+
+def _encodable(values: list[Any]) -> list[Any]:
+    r"""Return texts with a lone surrogate as the escape `\udXXX`; other values unchanged."""
+    return [
+        value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for value in values
+    ]
+
+
+def _schema() -> Any:
+    """Return the schema of rows.parquet."""
+    import pyarrow as pa
+
+    kinds = {
+        **dict.fromkeys(("index", "sample"), pa.int64()),
+        **dict.fromkeys(("thinking_tokens", "prompt_tokens"), pa.int64()),
+        **dict.fromkeys(("counted", "truncated_scored"), pa.bool_()),
+        **dict.fromkeys(("score", "strict", "found"), pa.float64()),
+        "outputs": pa.list_(pa.string()),
+    }
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in Lines.__annotations__])
+
+
+# ---- results.json --------------------------------------------------------------------------------
 
 
 def load(path: Path) -> Results:
-    """Read a results.json, or the one in a RUN folder.
+    """Read a results.json, or the one in a RUN folder, with the table of its rows.
 
+    The table may also be in the JSON itself, as Python's json writes the result of `ruler.score`.
     Raises RulerError if it does not exist, or is another file or of another format.
     """
     if (path / MANIFEST).is_file():
@@ -420,76 +585,12 @@ def load(path: Path) -> Results:
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
     remedy = "Write it again with `ruler score`."
     what = "not a results.json of `ruler score`"
-    results = cast(Results, parse_json(path.read_bytes(), Results, path, remedy, FORMAT, what))
-    if results["format"] != FORMAT:
-        raise RulerError(f"'{path}' has the older format {results['format']}. {remedy}")
-    return results
-
-
-def open_results(path: Path) -> Results:
-    """Return the results in a file, or those of the present answers in a RUN folder.
-
-    If the answers changed after they were scored, or were never scored, the run is scored with the
-    rules and release of the last time, results.json is replaced, and a line on stderr says so.
-    Raises RulerError if that fails.
-    """
-    if not (path / RUN_FILE).is_file():
-        return load(path)
-    place = path / "results.json"
-    stored = load(place) if place.exists() else None
-    digests = set()
-    for file in path.glob("*.jsonl"):
-        if not file.name.startswith("tmp_"):
-            digests.add(sha256_of(file))
-    if stored is not None:
-        scored = set(stored["predictions"].values())
-        if not digests or digests == scored:
-            return stored
-        folders = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(folders) > 1:
-            if digests <= scored:
-                return stored
-            raise RulerError(
-                f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(folders))}"
-            )
-    why = "it had no results.json" if stored is None else "its answers changed after the last time"
-    try:
-        results = _score(path, stored)
-    except RulerError as error:
-        raise RulerError(
-            f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
-            f"ruler score {path} --dataset RELEASE"
-        ) from error
-    with suppress(OSError):  # the folder is read-only
-        write(results, place)
-    note(f"Scored '{path}': {why}.")
-    return results
-
-
-def _score(folder: Path, stored: Results | None) -> Results:
-    """Score a run, with the options of its stored results if it has any."""
-    # imported here because most results are not scored again
-    from ruler_eval.score import scoring
-    from ruler_eval.score.join import ScoringRules
-    from ruler_eval.score.options import PredictionOptions
-    from ruler_eval.score.predictions import open_predictions
-
-    if stored is None:
-        predictions, release = open_predictions(PredictionOptions(folder))
-        return scoring.score(predictions, release)
-    dataset, rules = stored["dataset"], stored["rules"]
-    options = stored["options"]
-    as_stored = PredictionOptions(
-        folder, dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
-    )
-    predictions, release = open_predictions(as_stored)
-    return scoring.score(
-        predictions,
-        release,
-        ScoringRules(
-            compat=rules["compat"], truncated=rules["truncated"], partial=options["partial"]
-        ),
-        options["threshold"],
-        options["claimed"],
-    )
+    content = parse_json(path.read_bytes(), ResultsFile, path, remedy, FORMAT, what)
+    if content["format"] != FORMAT:
+        raise RulerError(f"'{path}' has the older format {content['format']}. {remedy}")
+    if "rows" in content:
+        check_type(content["rows"], RowTable, path, remedy, what)
+    else:
+        content["rows"] = row_table(read_lines(path, texts=False))
+    content.pop("table", None)
+    return cast(Results, content)

@@ -13,9 +13,9 @@ import ruler_eval.example
 from docs.abridge_example_rows import COLUMNS, write_abridged
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.rows import ScoringRules
 from tests.eval.scoring_helpers import record
 from tests.in_process import ruler
 
