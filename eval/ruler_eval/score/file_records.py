@@ -208,10 +208,11 @@ def _is_json(line: str) -> bool:
 def _values_of_lines(
     file: Path, lines: Iterable[tuple[int, str]], notes: list[str]
 ) -> Iterator[Record]:
+    name = str(file)
     for number, line in lines:
         if not line or line.isspace():
             continue
-        where = f"{file}:{number}"
+        where = f"{name}:{number}"
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):

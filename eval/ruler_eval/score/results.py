@@ -452,31 +452,32 @@ class Results(ResultsFile):
 
 def row_table(lines: Lines) -> RowTable:
     """Return the table of counted rows: a line for each, of all its samples."""
-    table = cast(RowTable, {column: [] for column in RowTable.__annotations__})
-    configs, indices, scores, states = (
-        lines["config"], lines["index"], lines["score"], lines["state"]
-    )  # fmt: skip
-    starts = []
-    for place, config in enumerate(configs):
-        before = place - 1
-        if not place or indices[place] != indices[before] or config != configs[before]:
+    configs, indices, counted = lines["config"], lines["index"], lines["counted"]
+    starts, last = [], None  # the place of the first sample of each row
+    for place, row in enumerate(zip(configs, indices, strict=True)):
+        if row != last:
             starts.append(place)
-    for start, end in zip(starts, [*starts[1:], len(configs)], strict=True):
-        if not lines["counted"][start]:
-            continue
+            last = row
+    ends = [*starts[1:], len(configs)]
+    spans = [(start, end) for start, end in zip(starts, ends, strict=True) if counted[start]]
+    columns: dict[str, list[Any]] = {column: [] for column in RowTable.__annotations__}
+    for column in _OF_FIRST_SAMPLE:
+        values = cast(list[Any], lines[column])
+        columns[column] = [values[start] for start, _ in spans]
+    scores, states, found = lines["score"], lines["state"], lines["found"]
+    columns["right"] = [scores[start:end].count(1) for start, end in spans]
+    for start, end in spans:
         samples = end - start
-        is_one = samples == 1
-        for column in _OF_FIRST_SAMPLE:
-            cast(dict[str, list[Any]], table)[column].append(lines[column][start])
-        score = scores[start] if is_one else math.fsum(scores[start:end]) / samples
-        found = lines["found"][start:end]
-        table["score"].append(score)
-        table["found"].append(found[0] if is_one else math.fsum(found) / samples)
-        table["right"].append(sum(scores[place] == 1 for place in range(start, end)))
-        answered = [place for place in range(start, end) if states[place] != "missing"] or [start]
-        trouble = [states[place] for place in answered if states[place] != "ok"]
-        table["state"].append(trouble[0] if trouble else states[answered[0]])
-    return table
+        if samples == 1:
+            columns["score"].append(scores[start])
+            columns["found"].append(found[start])
+            columns["state"].append(states[start])
+            continue
+        columns["score"].append(math.fsum(scores[start:end]) / samples)
+        columns["found"].append(math.fsum(found[start:end]) / samples)
+        trouble = [state for state in states[start:end] if state not in ("ok", "missing")]
+        columns["state"].append(trouble[0] if trouble else states[start])
+    return cast(RowTable, columns)
 
 
 _OF_FIRST_SAMPLE: tuple[

@@ -28,6 +28,7 @@ from ruler_score.split_reasoning import ReasoningState
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
 """The columns that scoring needs."""
 _MAX_NAMES = 4  # of configurations in a message
+_NO_ANSWER = Prediction("", 0, "")
 
 
 # ---- Scoring a row ------------------------------------------------------------------------------
@@ -330,44 +331,48 @@ def add_lines(lines: Lines, scores: ConfigScores, documents: Mapping[int, str]) 
     A row has a line for each of its samples, and for each missing one unless the results are
     partial. `documents` are digests of the rows' documents.
     """
-    config = scores.config
-    start = len(lines["index"])
-    for samples in scores.rows:
-        is_counted = scores.is_counted(samples)
-        row = samples[0].row
-        references, question = digest("\n".join(row["outputs"])), row.get("question")
-        asked = digest(question) if question else None
-        document = documents.get(row["index"])
-        missing = [RowScore(row, None, 0.0, 0.0, "missing")]
-        missing *= max(0, scores.samples_of(samples) - len(samples))
-        for sample in (*samples, *missing):
-            answer = sample.prediction
-            lines["index"].append(row["index"])
-            lines["sample"].append(answer.sample if answer else None)
-            lines["counted"].append(is_counted)
-            lines["answer"].append(answer.text if answer else None)
-            lines["reasoning"].append(answer.thinking if answer else None)
-            lines["finish_reason"].append(answer.finish_reason if answer else None)
-            lines["error"].append(answer.error if answer else None)
-            lines["outputs"].append(list(row["outputs"]))
-            lines["score"].append(sample.score)
-            lines["strict"].append(sample.strict)
-            lines["found"].append(sample.found)
-            lines["state"].append(sample.state)
-            lines["thinking"].append(sample.thinking)
-            lines["truncated_scored"].append(sample.truncated_scored)
-            lines["kind"].append(sample.kind)
-            lines["thinking_tokens"].append(answer.thinking_tokens if answer else None)
-            lines["prompt_tokens"].append(answer.prompt_tokens if answer else None)
-            lines["references"].append(references)
-            lines["question"].append(asked)
-            lines["prompt"].append(answer.asked if answer else None)
-            lines["document"].append(document)
-    added = len(lines["index"]) - start
-    lines["config"] += [scores.name] * added
-    lines["task"] += [config.task] * added
-    lines["length"] += [config.length] * added
-    lines["language"] += [config.languages] * added
+    samples: list[RowScore] = []
+    counted: list[bool] = []
+    references: list[str] = []
+    questions: list[str | None] = []
+    for row_samples in scores.rows:
+        row = row_samples[0].row
+        missing = scores.samples_of(row_samples) - len(row_samples)
+        lines_of_row = [*row_samples, *[RowScore(row, None, 0.0, 0.0, "missing")] * missing]
+        samples += lines_of_row
+        question = row.get("question")
+        counted += [scores.is_counted(row_samples)] * len(lines_of_row)
+        references += [digest("\n".join(row["outputs"]))] * len(lines_of_row)
+        questions += [digest(question) if question else None] * len(lines_of_row)
+    answers = [sample.prediction or _NO_ANSWER for sample in samples]
+    config, count = scores.config, len(samples)
+    lines["config"] += [scores.name] * count
+    lines["task"] += [config.task] * count
+    lines["length"] += [config.length] * count
+    lines["language"] += [config.languages] * count
+    lines["index"] += [sample.row["index"] for sample in samples]
+    lines["sample"] += [
+        sample.prediction.sample if sample.prediction else None for sample in samples
+    ]
+    lines["counted"] += counted
+    lines["answer"] += [sample.prediction.text if sample.prediction else None for sample in samples]
+    lines["reasoning"] += [answer.thinking for answer in answers]
+    lines["finish_reason"] += [answer.finish_reason for answer in answers]
+    lines["error"] += [answer.error for answer in answers]
+    lines["outputs"] += [sample.row["outputs"] for sample in samples]
+    lines["score"] += [sample.score for sample in samples]
+    lines["strict"] += [sample.strict for sample in samples]
+    lines["found"] += [sample.found for sample in samples]
+    lines["state"] += [sample.state for sample in samples]
+    lines["thinking"] += [sample.thinking for sample in samples]
+    lines["truncated_scored"] += [sample.truncated_scored for sample in samples]
+    lines["kind"] += [sample.kind for sample in samples]
+    lines["thinking_tokens"] += [answer.thinking_tokens for answer in answers]
+    lines["prompt_tokens"] += [answer.prompt_tokens for answer in answers]
+    lines["references"] += references
+    lines["question"] += questions
+    lines["prompt"] += [answer.asked for answer in answers]
+    lines["document"] += [documents.get(sample.row["index"]) for sample in samples]
 
 
 def scores_of_lines(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.values import (
     MIN_PROMPT,
+    Answer,
     has_most_of,
     read_answers,
     read_prompt,
@@ -114,6 +115,7 @@ class Source:
         self._nulls: list[str] = []  # the places of predictions that are null
         self._batch: tuple[str, int] | None = None  # of the release's rows in `_rows`
         self._rows: dict[int, PartialRow] = {}
+        self._free_text: dict[str, bool] = {}  # whether references are texts, by configuration
         self._shortest: dict[str, int] = {}  # characters of a prompt, by configuration
         self._count = 0  # of answers
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
@@ -123,8 +125,8 @@ class Source:
 
     def answers(
         self, config: str, index: Any, value: Any, *, where: str, **fields: Any
-    ) -> Iterator[Prediction]:
-        """Yield the answers in a record, of which there are several if it has several samples.
+    ) -> list[Prediction]:
+        """Return the answers in a record, of which there are several if it has several samples.
 
         Args:
             config: the configuration.
@@ -150,20 +152,20 @@ class Source:
                 self._cut_prompt(prediction, read_prompt(fields.get("prompt")))
             if not self.keep_prompts:
                 prediction.prompt = None
-            yield prediction
+        return made
 
     def _predictions(
         self, config: str, index: Any, value: Any, where: str, fields: Mapping[str, Any]
     ) -> list[Prediction]:
         known: dict[str, Any] = {}
-        for name, kind in _TYPES.items():
-            field = fields.get(name)
-            if field is None or (field != field and kind is not float):  # NaN of pandas
+        for name, field in fields.items():
+            kind = _TYPES.get(name)
+            if field is None or kind is None or field != field:  # NaN of pandas
                 continue
-            if type(field) is not kind:
-                field = _converted(name, field, kind)
-            known[name] = field
-        outputs = read_references(fields.get("outputs"), not _WORDS_AND_NUMBERS.match(config))
+            known[name] = field if type(field) is kind else _converted(name, field, kind)
+        if config not in self._free_text:
+            self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
+        outputs = read_references(fields.get("outputs"), self._free_text[config])
         prompt = read_prompt(fields.get("prompt"))
         if prompt:
             prompt += read_prompt(fields.get("prefix")) or ""
@@ -174,7 +176,7 @@ class Source:
         finish_reason = known.pop("finish_reason", None)
         number = self._number(config) if index is None else row_number(index)
         made = []
-        answers = read_answers(value)
+        answers = [Answer(value)] if type(value) is str else read_answers(value)
         for place, answer in enumerate(answers):
             reason = finish_reason or answer.finish_reason
             made.append(

@@ -18,7 +18,7 @@ from typing import cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_common.options import paths
+from ruler_common.options import Place, paths
 from ruler_common.text import note
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
@@ -119,34 +119,50 @@ def open_scores(options: PredictionOptions, truncated: str | None = None) -> Run
     rules = _rules_of_run(files, truncated)
     if len(files) == 1 and rules is not None and options.references is None:
         results = open_results(files[0])
-        source, revision = results["dataset"]["source"], results["dataset"]["revision"]
-        if source is not None:
-            if options.dataset is not None:
-                source, revision = str(options.dataset), options.revision
-            stored = stored_scores(results, files[0], source, revision)
-            if stored is not None:
-                return stored
+        release = release_of(results, options.dataset, options.revision)
+        if release is not None and differing_config(results, release) is None:
+            configs = stored_scores(results, files[0], release)
+            return RunScores(model=results["model"], configs=configs, release=release)
     predictions, release = open_predictions(options, keep_prompts=True)
     rules = rules or ScoringRules(truncated=cast(TruncationRule, truncated or "protocol"))
     scores = {scores.name: scores for scores in score_rows(predictions, release, rules)}
     return RunScores(model=predictions.run.get("model"), configs=scores, release=release)
 
 
-def stored_scores(
-    results: Results, path: Path, source: str, revision: str | None
-) -> RunScores | None:
-    """Return the scored answers of results; None if the release has other rows than were scored.
+def release_of(
+    results: Results, dataset: Place | None = None, revision: str | None = None
+) -> Release | None:
+    """Return the release that results were scored on, or the same one at another place (`dataset`).
 
-    Raises RulerError if the release cannot be opened, or the file of rows is missing.
+    None for results that were scored without a release. Raises RulerError if it is not found.
     """
-    release = Release.open(source, revision)
+    source = results["dataset"]["source"]
+    if source is None:
+        return None
+    if dataset is not None:
+        return Release.open(str(dataset), revision)
+    revision = results["dataset"]["revision"]
+    if not Path(source).is_dir() and revision is None:
+        raise RulerError(f"The run was scored on '{source}', which was not found: add --dataset.")
+    return Release.open(source, revision)
+
+
+def differing_config(results: Results, release: Release) -> str | None:
+    """Return the first scored configuration that has other rows in a release, or is not in it."""
     for name, digest in results["dataset"]["rows"].items():
         is_scored = name in results["configurations"]
         if is_scored and (name not in release.configs or release.rows_sha256(name) != digest):
-            return None
+            return name
+    return None
+
+
+def stored_scores(results: Results, path: Path, release: Release) -> dict[str, ConfigScores]:
+    """Return the scored answers of results in a file or RUN folder, by configuration.
+
+    Raises RulerError if the file of rows is missing or belongs to other results.
+    """
     place = path / RESULTS_FILE if path.is_dir() else path
-    configs = scores_of_lines(results, read_lines(place), release)
-    return RunScores(model=results["model"], configs=configs, release=release)
+    return scores_of_lines(results, read_lines(place), release)
 
 
 def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules | None:

@@ -49,6 +49,8 @@ def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
 
     Raises TypeError or ValueError, with the reason, for anything else.
     """
+    if type(value) is list and all(type(item) is str and item.isalnum() for item in value):
+        return tuple(value)  # as most are
     value = _without_nan(value)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None

@@ -38,7 +38,12 @@ from ruler_eval.score.results import (
     warnings_of,
 )
 from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
-from ruler_eval.score.stored import open_results, stored_scores
+from ruler_eval.score.stored import (
+    differing_config,
+    open_results,
+    release_of,
+    stored_scores,
+)
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""
@@ -248,26 +253,26 @@ def _with_answers(
     """Return a run with its answers; without them if their files or their release are missing."""
     files = _find_files(results, path if path.is_dir() else path.parent)
     if results["dataset"]["source"] is not None and references is None:
-        source = dataset or results["dataset"]["source"]
-        at = revision if dataset else results["dataset"]["revision"]
         try:
-            scores = stored_scores(results, path, source, at)
+            release = release_of(results, dataset, revision)
         except RulerError as error:
             if dataset is not None:
                 raise
             return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
-        if scores is None:
-            raise RulerError(
-                f"'{label}' was scored on other rows than '{source}' holds: name its release with "
-                "--dataset."
+        if release is not None:
+            if differing := differing_config(results, release):
+                release.rows_sha256(differing)  # refused if the release does not have it
+                raise RulerError(
+                    f"'{label}' was scored on other rows of '{differing}' than "
+                    f"'{release.source}' holds: name its release with --dataset."
+                )
+            return ReportedRun(
+                label=label,
+                results=results,
+                release=release,
+                configs=stored_scores(results, path, release),
+                places=files or ([path] if path.is_dir() else []),
             )
-        return ReportedRun(
-            label=label,
-            results=results,
-            release=scores.release,
-            configs=scores.configs,
-            places=files,
-        )
     if not files:
         problem = "the files that were scored were not found"
         return ReportedRun(label=label, results=results, problem=problem)
