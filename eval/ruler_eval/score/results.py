@@ -70,7 +70,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -526,12 +526,8 @@ def write(results: Results, lines: Lines, path: Path) -> None:
 
     file = rows_path(path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        table = pa.table({**lines}, schema=_schema())
-    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 does not have
-        columns = {name: _encodable(cast(list[Any], values)) for name, values in lines.items()}
-        columns["outputs"] = [_encodable(outputs) for outputs in lines["outputs"]]
-        table = pa.table(columns, schema=_schema())
+    columns = {name: _column(cast(list[Any], values), name) for name, values in lines.items()}
+    table = pa.Table.from_arrays(list(columns.values()), names=list(columns))
     with temporary_beside(file) as temporary:
         pq.write_table(table, temporary, compression="zstd")
     stored: TableFile = {"file": file.name, "sha256": sha256_of(file)}
@@ -544,26 +540,47 @@ def write(results: Results, lines: Lines, path: Path) -> None:
     write_whole(path, text + "\n")
 
 
-def _encodable(values: list[Any]) -> list[Any]:
-    r"""Return texts with a lone surrogate as the escape `\udXXX`; other values unchanged."""
-    return [
-        value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-        for value in values
-    ]
+def _column(values: Sequence[Any], name: str) -> Any:
+    r"""Return a column of rows.parquet as an Arrow array.
 
-
-def _schema() -> Any:
-    """Return the schema of rows.parquet."""
+    It is built from its buffers, because `pa.array` imports pandas, which takes a quarter of a
+    second. A lone surrogate, which UTF-8 cannot encode, is written as the escape `\udXXX`.
+    """
+    import numpy as np
     import pyarrow as pa
 
-    kinds = {
-        **dict.fromkeys(("index", "sample"), pa.int64()),
-        **dict.fromkeys(("thinking_tokens", "prompt_tokens"), pa.int64()),
-        **dict.fromkeys(("counted", "truncated_scored"), pa.bool_()),
-        **dict.fromkeys(("score", "strict", "found"), pa.float64()),
-        "outputs": pa.list_(pa.string()),
-    }
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in Lines.__annotations__])
+    if name == "outputs":
+        counts = [len(outputs) for outputs in values]
+        texts = [text for outputs in values for text in outputs]
+        offsets = pa.Array.from_buffers(pa.int64(), len(counts) + 1, [None, _offsets(counts)])
+        return pa.LargeListArray.from_arrays(offsets, _column(texts, "text"))
+    is_known = np.array([value is not None for value in values], dtype=bool)
+    known = pa.py_buffer(np.packbits(is_known, bitorder="little"))
+    if name in _NUMBERS:
+        numbers = np.array([value or 0 for value in values], dtype=_NUMBERS[name])
+        kind = pa.int64() if _NUMBERS[name] == "int64" else pa.float64()
+        return pa.Array.from_buffers(kind, len(values), [known, pa.py_buffer(numbers)])
+    if name in ("counted", "truncated_scored"):
+        bits = np.packbits(np.array(values, dtype=bool), bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+    data = [(value or "").encode("utf-8", "backslashreplace") for value in values]
+    buffers = [known, _offsets([len(text) for text in data]), pa.py_buffer(b"".join(data))]
+    return pa.Array.from_buffers(pa.large_string(), len(values), buffers)
+
+
+def _offsets(lengths: Sequence[int]) -> Any:
+    """Return Arrow's offsets of values with these lengths."""
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.py_buffer(np.concatenate([[0], np.cumsum(lengths)]).astype("int64"))
+
+
+_NUMBERS = {
+    **dict.fromkeys(("index", "sample", "thinking_tokens", "prompt_tokens"), "int64"),
+    **dict.fromkeys(("score", "strict", "found"), "float64"),
+}
+"""The columns of numbers, and their types."""
 
 
 # ---- results.json --------------------------------------------------------------------------------
