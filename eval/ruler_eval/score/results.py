@@ -554,8 +554,10 @@ def _column(values: Sequence[Any], name: str) -> Any:
         texts = [text for outputs in values for text in outputs]
         offsets = pa.Array.from_buffers(pa.int64(), len(counts) + 1, [None, _offsets(counts)])
         return pa.LargeListArray.from_arrays(offsets, _column(texts, "text"))
-    is_known = np.array([value is not None for value in values], dtype=bool)
-    known = pa.py_buffer(np.packbits(is_known, bitorder="little"))
+    known = None
+    if None in values:
+        is_known = np.array([value is not None for value in values], dtype=bool)
+        known = pa.py_buffer(np.packbits(is_known, bitorder="little"))
     if name in _NUMBERS:
         numbers = np.array([value or 0 for value in values], dtype=_NUMBERS[name])
         kind = pa.int64() if _NUMBERS[name] == "int64" else pa.float64()
@@ -563,8 +565,14 @@ def _column(values: Sequence[Any], name: str) -> Any:
     if name in ("counted", "truncated_scored"):
         bits = np.packbits(np.array(values, dtype=bool), bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
-    data = [(value or "").encode("utf-8", "backslashreplace") for value in values]
-    buffers = [known, _offsets([len(text) for text in data]), pa.py_buffer(b"".join(data))]
+    texts = [value or "" for value in values] if known else list(values)
+    joined = "".join(texts)
+    if joined.isascii():
+        lengths, data = [len(text) for text in texts], joined.encode()
+    else:
+        pieces = [text.encode("utf-8", "backslashreplace") for text in texts]
+        lengths, data = [len(piece) for piece in pieces], b"".join(pieces)
+    buffers = [known, _offsets(lengths), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_string(), len(values), buffers)
 
 

@@ -166,8 +166,8 @@ class Source:
         if config not in self._free_text:
             self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
         outputs = read_references(fields.get("outputs"), self._free_text[config])
-        prompt = read_prompt(fields.get("prompt"))
-        if prompt:
+        prompt = fields.get("prompt")
+        if prompt is not None and (prompt := read_prompt(prompt)):
             prompt += read_prompt(fields.get("prefix")) or ""
         columns = fields.get("columns") if self.keep_prompts else None
         error = fields.get("error")
