@@ -306,7 +306,8 @@ def _table(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Record]:
                     f"'{where}' has {len(cells)} cells and the first line {count}: put texts "
                     "with commas or line breaks between quotation marks."
                 )
-            yield where, dict(zip(columns, cells, strict=False))
+            # an empty cell is a null, as pandas writes it
+            yield where, {name: cell or None for name, cell in zip(columns, cells, strict=False)}
     except csv.Error as error:
         where = f"{file}:{number - 1 + reader.line_num}"
         raise RulerError(f"'{where}' is not valid CSV: {error}.") from error

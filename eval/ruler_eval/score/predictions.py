@@ -299,7 +299,8 @@ def _read(
     keep_prompts: bool,
 ) -> None:
     """Add the answers in all files, their digests and the settings of their run."""
-    run_of_answer: dict[tuple[str, int], str] = {}  # by configuration and sample
+    run_of_answer: dict[tuple[str, int], str] = {}
+    seeds: dict[int, None] = {}  # in the paths of files
     for source in sources:
         models: dict[str, None] = {}
         runs: dict[str, None] = {}
@@ -313,20 +314,33 @@ def _read(
             if not read.rows:
                 predictions.damaged.append(f"{file} has no predictions")
             runs[read.run] = None
+            if read.sample is not None:
+                seeds[read.sample] = None
             _refuse_several(source.path, runs)
-            for row in read.rows:  # shards of one run share a folder
-                first_run = run_of_answer.setdefault((row.config, row.sample), read.session)
-                if first_run != read.session:
-                    raise RulerError(
-                        f"Two runs answer '{row.config}' ({first_run} and {read.session}): give "
-                        "the files of one run at a time."
-                    )
+            _refuse_two_runs(read, run_of_answer)
         # the authors' script of ONERULER has special rules for o3 and deepseek, by this name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
+    if len(seeds) > 1:
+        numbers = ", ".join(map(str, seeds))
+        predictions.damaged.append(f"The files of {numbers} are read as samples of one run")
     if not predictions.rows:
         why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
         raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
+
+
+def _refuse_two_runs(read: ReadFile, run_of_answer: dict[tuple[str, int], str]) -> None:
+    """Raise RulerError if another run answers a configuration, except as another sample.
+
+    `run_of_answer` is the run by configuration and sample; those of the file are added.
+    """
+    for row in read.rows:  # shards of one run share a folder
+        first_run = run_of_answer.setdefault((row.config, row.sample), read.session)
+        if first_run != read.session:
+            raise RulerError(
+                f"Two runs answer '{row.config}' ({first_run} and {read.session}): give the "
+                "files of one run at a time."
+            )
 
 
 def _read_file(
@@ -342,9 +356,12 @@ def _read_file(
         from ruler_eval.score import inspect_log
 
         rows = list(inspect_log.predictions(file, keep_prompts))
-        return ReadFile(rows, run=str(file.parent), session=str(file), model=None, notes=[])
+        return ReadFile(
+            rows, run=str(file.parent), session=str(file), sample=None, model=None, notes=[]
+        )
     source = Source(file, options, predictions.names, release, keep_prompts)
-    source.is_own_run = bool(files.settings)
+    if files.settings:  # a run of this project numbers its samples itself
+        source.is_own_run, source.sample = True, None
     return read_file(source)
 
 

@@ -388,6 +388,8 @@ class ReadFile(NamedTuple):
     """What the files of one run have in common."""
     session: str
     """The same, and what tells two runs of one folder apart, such as their time."""
+    sample: int | None
+    """The number of the seed or sample in the file's path."""
     model: str | None
     """The model's name, if the file, its path or a second file in the folder has it."""
     notes: list[str]
@@ -419,7 +421,7 @@ def read_file(source: Source) -> ReadFile:
         run = f"{run} {source.model}"
     session = f"{run} {source.session}" if source.session else run
     notes = [*damaged, *source.finish()]
-    return ReadFile(rows, run, session, source.model or None, notes)
+    return ReadFile(rows, run, session, source.sample, source.model or None, notes)
 
 
 def _reader(

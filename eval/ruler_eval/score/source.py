@@ -65,11 +65,12 @@ TASK_ALIASES = {
     "niah_s_3": "niah_single_3",
 }
 """Other tools' names of tasks, without the prefix `ruler_`."""
-SEED = re.compile(r"(?:(?<=[-_./])|^)(?:rs|seed|sample|repeat|epoch)[-_]?(\d{1,9})(?=[-_./]|$)")
+SEED = re.compile(r"(?:(?<=[-_./])|^)(?:rs|seed|sample|repeat)[-_]?(\d{1,9})(?=[-_./]|$)")
 """The number of a seed or sample in a path: `output-rs1.jsonl`, `seed_42/vt_4k.jsonl`."""
 _WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
 """The beginning of configurations whose references are words or numbers."""
 _MIN_CHARACTERS = 0.5  # of a token
+_LONG = 4  # times the characters that a prompt has at least
 _TYPES: Mapping[str, type] = {
     "question": str,
     "finish_reason": str,
@@ -119,6 +120,7 @@ class Source:
         self._shortest: dict[str, int] = {}  # characters of a prompt, by configuration
         self._count = 0  # of answers
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
+        self._long: list[str] = []  # those as long as a prompt, if the prompts are unknown
         self._uncut: list[str] = []  # those that hold a prompt which could not be cut off
 
     # ---- Answers ---------------------------------------------------------------------------------
@@ -227,15 +229,20 @@ class Source:
         if self._uncut:
             predictions = number_of(len(self._uncut), "prediction")
             if 2 * len(self._uncut) >= self._count:
+                remedy = "" if self.release else ", or name the release, whose prompts are cut off"
                 raise RulerError(
                     f"'{self.file}' has {predictions} that hold the prompt or most of it (the "
                     f"first at {self._uncut[0]}), in which every wrong answer finds the "
-                    "references: keep the generated text alone, or name the release with "
-                    "--dataset so that its prompts can be cut off."
+                    f"references: keep the generated text alone{remedy}."
                 )
             notes.append(
                 f"{self.file}: {predictions} with most of the prompt in the text (the first at "
                 f"{self._uncut[0]})"
+            )
+        if 2 * len(self._long) >= max(1, self._count):
+            notes.append(
+                f"{self.file}: {number_of(len(self._long), 'prediction')} as long as a prompt, "
+                "which nothing here can compare with it: name the release with --dataset"
             )
         return notes
 
@@ -269,6 +276,10 @@ class Source:
         has_prompt = any(has_most_of(prediction.text, text) for text, _ in prompts)
         if has_prompt or (not prompts and self._has_wording(prediction)):
             self._uncut.append(prediction.where)
+        elif not prompts and len(prediction.text) >= _LONG * self._shortest_prompt(
+            prediction.config
+        ):
+            self._long.append(prediction.where)
 
     def _has_wording(self, prediction: Prediction) -> bool:
         """Return whether an answer has the words around the context of the benchmark's prompts."""

@@ -290,8 +290,11 @@ def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
 
 
 def has_most_of(text: str, prompt: str) -> bool:
-    """Return whether a text has at least half of a prompt, by pieces spread over the prompt."""
-    dense, place = "".join(prompt.split()), "".join(text.split())
+    """Return whether a text has at least half of a prompt, by pieces spread over the prompt.
+
+    White space and case make no difference.
+    """
+    dense, place = ("".join(whole.casefold().split()) for whole in (prompt, text))
     if len(dense) < MIN_PROMPT:
         return False
     step = (len(dense) - _WINDOW) / (_WINDOWS - 1)

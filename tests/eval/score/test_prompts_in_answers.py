@@ -87,8 +87,21 @@ def test_prompts_that_nothing_can_cut_off_are_refused_without_a_release(config, 
         }
         for row in frozen.rows(config, COLUMNS)
     ]
-    with pytest.raises(RulerError, match="or name the release with --dataset"):
+    with pytest.raises(RulerError, match="or name the release, whose prompts are cut off"):
         read(write_lines(tmp_path / f"{config}.jsonl", *lines))
+
+
+def test_prompts_in_other_letters_are_refused(rows, built, tmp_path):
+    lines = [{"index": row["index"], "prediction": row["input"].upper() + " No."} for row in rows]
+    path = write_lines(tmp_path / f"{CONFIG}.jsonl", *lines)
+    assert "that hold the prompt or most of it" in ruler("score", path, "--dataset", built)[1]
+
+
+def test_answers_as_long_as_prompts_that_are_unknown_are_noted(tmp_path):
+    lines = [{"index": 0, "outputs": ["1234567"], "prediction": "słowo " * 4000}]
+    path = write_lines(tmp_path / "niah_single_8k_pl.jsonl", *lines)
+    (note,) = read(path).damaged
+    assert "1 prediction as long as a prompt" in note
 
 
 def test_an_answer_as_the_run_has_it_is_never_cut(rows, write_run, tmp_path):

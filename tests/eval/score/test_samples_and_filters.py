@@ -70,8 +70,9 @@ def test_files_of_several_seeds_are_samples(names, tmp_path):
     for name, text in zip(names, ("ABC", "no"), strict=True):
         write_lines(tmp_path / name, {"id": 0, "prediction": text, "outputs": ["ABC"]})
     out = tmp_path / "r.json"
-    ruler_output("score", *(tmp_path / name for name in names), "--out", out)
+    stdout = ruler_output("score", *(tmp_path / name for name in names), "--out", out)
     assert column(load(out), "score", "vt_4k") == [0.5]
+    assert "are read as samples of one run" in " ".join(stdout.split())
 
 
 def test_the_seeds_of_nemo_skills_are_samples(tmp_path):
@@ -108,3 +109,11 @@ def test_a_record_that_contradicts_the_flag_is_refused(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", line)
     with pytest.raises(RulerError, match="answers for 'vt_4k', but --config is cwe_4k"):
         read(path, config="cwe_4k")
+
+
+def test_checkpoints_of_a_training_are_not_samples_of_one_model(tmp_path):
+    for name in ("epoch_1", "epoch_2"):
+        line = {"id": 0, "prediction": name, "outputs": ["ABC"]}
+        write_lines(tmp_path / name / "vt_4k.jsonl", line)
+    with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
+        read(tmp_path / "epoch_1/vt_4k.jsonl", tmp_path / "epoch_2/vt_4k.jsonl")

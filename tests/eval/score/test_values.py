@@ -200,6 +200,14 @@ def test_a_null_is_read_as_an_empty_answer_and_the_notes_say_so(null, tmp_path):
     assert read(write_lines(tmp_path / "vt_4k.jsonl", failed)).damaged == []
 
 
+def test_an_empty_cell_of_a_table_is_a_null(tmp_path):
+    frame = pd.DataFrame({"index": [0, 1], "prediction": [None, "ABC"], "error": [None, None]})
+    frame.to_csv(tmp_path / "vt_4k.csv", index=False)
+    predictions = read(tmp_path / "vt_4k.csv")
+    assert [(row.text, row.failed) for row in predictions.rows] == [("", False), ("ABC", False)]
+    assert "1 null prediction read as an empty answer" in predictions.damaged[0]
+
+
 # ---- --columns -----------------------------------------------------------------------------------
 
 
