@@ -16,7 +16,6 @@ from __future__ import annotations
 import difflib
 import glob
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import UNREADABLE, sha256_of
 from ruler_common.hub import hub_file, is_repository
 from ruler_common.manifest import MANIFEST, FileEntry, Manifest, read_manifest
-from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Names
+from ruler_common.names import SPLIT, Names
 from ruler_common.rows import check_columns, features, refuse_nulls
 
 if TYPE_CHECKING:
@@ -43,18 +42,15 @@ def files_of(
         config: A configuration's name. In oneruler `all_8k` is all 26 languages, without the pairs
             of two languages.
         manifest: The release's manifest.
-        tokenizer: The tokenizer, instead of the name's suffix: `("vt_4k", …, "qwen2.5")` is
+        tokenizer: The tokenizer of a name without a suffix: `("vt_4k", …, "qwen2.5")` is
             `vt_4k_qwen2.5`.
         partly: Return those files of a group that the release has, instead of raising an error.
 
-    Raises RulerError if the release does not have the configuration.
+    Raises RulerError if the release does not have the configuration, or if its name has the suffix
+    of another tokenizer.
     """
     names = Names.from_manifest(manifest)
-    tasks = names.configs(config, manifest["tokenizers"])
-    if tokenizer:
-        if tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
-            raise RulerError(f"'{config}' has another tokenizer than '{tokenizer}': name only one.")
-        tasks = [replace(task, tokenizer=tokenizer) for task in tasks]
+    tasks = names.configs(config, manifest["tokenizers"], tokenizer)
     paths = [task.path for task in tasks if task.path in manifest["files"]]
     if len(paths) == len(tasks) or (partly and paths):
         return paths
@@ -84,7 +80,7 @@ def load(
     Args:
         root_or_repo: A release folder, or a repository of the Hub (offline: its cached copy).
         config: A configuration's name, such as `niah_mk_4k`.
-        tokenizer: The tokenizer that rows were fitted under, instead of a suffix of the name.
+        tokenizer: The tokenizer that rows were fitted under, if the name has no suffix.
         revision: A branch, tag or commit of the repository.
         verify: Check each file's sha256 against the manifest before anything is read.
 

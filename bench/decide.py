@@ -2,7 +2,8 @@
 
 Simulated first: RUNS runs of 13 tasks of 500 rows whose mean drop is exactly the limit, for rows
 right or wrong, with partial credit, skewed (the whole drop in few rows), with one task failed
-whole, and of three lengths whose rows share half of their differences. An early verdict is wrong
+whole, of three lengths whose rows share half of their differences, and of six lengths whose rows
+share all. An early verdict is wrong
 there, whatever it says. Beside it, how often the 95 % interval for other rows like these misses
 the mean that the rows were drawn from, wherever the run stopped: the worst over LIMITS times that
 mean as the limit, which move the place where it stops.
@@ -23,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
-from ruler_eval.gate.betting import THRESHOLD, evidence
+from ruler_eval.gate.betting import THRESHOLD, evidence, independence_over_lengths
 from ruler_eval.gate.plan import LOOK_EVERY, WAVE_OVER_LENGTHS
-from ruler_eval.score.intervals import Stratum, noninferiority_interval, paired_mean
+from ruler_eval.score.intervals import Stratum, difference_interval, paired_mean
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 100
@@ -68,12 +69,13 @@ def verdicts_of(drops: np.ndarray, limit: float, step: int) -> list[Verdict]:
 
 def missed(drops: np.ndarray, verdict: Verdict, mean: float) -> tuple[bool, bool]:
     """Whether the interval for other rows lies wholly below, or wholly above, their mean."""
-    if verdict.is_early:
-        smaller, larger = evidence(drops[:, : verdict.rows].T, mean)
-        return bool(smaller[-1] >= THRESHOLD), bool(larger[-1] >= THRESHOLD)
     lengths = len(drops) // TASKS
+    if verdict.is_early:
+        shares = independence_over_lengths(verdict.rows, lengths, ROWS)
+        smaller, larger = evidence(drops[:, : verdict.rows].T, mean, independence=shares)
+        return bool(smaller[-1] >= THRESHOLD), bool(larger[-1] >= THRESHOLD)
     by_row = np.mean([drops[n * TASKS : (n + 1) * TASKS] for n in range(lengths)], axis=0)
-    low, high = noninferiority_interval(paired_mean([Stratum.from_rows(rows) for rows in by_row]))
+    low, high = difference_interval(paired_mean([Stratum.from_rows(rows) for rows in by_row]))
     return high < mean, low > mean
 
 
@@ -111,7 +113,20 @@ def three_lengths(rng: np.random.Generator, d: float) -> np.ndarray:
     return np.concatenate([np.where(same, common, drops) for drops in each])
 
 
-KINDS = (right_or_wrong, partial_credit, skewed, failed_whole, three_lengths)
+def six_lengths(rng: np.random.Generator, d: float) -> np.ndarray:
+    """Six lengths of every task whose rows are lost or won together: (6 x TASKS, ROWS)."""
+    return np.concatenate([right_or_wrong(rng, d)] * 6)
+
+
+def six_lengths_losses(rng: np.random.Generator, d: float) -> np.ndarray:
+    """The same with nothing but losses."""
+    return np.concatenate([skewed(rng, d)] * 6)
+
+
+KINDS = (
+    *(right_or_wrong, partial_credit, skewed, failed_whole),
+    *(three_lengths, six_lengths, six_lengths_losses),
+)
 
 
 def moved(rng: np.random.Generator, drops: np.ndarray, mean: float) -> np.ndarray:
@@ -134,7 +149,8 @@ def simulate() -> bool:
     print(f"at the limit, {RUNS} runs   d   wrong: below above   misses: below above   rows")
     good = True
     for draw in KINDS:
-        step = WAVE_OVER_LENGTHS if draw is three_lengths else LOOK_EVERY
+        is_at_one_length = len(draw(np.random.default_rng(0), 0.01)) == TASKS
+        step = LOOK_EVERY if is_at_one_length else WAVE_OVER_LENGTHS
         for d in (0.01, 0.02, 0.05):
             rng = np.random.default_rng(7)
             verdicts: list[Verdict] = []

@@ -1,39 +1,39 @@
 """Build everything that is frozen, step by step, and write what it takes into RELEASE.md.
 
-    python -m bench.release WORK --workers 2 --verify
+    python -m bench.release WORK                      # goes on with the first missing step
+    python -m bench.release WORK --only ruler/tekken  # the steps whose names begin so
 
-A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen by
-builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are
-done: the same command goes on after an interruption, also in the middle of a step, whose time is
-then that of its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes
-the steps whose names begin so; --frozen FOLDER freezes into a file there, not into the package's;
-and --from-start forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
-
-    python -m bench.release WORK --frozen WORK/frozen --from-start  # all of it
+A step is a dataset, a tokenizer and a length. It is built in the folder WORK, audited and added to
+the lock by builder/freeze.py, measured, and removed. release.jsonl, beside this file, lists the
+steps that are done: commit it and the lock after each step, and the same command goes on from there
+on any machine. A step that was interrupted is finished, and marked in the table, since its time is
+that of its last part. RELEASE.md is written from release.jsonl alone. Needs RULER_MIRROR or full
+caches. To begin again, delete release.jsonl and the digests in the lock.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
-from ruler_common.manifest import MANIFEST, read_manifest
-from ruler_common.names import LENGTHS
+from ruler_common.manifest import read_manifest
+from ruler_common.names import LENGTHS, parse_length
 from tests.in_process import ruler_command
 
 TABLE = Path(__file__).with_name("RELEASE.md")
+JOURNAL = Path(__file__).with_name("release.jsonl")
+FREEZE = Path(__file__).parent.parent / "builder" / "freeze.py"
 BEYOND = ("256k", "512k", "1m")
 """Lengths above the default ones, of ruler."""
 LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
@@ -41,21 +41,21 @@ LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
 PAGE = """\
 # The frozen build, measured
 
-Written by `python -m bench.release`, {workers} workers, {cores} cores,
-{memory:.0f} GiB. Time is wall-clock seconds, which other work on the machine lengthens; CPU is the
-seconds that all processes took. Memory is the most that all processes of a build held at once
-(resident, GiB).
+Written by `python -m bench.release`: {done} of {total} steps. Time is wall-clock seconds, which
+other work on the machine lengthens; CPU is the seconds that all processes took. Memory is the most
+that all processes of a build held at once (resident, GiB). A step marked * was interrupted: its
+figures are those of its last part.
 
-All builds together took {cpu:.0f} minutes of CPU, {share:.0f} on each of {cores} cores, and
-{time:.0f} minutes by the clock.
+All builds together took {cpu:.0f} minutes of CPU and {time:.0f} minutes by the clock, all audits
+{audit_cpu:.0f} minutes of CPU.
 
 {titles}
-|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 """
 TITLES = (
-    "| data set | tokenizer | length | files | rows | build, time | build, CPU "
-    "| verify, time | verify, CPU | memory | MB |"
+    "| dataset | tokenizer | length | files | rows "
+    "| build, time | build, CPU | audit, CPU | memory | MB |"
 )
 
 
@@ -78,15 +78,7 @@ class Took:
 
     time: float
     cpu: float
-    memory: float = 0.0
-
-    @classmethod
-    def total(cls, parts: Sequence[Took]) -> Took:
-        return cls(
-            time=sum(part.time for part in parts),
-            cpu=sum(part.cpu for part in parts),
-            memory=max((part.memory for part in parts), default=0.0),
-        )
+    memory: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,32 +87,39 @@ class Measured:
 
     name: str
     workers: int
+    resumed: bool
     files: int
     rows: int
     bytes: int
     build: Took
-    verify: Took | None
+    audit: Took
 
     @classmethod
     def from_json(cls, text: str) -> Measured:
         values = json.loads(text)
-        took = {key: values[key] and Took(**values[key]) for key in ("build", "verify")}
+        took = {key: Took(**values[key]) for key in ("build", "audit")}
         return cls(**{**values, **took})
 
 
-def steps() -> Iterator[Step]:
-    """Yield the steps of everything that is frozen."""
-    for tokenizer in named():
-        beyond = BEYOND if tokenizer in LONG else ()
-        yield from (Step("ruler", tokenizer, length) for length in (*LENGTHS["ruler"], *beyond))
-    for tokenizer in ("tekken", "o200k_base"):
-        yield from (Step("oneruler", tokenizer, length) for length in LENGTHS["oneruler"])
+def steps() -> list[Step]:
+    """Return the steps of everything that is frozen: the short lengths of all tokenizers first."""
+    listed = [Step("ruler", name, length) for length in LENGTHS["ruler"] for name in named()]
+    tokenizers = ("tekken", "o200k_base")
+    listed += [Step("oneruler", name, n) for n in LENGTHS["oneruler"] for name in tokenizers]
+    listed.sort(key=lambda step: parse_length(step.length, step.dataset))
+    return [*listed, *(Step("ruler", name, length) for length in BEYOND for name in LONG)]
 
 
-def run(*command: str | Path) -> Took:
-    """Run a `ruler` command, and return what all its processes took."""
+def finished() -> dict[str, Measured]:
+    """Return the steps of the journal by name."""
+    text = JOURNAL.read_text(encoding="utf-8") if JOURNAL.exists() else ""
+    return {step.name: step for step in map(Measured.from_json, text.splitlines())}
+
+
+def run(command: Sequence[str | Path]) -> Took:
+    """Run a command, and return what all its processes took."""
     started, cpu, peak = time.perf_counter(), cpu_of_children(), 0.0
-    process = subprocess.Popen(ruler_command(*command))
+    process = subprocess.Popen(command)
 
     def watch() -> None:
         nonlocal peak
@@ -132,7 +131,7 @@ def run(*command: str | Path) -> Took:
     watcher.start()
     watcher.join()
     if process.returncode:
-        sys.exit(f"This failed: ruler {' '.join(map(str, command))}")
+        sys.exit(f"This failed: {' '.join(map(str, command))}")
     return Took(
         time=round(time.perf_counter() - started, 1),
         cpu=round(cpu_of_children() - cpu, 1),
@@ -170,104 +169,74 @@ def resident(pid: int) -> int:
         return 0
 
 
-def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
-    """Build a step and verify it, and return what that took."""
+def measure(step: Step, work: Path, workers: int) -> Measured:
+    """Build, audit and freeze a step, and return what that took."""
     root = work / step.name
-    if (root / MANIFEST).exists():  # whole, but not frozen yet: measured from its beginning
-        shutil.rmtree(root)
+    resumed = root.exists()
     root.parent.mkdir(parents=True, exist_ok=True)
     flags = ("--suite", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
-    build = run("build", root, *flags, "--workers", str(workers))
+    build = run(ruler_command("build", root, *flags, "--workers", str(workers)))
+    audit = run([sys.executable, FREEZE, root])
     files = read_manifest(root)["files"].values()
     return Measured(
         name=step.name,
         workers=workers,
+        resumed=resumed,
         files=len(files),
         rows=sum(entry["rows"] for entry in files),
         bytes=sum(entry["bytes"] for entry in files),
         build=build,
-        verify=run("verify", root, "--workers", str(workers)) if verify else None,
+        audit=audit,
     )
 
 
 def page(done: list[Measured]) -> str:
     """Return the text of RELEASE.md: a line for each step, and the sums."""
-    lines = [line(*step.name.split("/"), step) for step in done]
-    verified = [step.verify for step in done if step.verify]
-    total = Measured(
-        name="",
-        workers=done[0].workers,
-        files=sum(step.files for step in done),
-        rows=sum(step.rows for step in done),
-        bytes=sum(step.bytes for step in done),
-        build=Took.total([step.build for step in done]),
-        verify=Took.total(verified) if len(verified) == len(done) else None,
-    )
-    lines.append(line("**all**", "", "", total))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = os.cpu_count() or 1
+    builds, audits = [step.build for step in done], [step.audit for step in done]
     return PAGE.format(
-        workers=done[0].workers,
-        cores=cores,
-        memory=memory,
-        cpu=total.build.cpu / 60,
-        share=total.build.cpu / 60 / cores,
-        time=total.build.time / 60,
+        done=len(done),
+        total=len(steps()),
+        cpu=sum(took.cpu for took in builds) / 60,
+        time=sum(took.time for took in builds) / 60,
+        audit_cpu=sum(took.cpu for took in audits) / 60,
         titles=TITLES,
-        rows="\n".join(lines),
+        rows="\n".join(map(line, done)),
     )
 
 
-def line(dataset: str, tokenizer: str, length: str, measured: Measured) -> str:
+def line(step: Measured) -> str:
     """Return a line of the table."""
-    build, verify = measured.build, " | "
-    if measured.verify:
-        verify = f"{measured.verify.time:,.0f} | {measured.verify.cpu:,.0f}"
+    dataset, tokenizer, length = step.name.split("/")
+    memory = max(step.build.memory, step.audit.memory)
     return (
-        f"| {dataset} | {tokenizer} | {length} | {measured.files} | {measured.rows:,} "
-        f"| {build.time:,.0f} | {build.cpu:,.0f} | {verify} | {build.memory:.2f} "
-        f"| {measured.bytes / 1e6:,.0f} |"
+        f"| {dataset} | {tokenizer} | {length}{' *' if step.resumed else ''} | {step.files} "
+        f"| {step.rows:,} | {step.build.time:,.0f} | {step.build.cpu:,.0f} | {step.audit.cpu:,.0f} "
+        f"| {memory:.2f} | {step.bytes / 1e6:,.0f} |"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--frozen", type=Path, help="folder of the digests, else the package's")
-    for flag in ("--verify", "--keep", "--from-start", "--dry-run"):
-        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--only", default="", help="the steps whose names begin so")
+    parser.add_argument("--dry-run", action="store_true", help="list the steps")
     arguments = parser.parse_args()
-    work: Path = arguments.work
-    work.mkdir(parents=True, exist_ok=True)
-    journal = work / "steps.jsonl"
-    text = journal.read_text(encoding="utf-8") if journal.exists() else ""
-    done = {step.name: step for step in map(Measured.from_json, text.splitlines())}
-    wanted = [step for step in steps() if step.name.startswith(arguments.only)]
-    to = ("--to", arguments.frozen) if arguments.frozen else ()
-    from_start = arguments.from_start and not done
-    for step in wanted:
-        made, kept = done.get(step.name), (work / step.name).is_dir()
-        unverified = made and not made.verify and arguments.verify and kept
-        if arguments.dry_run or (made and not unverified):
-            print(step.name, "is done" if made else "is to be made")
+    for step in steps():
+        if not step.name.startswith(arguments.only):
             continue
-        if made:
-            verify = run("verify", work / step.name, "--workers", str(arguments.workers))
-            made = replace(made, verify=verify)
-        else:
-            made = measure(step, work, arguments.workers, arguments.verify)
-            script = [sys.executable, "builder/freeze.py", str(work / step.name), *map(str, to)]
-            subprocess.run([*script, *(["--replace"] if from_start else [])], check=True)
-            from_start = False
-        done[step.name] = made
-        with journal.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(made)) + "\n")
-        if not arguments.keep:
-            shutil.rmtree(work / step.name)
-        order = [step.name for step in steps() if step.name in done]
-        write_whole(TABLE, page([done[name] for name in order]))
+        is_done = step.name in finished()
+        if is_done or arguments.dry_run:
+            print(step.name, "is done" if is_done else "is to be made", flush=True)
+            continue
+        measured = measure(step, arguments.work, arguments.workers)
+        with JOURNAL.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(measured)) + "\n")
+        done = finished()
+        write_whole(TABLE, page([done[step.name] for step in steps() if step.name in done]))
+        shutil.rmtree(arguments.work / step.name)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Measure the intervals of `ruler run --until 1.0`: `python -m bench.until PLACE …`.
+"""Measure the intervals of `ruler run --until 1.0`: `python -m bench.until [PLACE …]`.
 
-Runs are replayed in random orders until the mean is known within ± 1 point. Printed are how many
-rows that took, and in how many orders the interval covered the mean of all rows. run_scores.py
-reads the runs from the places. If a model was run at three lengths, these are replayed together,
-each from another place in the order, as `ruler run` does. Exits with code 1 if a figure misses its
-limit.
+Simulated runs, then runs from the places, are replayed in random orders until the mean is known
+within ± 1 point. Printed are how many rows that took, and in how many orders the interval covered
+the mean of all rows. run_scores.py reads the runs from the places. If a model was run at three
+lengths, these are replayed together, each from another place in the order, as `ruler run` does.
+Exits with code 1 if a figure misses its limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from ruler_eval.gate.until import MIN_ROWS, MIN_ROWS_OVER_LENGTHS, mean_estimate
 from ruler_eval.score.results import Scores
 
 ORDERS, HALF_WIDTH = 12, 1.0
-MIN_COVERAGE = 0.93
+MIN_COVERAGE = 0.89
+"""Below 95 %, because the run stops by its own spread."""
+SIMULATED = 100
+"""Runs of each kind, each in ORDERS orders."""
 MAX_ROWS = {1: 0.28, 3: 0.10}  # as a share of all rows, by the number of lengths
 
 
@@ -74,10 +77,29 @@ def print_line(what: str, shares: list[float], covers: list[bool]) -> None:
     )
 
 
+def simulated() -> bool:
+    """Print the figures of runs of 13 tasks of 500 rows, right or wrong, of three kinds."""
+    kinds = {"all shares": (0.0, 1.0), "0.8 to 1": (0.8, 1.0), "0.99, or 0.5": (0.5, 0.99)}
+    good = True
+    for kind, (low, high) in kinds.items():
+        rng = np.random.default_rng(5)
+        runs = []
+        for _ in range(SIMULATED):
+            rates = rng.uniform(low, high, 13)
+            if kind.endswith("0.5"):
+                rates = np.where(rng.random(13) < 0.7, high, low)
+            run = {f"task{i}": (rng.random(500) < rate) * 1.0 for i, rate in enumerate(rates)}
+            runs.append({"4k": run})
+        shares, covers = replay(runs)
+        print_line(f"simulated, {kind}", shares, covers)
+        good &= bool(np.mean(covers) >= MIN_COVERAGE)
+    return good
+
+
 def main() -> None:
     """Print rows and coverage; exit with code 1 if one misses its limit."""
+    good = simulated()
     runs = run_scores(sys.argv[1:])
-    good = True
     single = [{"4k": run} for run in runs.values()]
     three = [{str(length): run for length, run in group.items()} for group in by_lengths(runs)]
     for lengths, chosen in ((1, single), (3, three)):

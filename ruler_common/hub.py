@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ruler_common.manifest import MANIFEST
 from ruler_common.text import one_line, without_passwords
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_RESUME = "Finished work is kept: run the same command again to continue."
+_RESUME = " Finished work is kept: run the same command again to continue."
 
 
 def is_repository(name: str) -> bool:
@@ -46,14 +46,42 @@ def hub_file(
     from huggingface_hub import hf_hub_download
 
     with hub_errors(repo):
+        _ask_once(repo, (path,), revision, kind)
         return Path(hf_hub_download(repo, path, revision=revision, repo_type=kind, **options))
 
 
+def _ask_once(repo: str, paths: Sequence[str], revision: str | None, kind: str) -> None:
+    """Raise the client's error if none of these files is in the cache and the Hub does not answer.
+
+    The client itself would ask six times, for 23 seconds, and print a line each time. Other errors
+    than those of the connection are left to the download.
+    """
+    from huggingface_hub import (
+        errors,
+        get_hf_file_metadata,
+        hf_hub_url,
+        try_to_load_from_cache,
+    )
+
+    try:
+        for path in paths:
+            cached = try_to_load_from_cache(repo, path, repo_type=kind, revision=revision)
+            if isinstance(cached, str):
+                return
+        get_hf_file_metadata(hf_hub_url(repo, paths[0], repo_type=kind, revision=revision))
+    except (errors.HfHubHTTPError, errors.FileMetadataError, errors.HFValidationError):
+        return
+
+
 @contextmanager
-def hub_errors(repo: str) -> Iterator[None]:
+def hub_errors(repo: str, resumes: bool = False) -> Iterator[None]:
     """Turn an error of huggingface_hub into a RulerError, or Unreachable without a connection.
 
     Errors of the disk are not changed.
+
+    Args:
+        repo: The repository that the block asks for.
+        resumes: Whether the same command continues where the block was interrupted.
     """
     from huggingface_hub import errors
 
@@ -70,11 +98,14 @@ def hub_errors(repo: str) -> Iterator[None]:
     ) as error:
         if isinstance(error, OSError) and (error.filename or error.errno in _DISK_FULL):
             raise
-        raise _hub_error(error, repo) from error
+        raise _hub_error(error, repo, _RESUME if resumes else "") from error
 
 
-def _hub_error(error: Exception, repo: str) -> RulerError:
-    """Return the RulerError for an error of the client, or for its cause, as uploads have."""
+def _hub_error(error: Exception, repo: str, resume: str) -> RulerError:
+    """Return the RulerError for an error of the client, or for its cause, as uploads have.
+
+    `resume` is a sentence about what is kept, or "".
+    """
     from huggingface_hub import errors
 
     text = without_passwords(" ".join(str(error).split()))
@@ -107,17 +138,17 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
                 why = ": it is not a release" if path == MANIFEST else ""
                 return RulerError(f"'{repo}' has no {path}{why}.")
             case errors.HfHubHTTPError():
-                return RulerError(_refusal(cause.response, cause.server_message, repo))
+                return RulerError(_refusal(cause.response, cause.server_message, repo, resume))
             case errors.HTTPError():
                 return Unreachable(
                     f"Cannot reach the Hub at {hub_address()} ({type(cause).__name__}): check "
-                    f"the network. {_RESUME}"
+                    f"the network.{resume}"
                 )
         cause = cause.__cause__
-    return RulerError(f"The Hub's client failed with '{text}'. {_RESUME}")
+    return RulerError(f"The Hub's client failed with '{text}'.{resume}")
 
 
-def _refusal(response: Any, message: str | None, repo: str) -> str:
+def _refusal(response: Any, message: str | None, repo: str, resume: str) -> str:
     """Return the message for a request that the Hub refused, by its status."""
     status: int = response.status_code
     why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
@@ -132,11 +163,11 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
         413: f"A file of '{repo}' is too large for the Hub (413), probably the card, which lists "
         "every configuration: publish one tokenizer, or fewer languages, per repository.",
         429: "The Hub's rate limit is reached (429): try again "
-        f"{f'in {wait} seconds' if wait else 'in some minutes'}. {_RESUME}",
+        f"{f'in {wait} seconds' if wait else 'in some minutes'}.{resume}",
     }
     if status >= 500:
-        return f"The Hub has an internal error ({status}): try again later. {_RESUME}"
-    return sentences.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_RESUME}")
+        return f"The Hub has an internal error ({status}): try again later.{resume}"
+    return sentences.get(status, f"The Hub refused '{repo}' ({status}: {why}).{resume}")
 
 
 def hub_address() -> str:
@@ -185,6 +216,12 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
         from transformers import AutoTokenizer
     except ModuleNotFoundError as error:
         raise missing_packages("tokenizers", "A model's tokenizer") from error
+    if not Path(where).exists():
+        try:
+            with hub_errors(where):
+                _ask_once(where, TOKENIZER_FILES, revision, "model")
+        except Unreachable as error:
+            raise ValueError(str(error)) from error
     try:
         # if trust_remote_code is not given, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(

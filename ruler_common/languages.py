@@ -19,14 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import ONLY_FIELDS, read_as, read_toml
+from ruler_common.manifest_fields import Manifest
 from ruler_common.names import LANGUAGES, check_name
-
-if TYPE_CHECKING:
-    from ruler_common.manifest import Manifest
 
 FOLDER = Path(__file__).parent / "languages"
 """The folder of the 26 languages' files: `pl.toml`."""
@@ -36,14 +34,27 @@ _FOLDS = ([1, 1], [1, 2])  # the characters of a letter and of its replacement
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoNumbersFacts:
+    """How a language says "there are no such numbers in the text"."""
+
+    __pydantic_config__ = ONLY_FIELDS
+
+    sentences: tuple[str, ...] = ()  # "there are no {}"; {} stands for one of `numbers`
+    numbers: tuple[str, ...] = ()  # "such numbers"
+    places: tuple[str, ...] = ()  # "in the text", which may stand anywhere in the sentence
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoneFacts:
-    """The prompt's own word for "none", and its forms: two to eight in all."""
+    """The prompt's own word for "none", and the other sentences that only say it."""
 
     __pydantic_config__ = ONLY_FIELDS
 
     prompt: tuple[str, ...]  # the word, in each of its spellings
-    forms: dict[str, str]  # its inflections and everyday short form, each with its source
-    exceptions: tuple[str, ...] = ()  # words that contain a form but do not mean none, such as 无法
+    forms: dict[str, str]  # inflections, "none of them", "nothing"; each with source or meaning
+    negators: tuple[str, ...] = ()  # "no": says "none" only as the whole answer
+    introductions: tuple[str, ...] = ()  # "the answer is": may come before the word
+    no_numbers: NoNumbersFacts = field(default_factory=NoNumbersFacts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +153,7 @@ def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     facts = read_facts(table, where)
     _check_words(vars(facts.none), "none.", where)
     _check_words({"forms": tuple(facts.none.forms)}, "none.", where)
+    _check_words(vars(facts.none.no_numbers), "none.no_numbers.", where)
     _check_words(vars(facts.sentences), "sentences.", where)
     _check_words(vars(facts), "", where)
     if not facts.written_by.strip():

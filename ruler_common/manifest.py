@@ -1,4 +1,4 @@
-"""The manifest of a release: its fields, and a reader that checks every type and name.
+"""The manifest of a release: a reader that checks every type and name of manifest_fields.py.
 
 manifest = read_manifest(Path("ruler"))
 manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"]
@@ -12,147 +12,58 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal, cast
-
-from typing_extensions import NotRequired, TypedDict
+from typing import cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
 from ruler_common.languages import custom_facts
-from ruler_common.names import CODE, LANGUAGES, TASKS, Config, length_name, parse_length
+from ruler_common.manifest_fields import (
+    FORMAT_VERSION,
+    MANIFEST,
+    OWN_SUITE,
+    BookRights,
+    FileEntry,
+    LanguageEntry,
+    Manifest,
+    SourceEntry,
+    TokenFigures,
+    TokenizerEntry,
+    Variant,
+)
+from ruler_common.names import (
+    LANGUAGES,
+    TASKS,
+    Config,
+    check_new_name,
+    check_release_names,
+    length_name,
+    parse_length,
+)
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
-# ---- The fields of manifest.json -----------------------------------------------------------------
-
-# JSON names are fixed by format 1. For `own` and `given`, `most_rows` and `evidence_alone` the code
-# says custom, max_rows and evidence_only.
-FORMAT_VERSION = 1  # of the manifest and the row schema; a reader refuses a newer one
-MANIFEST = "manifest.json"
-OWN_SUITE = "own"  # the suite in the manifest of a release with a custom suite
-
-
-class TokenFigures(TypedDict):
-    """The minimum, mean and maximum `length` of a file's rows, in tokens."""
-
-    min: int
-    mean: float
-    max: int
-
-
-class FileEntry(TypedDict):
-    """The entry of one Parquet file."""
-
-    config: str
-    task: str
-    tokenizer: str
-    length: str
-    max_length: int
-    language: str
-    instruction_language: str
-    rows: int
-    # The number of rows that can be built (questions of a corpus); None if there is no limit
-    most_rows: int | None
-    tokens: TokenFigures
-    fill: float  # mean `length` as a share of `max_length` - reserve
-    unit: int  # tokens of the largest haystack unit that did not fit
-    exhausted: int  # rows that contain all of a finite haystack
-    # The maximum number of times that a haystack started over; `row_repeats` has each row's number
-    repeats: int
-    row_repeats: NotRequired[list[int]]
-    # What counted the tokens, with its version: the reference library, or gigatoken checked by it
-    counted_by: NotRequired[str]
-    bytes: int
-    sha256: str
-    rows_sha256: str  # a digest of the rows, which does not depend on the Parquet writer
-    # True at `0k`, where there is no haystack and no window: `max_length` and `fill` are 0
-    evidence_alone: NotRequired[bool]
-
-
-Variant = Literal["canonical", "embedded", "given"]
-"""The published file, the project's text in its place, or a file of a custom language."""
-
-
-class BookRights(TypedDict):
-    """A book of ONERULER and what is known about its rights."""
-
-    title: str
-    author: str
-    died: int | None  # year of the author's death
-    published: str  # years of the first publication
-    status: str
-    restricted: bool  # whether it may not be free everywhere
-    editor: str
-
-
-class SourceEntry(TypedDict):
-    """The entry of a source."""
-
-    variant: Variant
-    title: str
-    sha256: str
-    bytes: int
-    licence: str
-    citation: str
-    urls: list[str]  # addresses, or a package URL (`pkg:pypi/NAME@VERSION#PATH`)
-    book: NotRequired[BookRights]
-
-
-class TokenizerEntry(TypedDict):
-    """The entry of a tokenizer: how to load it, its library, and the digests of its files."""
-
-    spec: str
-    title: str
-    library: str
-    version: str
-    sha256: NotRequired[dict[str, str]]
-    backend_sha256: NotRequired[str]
-    # The version of tokenizers, which counts for transformers and has its own Unicode tables
-    backend_version: NotRequired[str]
-    commit: NotRequired[str]
-
-
-class LanguageEntry(TypedDict):
-    """The prompts and nouns of a language of ONERULER, with its errata applied."""
-
-    code: str
-    parts: dict[str, str]
-    cwe: str
-    none_word: str
-    separator: str
-    stop: str
-    nouns: list[str]
-    errata: list[str]
-    # Only for a custom language: what scoring, analysis and verification need to know about it,
-    # with the fields of ruler_common/languages/*.toml
-    facts: NotRequired[dict[str, Any]]
-
-
-class Manifest(TypedDict):
-    """manifest.json: how a release was built, and its files."""
-
-    format: int
-    dataset: str
-    data_version: str
-    canary: str  # the GUID of this dataset and data version, which is in every row (rows.py)
-    builder_version: str
-    seed: int
-    reserve: int
-    # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
-    suite: NotRequired[str]
-    families: dict[str, dict[str, Any]]  # the wording of each task family in the suite
-    tasks: dict[str, dict[str, Any]]  # each task's family and parameters
-    groups: dict[str, list[str]]
-    sources: dict[str, SourceEntry]
-    words: dict[str, str]  # sha256 of each word list
-    languages: dict[str, LanguageEntry]
-    tokenizers: dict[str, TokenizerEntry]
-    files: dict[str, FileEntry]
-
-
-# ---- Reading it ----------------------------------------------------------------------------------
+__all__ = [  # with the fields, so that users import one module
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "OWN_SUITE",
+    "SUITE_DIGESTS",
+    "BookRights",
+    "FileEntry",
+    "LanguageEntry",
+    "Manifest",
+    "SourceEntry",
+    "TokenFigures",
+    "TokenizerEntry",
+    "Variant",
+    "benchmark_suite",
+    "is_standard",
+    "manifest_text",
+    "parse_manifest",
+    "read_manifest",
+    "suite_digest",
+    "version_numbers",
+]
 
 SUITE_DIGESTS = {
     "ruler": "dbed4f4c281db6bb",
@@ -160,16 +71,6 @@ SUITE_DIGESTS = {
     "ruler_2024": "f30773471de22410",
 }
 """`suite_digest` of the benchmarks' suites, and of the suite with the layout of RULER's paper."""
-_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
-"""A task or group name.
-
-It must not contain a part that looks like a length (`_4k`), because configuration names append one.
-"""
-_TOKENIZER_NAME = re.compile(
-    r"(?!.*_[0-9]+[kmKM](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
-)
-"""A tokenizer name; it must not contain a part that looks like a length either."""
-_SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -227,9 +128,9 @@ def _remedy_for_missing(root: Path) -> str:
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     """Parse a manifest, and check the type of every field and every name.
 
-    A release is untrusted input and its names become paths, so the names of tasks, tokenizers and
-    languages must be plain words, and each file must have the path of its configuration. Raises
-    RulerError that names the file and the field; also for a newer format.
+    A release is untrusted input and its names become paths, so they must be those that names.py
+    allows, and each file must have the path of its configuration. Raises RulerError that names the
+    file, and the field or name; also for a newer format.
     """
     remedy = "Download or build it again."
     manifest = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
@@ -237,6 +138,8 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
         _check_names(manifest)
     except _WrongField as error:
         raise RulerError(f"'{where}' is damaged: {error}. {remedy}") from error
+    except RulerError as error:  # a name
+        raise RulerError(f"'{where}' is damaged: {error} {remedy}") from error
     return manifest
 
 
@@ -253,7 +156,7 @@ class _WrongField(Exception):
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise _WrongField for the first wrong name or number."""
+    """Raise _WrongField or RulerError for the first wrong name or number."""
     dataset = manifest["dataset"]
     if dataset not in TASKS:
         raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
@@ -270,28 +173,15 @@ def _check_names(manifest: Manifest) -> None:
         raise _WrongField("builder_version", "is not a version")
     if manifest["reserve"] < 0:
         raise _WrongField("reserve", "is less than 0")
-    names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
-        "tasks": (manifest["tasks"], _TASK_NAME),
-        "groups": (manifest["groups"], _TASK_NAME),
-        "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
-        "sources": (manifest["sources"], _SOURCE_NAME),
-    }
-    for part, (listed, allowed) in names.items():
-        for name in listed:
-            if not allowed.fullmatch(name):
-                raise _WrongField(
-                    part, f"has '{name}', which cannot be a name: use letters and digits"
-                )
-    _check_case_collisions("tasks", [*manifest["tasks"], *manifest["groups"]])
-    _check_case_collisions("tokenizers", manifest["tokenizers"])
-    if both := manifest["tasks"].keys() & manifest["groups"].keys():
-        raise _WrongField("groups", f"has '{min(both)}', which is also a task")
+    for source in manifest["sources"]:
+        check_new_name("source", source)
     _check_languages(manifest)
-    for group, tasks in manifest["groups"].items():
-        if unknown := set(tasks) - set(manifest["tasks"]):
-            raise _WrongField(
-                f"groups.{group}", f"has '{min(unknown)}', which is not a task of the release"
-            )
+    check_release_names(
+        manifest["tasks"],
+        manifest["groups"],
+        manifest["tokenizers"],
+        {*LANGUAGES, *manifest["languages"]},
+    )
     for task, described in manifest["tasks"].items():
         for name, value in described.items():
             if not isinstance(value, str | int | float):
@@ -310,9 +200,10 @@ def _check_languages(manifest: Manifest) -> None:
         if code in LANGUAGES:
             if facts is not None:
                 raise _WrongField(f"languages.{code}", "has facts, though it is one of the 26")
-        elif facts is None or dataset != "oneruler" or not re.fullmatch(CODE, code):
+        elif facts is None or dataset != "oneruler":
             raise _WrongField("languages", f"has '{code}', which is not a language of {dataset}")
         else:
+            check_new_name("language", code)
             try:
                 custom_facts(facts, f"the release's language {code}")
             except RulerError as error:
@@ -355,12 +246,3 @@ def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
         raise _WrongField(field, f"has the config '{entry['config']}', not '{config.name}'")
     if path != config.path:
         raise _WrongField(field, f"should be at '{config.path}', the path of its configuration")
-
-
-def _check_case_collisions(field: str, names: Collection[str]) -> None:
-    """Raise _WrongField for names that differ only in case: one file on some systems."""
-    by_folded: dict[str, str] = {}
-    for name in names:
-        first = by_folded.setdefault(name.casefold(), name)
-        if first != name:
-            raise _WrongField(field, f"has both '{first}' and '{name}', which differ only in case")

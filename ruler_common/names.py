@@ -1,6 +1,11 @@
-"""The names of a release: datasets, tasks, groups, lengths, languages and configurations.
+"""The names of a release: what may be one, and how a configuration's name is written and read.
 
+    check_new_name("task", "vt_4k")              # refused: a length would end the task's name
     Names.standard("oneruler").parse("cwe_hard_8k_pl").path    # data/tekken/8k/pl/cwe_hard.parquet
+
+The builder, the reader of manifests and the commands all use this module, so that whatever is built
+can be read. A configuration is `{task or group}_{length}`, then `_{language}` in oneruler, then
+`_{tokenizer}` if that is not the default one.
 
 Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section 2.
 """
@@ -11,12 +16,12 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 from ruler_common.errors import RulerError
-
-if TYPE_CHECKING:
-    from ruler_common.manifest import FileEntry, Manifest
+from ruler_common.manifest_fields import FileEntry, Manifest
+from ruler_common.text import printable
 
 SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"
@@ -83,6 +88,116 @@ def check_name(kind: str, name: str, names: Collection[str], see: str = "") -> s
     raise RulerError(f"{message} See: {see}" if see else message)
 
 
+# ---- What may be a name --------------------------------------------------------------------------
+
+# A name becomes a part of a path, of a configuration's name and of an option.
+_NO_LENGTH = "(?!(?:.*_)?(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))"  # between two underscores
+_NO_DEVICE = r"(?!(?i:aux|con|nul|prn|(?:com|lpt)[0-9])(?:\.|$))"  # Windows has no such files
+_NO_LANGUAGE = "(?![a-z]{2}(?:-[a-z]{2})?(?:_|$))"  # which a tokenizer follows in oneruler
+# `--tasks default` means every task
+_TASK = f"{_NO_LENGTH}{_NO_DEVICE}(?!default$)[A-Za-z0-9][A-Za-z0-9_]{{0,79}}"
+_TOKENIZER = (
+    f"{_NO_LENGTH}{_NO_DEVICE}{_NO_LANGUAGE}"
+    r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
+)
+_RULES = {  # the kind of a name: its pattern, and the rule in words
+    "task": (
+        _TASK,
+        "begin with a letter or digit, and use at most 80 letters, digits and '_', as in "
+        "'niah_multikey_1'; no length (4k, 4000), 'default' or device of Windows (con)",
+    ),
+    "tokenizer": (
+        _TOKENIZER,
+        "begin with a letter or digit, and use at most 80 letters, digits, '_', '-' and single "
+        "dots between them, as in 'qwen2.5'; no length (4k, 4000), language (pl, en-ko) or device "
+        "of Windows (con)",
+    ),
+    "language": (
+        f"{_NO_DEVICE}(?!all$){CODE}",
+        "use its ISO 639 code of two or three small letters, such as 'tr', and not a word with "
+        "another meaning ('all', 'con')",
+    ),
+    "source": ("[a-z0-9_-]{1,80}", "use at most 80 small letters, digits, '-' and '_'"),
+}
+_RULES["group"] = (_TASK, _RULES["task"][1].replace("niah_multikey_1", "niah_mk"))
+
+
+def check_new_name(kind: str, name: str) -> None:
+    """Raise RulerError, with the rule and an example, if a name is not allowed.
+
+    Args:
+        kind: "task", "group", "tokenizer", "language" (beyond the 26) or "source".
+        name: The name, from a suite, an option or a manifest.
+    """
+    pattern, rule = _RULES[kind]
+    if not re.fullmatch(pattern, name):
+        raise RulerError(f"'{printable(name)}' cannot name a {kind}: {rule}.")
+
+
+def check_release_names(
+    tasks: Collection[str],
+    groups: Mapping[str, Sequence[str]],
+    tokenizers: Collection[str],
+    languages: Collection[str],
+) -> None:
+    """Raise RulerError if the names of a release are not allowed, or not together.
+
+    Args:
+        tasks: The names of its tasks.
+        groups: The tasks of each group.
+        tokenizers: The names of its tokenizers.
+        languages: The codes of all languages that it may have.
+    """
+    for kind, names in (("task", tasks), ("group", groups), ("tokenizer", tokenizers)):
+        for name in names:
+            check_new_name(kind, name)
+    for group, members in groups.items():
+        _check_group(group, members, tasks)
+    _refuse_same_file([*tasks, *groups])
+    _refuse_same_file(tokenizers)
+    for tokenizer in tokenizers:
+        if {*tokenizer.partition("_")[0].split("-")} <= {*languages}:
+            raise RulerError(
+                f"The tokenizer '{tokenizer}' would be read as a language of the release: give it "
+                f"another name, such as 'tokenizer-{tokenizer}'."
+            )
+
+
+def _check_group(group: str, members: Sequence[str], tasks: Collection[str]) -> None:
+    """Raise RulerError for a group that is also a task, or whose members are not its tasks."""
+    if group in tasks:
+        raise RulerError(f"'{group}' names both a task and a group: rename one of them.")
+    if not members:
+        raise RulerError(f"The group '{group}' has no task: list its tasks, or remove it.")
+    for task in members:
+        if task not in tasks:
+            raise RulerError(f"The group '{group}' has '{printable(task)}', which is not a task.")
+        if members.count(task) > 1:
+            raise RulerError(f"The group '{group}' has '{task}' more than once: list it once.")
+
+
+def _refuse_same_file(names: Collection[str]) -> None:
+    """Raise RulerError for names that differ only in case: one file on some systems."""
+    by_folded: dict[str, str] = {}
+    for name in names:
+        first = by_folded.setdefault(name.casefold(), name)
+        if first != name:
+            raise RulerError(
+                f"'{first}' and '{name}' differ only in case, and would be one file on some "
+                "systems: rename one of them."
+            )
+
+
+# ---- Lengths -------------------------------------------------------------------------------------
+
+_MIN_TOKENS, _MAX_TOKENS = 1000, 1 << 22
+_LENGTH_RULES = {
+    "ruler": "Write thousands of 1024 tokens, such as 4k, 128k or 1m, or a number of tokens, such "
+    "as 10000: from 1000 to 4194304 tokens. 0k is the evidence without a haystack.",
+    "oneruler": "Write thousands of 1000 tokens, such as 8k, 10k or 1m: from 1k to 4194k.",
+}
+
+
 def parse_length(name: str, dataset: str = "ruler") -> int:
     """Return the tokens of a length: `128k` is 131072 in ruler (binary) and 128000 in oneruler.
 
@@ -92,13 +207,15 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
     check_name("dataset", dataset, TASKS)
     if dataset == "ruler" and name.lower() == EVIDENCE_ALONE:
         return 0
-    match = re.fullmatch(r"([1-9]\d{0,3})([km])", name.lower())
+    match = re.fullmatch("([1-9][0-9]{0,3})([kmKM])", name)
     thousand = _THOUSAND[dataset]
-    tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
-    if dataset == "ruler" and re.fullmatch(r"[1-9]\d{3,6}", name):
+    tokens = 0
+    if match:
+        tokens = int(match[1]) * thousand ** (1 if match[2] in "kK" else 2)
+    elif dataset == "ruler" and re.fullmatch("[1-9][0-9]{3,6}", name):
         tokens = int(name)
-    if not 1000 <= tokens <= 1 << 22:
-        raise RulerError(f"Unknown length '{name}'. One is written 1k, 4k, 128k, 1m, up to 4m.")
+    if not _MIN_TOKENS <= tokens <= _MAX_TOKENS:
+        raise RulerError(f"Unknown length '{printable(name)}'. {_LENGTH_RULES[dataset]}")
     return tokens
 
 
@@ -111,7 +228,7 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
     if dataset == "ruler":
         if tokens == 0:
             return EVIDENCE_ALONE
-        if 1000 <= tokens <= 1 << 22 and (tokens % 1000 == 0 or tokens % 1024):
+        if _MIN_TOKENS <= tokens <= _MAX_TOKENS and (tokens % 1000 == 0 or tokens % 1024):
             return str(tokens)
     thousand = _THOUSAND[dataset]
     for letter, size in (("m", thousand**2), ("k", thousand)):
@@ -186,6 +303,8 @@ class Names:
     tasks: tuple[str, ...]
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     languages: tuple[str, ...] = LANGUAGES
+    # Of the release whose names these are; its configurations are suggested for a wrong name
+    manifest: Manifest | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def standard(cls, dataset: str) -> Names:
@@ -197,7 +316,9 @@ class Names:
     def from_manifest(cls, manifest: Manifest) -> Names:
         """Return the names in a release's manifest."""
         languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
-        return cls(manifest["dataset"], tuple(manifest["tasks"]), manifest["groups"], languages)
+        return cls(
+            manifest["dataset"], tuple(manifest["tasks"]), manifest["groups"], languages, manifest
+        )
 
     def expand(self, name: str) -> Sequence[str]:
         """Return the tasks of a group, or the task itself."""
@@ -226,9 +347,13 @@ class Names:
 
     def available(self, manifest: Manifest) -> list[str]:
         """Return a release's configurations: its complete groups, then its single tasks."""
-        tasks = [self.parse(file["config"]) for file in manifest["files"].values()]
+        return [config.name for config in self._available(manifest)]
+
+    def _available(self, manifest: Manifest) -> list[Config]:
+        files = manifest["files"].values()
+        tasks = [Config.from_entry(manifest["dataset"], file) for file in files]
         groups = [group for group, _ in self.whole_groups(tasks)]
-        return [config.name for config in (*groups, *tasks)]
+        return [*groups, *tasks]
 
     def whole_languages(
         self, groups: Iterable[tuple[Config, list[Config]]]
@@ -248,37 +373,46 @@ class Names:
         complete = len(LANGUAGES) * len(self.groups.get("all", ()))
         return [pair for pair in languages.items() if len(pair[1]) == complete]
 
-    def configs(self, name: str, tokenizers: Collection[str] = ()) -> list[Config]:
+    def configs(
+        self, name: str, tokenizers: Collection[str] = (), tokenizer: str | None = None
+    ) -> list[Config]:
         """Return the single-task configurations of a name: of a task, or of a group's tasks.
 
         In oneruler a name without a language (`all_8k`, `niah_none_8k_qwen2.5`) stands for all 26
-        languages, without pairs; `tokenizers` are the release's, because `_qwen2.5` could also be
-        a language. Raises RulerError.
+        languages, without pairs.
+
+        Args:
+            name: The name of a configuration.
+            tokenizers: The release's tokenizers, to tell the suffix `_qwen2.5` from a language.
+            tokenizer: The tokenizer of a name without a suffix, instead of the default one.
+
+        Raises RulerError for a wrong name, and for a suffix that is not `tokenizer`.
         """
         names = [name]
-        without_language = re.fullmatch(r"(.+?_\d+[kmKM])(?:_(.+))?", name)
+        without_language = re.fullmatch("(.+?_[0-9]+[kmKM])(?:_(.+))?", name)
         if self.dataset == "oneruler" and without_language:
-            task_and_length, tokenizer = without_language.groups()
-            if tokenizer is None:
+            task_and_length, suffix = without_language.groups()
+            if suffix is None:
                 names = [f"{task_and_length}_{code}" for code in LANGUAGES]
-            elif tokenizer in tokenizers:
-                names = [f"{task_and_length}_{code}_{tokenizer}" for code in LANGUAGES]
+            elif suffix in tokenizers:
+                names = [f"{task_and_length}_{code}_{suffix}" for code in LANGUAGES]
         configs = []
-        for config in [self.parse(name) for name in names]:
+        for config in [self.parse(name, tokenizer) for name in names]:
             for task in self.expand(config.task):
                 configs.append(replace(config, task=task))
         return configs
 
-    def parse(self, name: str) -> Config:
+    def parse(self, name: str, tokenizer: str | None = None) -> Config:
         """Read a configuration name, `niah_mk_128k_qwen2.5` or `cwe_easy_8k_pl`.
 
-        The task may be a group. Raises RulerError.
+        The task may be a group. `tokenizer` is that of a name without a suffix, instead of the
+        default one. Raises RulerError.
         """
         if self.dataset == "oneruler":
-            length = r"\d+[kmKM]"
+            length = "[0-9]+[kmKM]"
             languages = rf"_(?P<language>{CODE})(?:-(?P<instruction>{CODE}))?"
         else:
-            length = r"\d+[kmKM]|\d{4,7}"
+            length = "[0-9]+[kmKM]|[0-9]{4,7}"
             languages = ""
         pattern = rf"(?P<task>.+?)_(?P<length>{length}){languages}(?:_(?P<tokenizer>.+))?"
         match = re.fullmatch(pattern, name)
@@ -290,26 +424,57 @@ class Names:
         instruction_language = parts.get("instruction") or language
         for code in (language, instruction_language):
             check_name("language", code, self.languages)
+        suffix = parts["tokenizer"]
+        if suffix and tokenizer and suffix != tokenizer:
+            raise RulerError(
+                f"'{name}' names the tokenizer '{suffix}', not '{tokenizer}': name only one."
+            )
         return Config(
             self.dataset,
             parts["task"],
             length_name(parse_length(parts["length"], self.dataset), self.dataset),
-            tokenizer=parts["tokenizer"] or DEFAULT_TOKENIZER,
+            tokenizer=suffix or tokenizer or DEFAULT_TOKENIZER,
             language=language,
             instruction_language=instruction_language,
         )
 
     def _hint(self, name: str) -> str:
         """Return the end of an error about a name: a similar configuration, or an example."""
-        lengths = LENGTHS[self.dataset]
-        if name.lower() in lengths:
+        if name.lower() in LENGTHS[self.dataset]:
             return f". Did you mean 'all_{name.lower()}'?"
-        if self.dataset == "oneruler":
-            endings = [f"{length}_{code}" for length in lengths for code in self.languages]
-            example = "niah_none_128k_pl"
-        else:
-            endings = [*lengths]
-            example = "niah_mk_128k"
-        names = [f"{task}_{end}" for task in (*self.groups, *self.tasks) for end in endings]
-        similar = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.8)
-        return f". Did you mean '{similar[0]}'?" if similar else f"; an example is '{example}'."
+        similar = [config for config in self._known if config.task.lower() == name.lower()]
+        if not similar:
+            names = {config.name: config for config in self._known}
+            for match in difflib.get_close_matches(name, names, n=1, cutoff=0.8):
+                similar.append(names[match])
+        if similar:
+            return f". Did you mean '{min(similar, key=_usual_first).name}'?"
+        if not self._known:
+            return "."
+        return f"; an example is '{min(self._known, key=_usual_first).name}'."
+
+    @cached_property
+    def _known(self) -> list[Config]:
+        """The configurations of the release, else those that a full release has."""
+        if self.manifest is not None:
+            return self._available(self.manifest)
+        known = []
+        for task in (*self.groups, *self.tasks):
+            for length in LENGTHS[self.dataset]:
+                for code in self.languages if self.dataset == "oneruler" else ("en",):
+                    config = Config(
+                        self.dataset, task, length, language=code, instruction_language=code
+                    )
+                    known.append(config)
+        return known
+
+
+def _usual_first(config: Config) -> tuple[object, ...]:
+    """Return a key that sorts configurations: default tokenizer, a haystack, short, English."""
+    return (
+        config.tokenizer != DEFAULT_TOKENIZER,
+        config.max_length == 0,
+        config.max_length,
+        config.languages != "en",
+        config.languages,
+    )

@@ -11,12 +11,11 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import open_parquet
+from ruler_common.manifest_fields import FileEntry, Manifest
 from ruler_common.names import LENGTHS
 
 if TYPE_CHECKING:
     import datasets
-
-    from ruler_common.manifest import FileEntry, Manifest
 
 # fmt: off
 COLUMNS: dict[str, str] = {  # of a row, in order
@@ -88,31 +87,25 @@ _SPAN = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
 
 
 def arrow_schema() -> Any:
-    """Return the pyarrow.Schema of the Parquet files, with the features for `datasets`.
+    """Return the pyarrow.Schema of the Parquet files.
 
-    The features are written out here, because importing `datasets` takes a second.
+    It has no metadata for `datasets`: version 3 cannot read the types that version 4 and later
+    would write there, and all versions derive the same features from the columns alone.
     """
     import pyarrow as pa
 
     span: list[Any] = []
-    span_features: dict[str, Any] = {}
     for name, kind in _SPAN.items():
         span.append(pa.field(name, kind))
-        span_features[name] = {"dtype": kind, "_type": "Value"}
     fields: list[Any] = []
-    features: dict[str, Any] = {}
     for name, kind in COLUMNS.items():
         if name == "evidence":
             fields.append(pa.field(name, pa.list_(pa.struct(span))))
-            features[name] = {"feature": span_features, "_type": "List"}
         elif name == "outputs":
             fields.append(pa.field(name, pa.list_(pa.string())))
-            features[name] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
         else:
             fields.append(pa.field(name, kind))
-            features[name] = {"dtype": kind, "_type": "Value"}
-    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    return pa.schema(fields, metadata=metadata)
+    return pa.schema(fields)
 
 
 def features() -> datasets.Features:

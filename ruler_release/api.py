@@ -236,19 +236,23 @@ def score_files(options: ScoreOptions) -> Results:
 
 def results_path(options: ScoreOptions) -> Path | None:
     """Return the path of the results: `out`, or results.json in the RUN folder that is scored."""
-    from ruler_eval.score.own_run import RUN_FILE
+    from ruler_eval.score.own_run import run_folders
 
     if options.out:
         return Path(options.out)
     place = None
     for path in paths(options.files):
-        if (path / RUN_FILE).is_file():
+        if run_folders(path):
             place = path / "results.json"
     return place
 
 
 def compare(
-    a: Results | Place, b: Results | Place, *, max_drop: float | None = None
+    a: Results | Place,
+    b: Results | Place,
+    *,
+    max_drop: float | None = None,
+    max_task_drop: float | None = None,
 ) -> Comparison | SeedComparison:
     """Compare two models on the same rows: differences A - B in points (`ruler compare`).
 
@@ -258,6 +262,7 @@ def compare(
         a: The result of `score`, a results.json, or the RUN folder that contains one.
         b: The other model, in the same way.
         max_drop: Points that B may lose against A on average; adds the `decision`.
+        max_task_drop: Points that B may lose in every configuration; needs `max_drop`.
 
     Returns:
         Differences with 95 % intervals by configuration, by length and overall; with `max_drop` the
@@ -277,9 +282,11 @@ def compare(
         from ruler_eval.analysis.seeds import compare_seeds
 
         return compare_seeds(results_a, results_b)
+    if max_task_drop is not None and max_drop is None:
+        raise RulerError("--max-task-drop needs --max-drop too.")
     comparison = compare_results(results_a, results_b)
     if max_drop is not None:
-        comparison["decision"] = decision(comparison, max_drop)
+        comparison["decision"] = decision(comparison, max_drop, max_task_drop)
     return comparison
 
 

@@ -154,7 +154,7 @@ def _stop(*_: object) -> None:
 
 def _safe(text: str) -> str:
     """Return a text without keys, and with control characters escaped."""
-    from ruler_eval.run.backends.secrets import hide_keys
+    from ruler_eval.run.secrets import hide_keys
 
     return plain(hide_keys(text))
 

@@ -127,7 +127,7 @@ def store() -> Store:
 
 @pytest.fixture(scope="session")
 def tekken(store: Store) -> TokenCounter:
-    """Return the default tokenizer's counter; its file comes with mistral-common."""
+    """Return the default tokenizer's counter; mistral-common, which tests install, has its file."""
     return load_counter("tekken", store)
 
 

@@ -20,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
+QUESTION = -1
+
 
 @dataclass(frozen=True)
 class Request:
@@ -28,7 +30,8 @@ class Request:
     path: str
     body: dict[str, Any]
     row: int
-    """The number of its prompt, in the order in which prompts first arrived."""
+    """The number of its prompt, in the order in which prompts first arrived; QUESTION for the short
+    question that a server is asked after a failure."""
     tries: int
     """How often this prompt was sent so far; 1 is the first time."""
     headers: Mapping[str, str]
@@ -84,7 +87,7 @@ class ModelServer:
     @property
     def tries(self) -> list[int]:
         """The number of requests for each prompt, in the order in which prompts first arrived."""
-        rows = [request.row for request in self.requests]
+        rows = [request.row for request in self.requests if request.row != QUESTION]
         return [rows.count(row) for row in sorted(set(rows))]
 
 
@@ -108,7 +111,7 @@ def model_server(
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if self.path == "/v1/models":
+            if self.path.partition("?")[0] == "/v1/models":
                 self.send(models() if callable(models) else Reply(200, {"data": list(models)}))
             elif paths and self.path in paths:
                 self.send(Reply(200, paths[self.path]))
@@ -117,13 +120,14 @@ def model_server(
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if not self.path.endswith(("/completions", "/generate")):
+            if not self.path.partition("?")[0].endswith(("/completions", "/generate")):
                 self.do_GET()
                 return
             prompt = json.dumps(body.get("messages") or body.get("prompt"))
             headers = {name.lower(): value for name, value in self.headers.items()}
             with lock:
-                row = row_of.setdefault(prompt, len(row_of))
+                is_question = "Say yes." in prompt
+                row = QUESTION if is_question else row_of.setdefault(prompt, len(row_of))
                 tries = tries_of[prompt] = tries_of.get(prompt, 0) + 1
                 request = Request(self.path, body, row, tries, headers, time.monotonic())
                 server.requests.append(request)

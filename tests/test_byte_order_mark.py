@@ -7,6 +7,7 @@ import shutil
 
 from ruler_eval.score.results import load
 from tests.in_process import ruler_output
+from tests.run_folder import answers
 
 MARK = b"\xef\xbb\xbf"
 
@@ -18,7 +19,7 @@ def test_a_run_and_its_release_with_marks_can_be_resumed_scored_and_compared(ora
     for path in [*tmp_path.glob("*/*.json*"), tmp_path / "ruler/eval.yaml"]:
         originals[path] = path.read_bytes()
         path.write_bytes(MARK + originals[path])
-    configs = ",".join(path.stem for path in originals if path.suffix == ".jsonl")
+    configs = ",".join({record["config"] for record in answers(tmp_path / "run-ruler")})
     for command in (
         ("run", "-d", "ruler", "-c", configs, "-b", "oracle", "--out", "run-ruler"),
         ("score", "run-ruler", "--dataset", "ruler", "--out", "results.json"),

@@ -100,7 +100,7 @@ SERVER = f"{RUN} openai -m m --base-url"
         (f"{RUN} oracle --timeout 0", "--timeout takes a number above 0"),
         (f"{SERVER} http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
         (f"{SERVER} http://[::1", "--base-url takes http://HOST:PORT"),
-        (f"{SERVER} http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
+        (f"{SERVER} http://127.0.0.1/v1\u200b", "--base-url takes http://HOST:PORT"),
         (
             "score no_index.jsonl -d ruler --config vt_4k",
             "does not say which row an answer belongs",

@@ -21,7 +21,7 @@ COMMANDS = {
     "show": ("show", "vt_4k", "1", "--dataset", "ruler", "--html", "disk/out/row.html"),
     "export": ("export", "ruler", "--format", "kvpress", "--to", "disk/out"),
 }
-NEEDED_TO_CONTINUE = re.compile(r"out/\.build(/.*)?|.*\.lock")
+NEEDED_TO_CONTINUE = re.compile(r"out/\.build(/.*)?|.*\.lock|out/sessions(/[0-9T.-]+\.json)?")
 FULL = re.compile(r"^Error: .*(No space left on device|File too large)")
 
 

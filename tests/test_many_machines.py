@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def shell(tmp_path: Path) -> Callable[..., str]:
 
 
 def rows_of(folder: Path) -> dict[str, int]:
-    return {path.name: len(list(read_lines(path))) for path in folder.glob("*.jsonl")}
+    lines = [line for path in folder.rglob("answers.jsonl") for line in read_lines(path)]
+    return Counter(line["config"] for line in lines)
 
 
 def pod_of(job: dict[str, Any]) -> dict[str, Any]:

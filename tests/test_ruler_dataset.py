@@ -35,8 +35,11 @@ def test_load_takes_a_tokenizer_for_the_suffix(release):
     assert files_of("vt_4k", manifest, "tekken") == ["data/tekken/4k/vt.parquet"]
     with pytest.raises(RulerError, match=r"no 'vt_4k_qwen2\.5'"):
         files_of("vt_4k", manifest, "qwen2.5")
-    with pytest.raises(RulerError, match="another tokenizer"):
-        files_of("vt_4k_gemma3", manifest, "qwen2.5")
+    assert files_of("vt_4k_tekken", manifest, "tekken") == ["data/tekken/4k/vt.parquet"]
+    for suffix in ("gemma3", "tekken"):
+        message = f"'vt_4k_{suffix}' names the tokenizer '{suffix}', not 'qwen2.5': name only one"
+        with pytest.raises(RulerError, match=message):
+            files_of(f"vt_4k_{suffix}", manifest, "qwen2.5")
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,25 @@ def test_load_takes_a_tokenizer_for_the_suffix(release):
 def test_an_unknown_configuration_is_refused_with_a_suggestion(release, name, suggestion):
     with pytest.raises(RulerError, match=f"no '{name}'. Did you mean '{suggestion}'. To list"):
         load(release, name)
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "suggestion"),
+    [
+        ("release", "niah_mk", "niah_mk_4k"),
+        ("release", "VT", "vt_4k"),
+        ("release", "all", "all_4k"),
+        ("oneruler", "niah_none", "niah_none_8k_en"),
+        ("oneruler", "cwe", "cwe_8k_en"),
+    ],
+)
+def test_a_task_or_group_without_a_length_is_answered_with_its_configuration(
+    root, name, suggestion, request
+):
+    root = request.getfixturevalue(root)
+    with pytest.raises(RulerError, match=f"'{name}' is not a .* Did you mean '{suggestion}'"):
+        load(root, name)
+    assert len(load(root, suggestion)) > 0
 
 
 def test_load_checks_digests_unless_verify_is_false(release, tmp_path):

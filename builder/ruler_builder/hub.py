@@ -22,7 +22,13 @@ from typing import Any
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files, write_card_files
-from ruler_builder.release.folder import is_unfinished, join_manifests, locked_folder
+from ruler_builder.release.folder import (
+    STAGING,
+    is_unfinished,
+    join_manifests,
+    locked_folder,
+    refuse_other_files,
+)
 from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
@@ -40,8 +46,6 @@ from ruler_common.manifest import (
 from ruler_common.names import check_name
 from ruler_common.text import number_of
 from ruler_dataset import files_of
-
-STAGING = ".fetch"
 
 # ---- Push ----------------------------------------------------------------------------------------
 
@@ -256,7 +260,7 @@ def send(
     api, head = HfApi(), state.head
     operations: list[Any] = [CommitOperationAdd(path, content) for path, content in files.items()]
     operations += [CommitOperationDelete(path) for path in deleted]
-    with hub_errors(repo):
+    with hub_errors(repo, resumes=True):
         if head is None:
             api.create_repo(repo, repo_type=kind, private=private, space_sdk=sdk)
             head = str(api.repo_info(repo, repo_type=kind).sha)
@@ -341,9 +345,7 @@ def _existing_manifest(root: Path) -> Manifest | None:
                 f"'{root}' is unfinished: run its `ruler build` again, or give another --to."
             )
         return read_manifest(root)
-    names = {path.name for path in root.iterdir()} if root.is_dir() else set()
-    if names and STAGING not in names:
-        raise RulerError(f"'{root}' holds other files ({min(names)}): give a new --to.")
+    refuse_other_files(root, STAGING)
     return None
 
 
@@ -408,7 +410,7 @@ def _download(repo: str, commit: str, entries: Mapping[str, FileEntry], folder: 
         return
     _hide_progress_unless_seen()
     try:
-        with hub_errors(repo):
+        with hub_errors(repo, resumes=True):
             snapshot_download(
                 repo,
                 repo_type="dataset",

@@ -156,6 +156,7 @@ class VerifyOptions:
     audit: Annotated[
         bool, Option("Also check every row with separate code, not the builder's.")
     ] = False
+    rebuild: Annotated[bool, Option("Also rebuild frozen rows, which their digests prove.")] = False
     workers: Annotated[
         int | None,
         Option(

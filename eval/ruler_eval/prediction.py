@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of, parse_length
+from ruler_common.names import DEFAULT_TOKENIZER, GROUPS, TASKS, Names, languages_of
 from ruler_common.text import shortened
+from ruler_eval.run.classify import end_of
 
 if TYPE_CHECKING:
     from ruler_eval.run.records import Record
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
-FINISH_REASONS = {"max_tokens": "length", "length": "length", "model_length": "does_not_fit"}
-"""What other tools' finish reasons mean here, in small letters."""
 DIGEST_BYTES = 4
 
 
@@ -33,6 +32,15 @@ def row_number(value: Any) -> int:
     if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
         raise ValueError(f"{str(value)[:40]!r} is not a valid row index")
     return int(text)
+
+
+def finish_reason_of(reason: str | None) -> str | None:
+    """Return what the finish reason of a run or of another tool means: stop, length, does_not_fit.
+
+    Any other one is returned as it is: it is not known whether the answer is complete.
+    """
+    end = end_of(reason)
+    return {"stop": "stop", "length": "length", "too_long": "does_not_fit"}.get(end or "", reason)
 
 
 def digest(text: str) -> str:
@@ -165,14 +173,18 @@ def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
     Raises:
         RulerError: for a name that is not a configuration.
     """
-    tasks = "|".join(map(re.escape, names.tasks))
-    match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
-    if match and names.dataset == "ruler" and is_length(match["tokens"], names.dataset):
-        match = None  # a length such as 4096, which has a name (4k)
-    config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
-    facts = {**vars(config), "max_length": config.max_length}
-    if match:
-        facts |= {"length": match["tokens"], "max_length": int(match["tokens"])}
+    try:
+        config = names.parse(name)
+        facts = {**vars(config), "max_length": config.max_length}
+    except RulerError:
+        # The longest task first: `vt_2_500` is the task vt_2 if there is one.
+        tasks = "|".join(map(re.escape, sorted(names.tasks, key=len, reverse=True)))
+        match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
+        if match is None or re.search("_[0-9]+[kmKM](?:_|$)", match["rest"]):
+            raise  # `vt_2_4k` has a length, but no task
+        config = names.parse(f"{match['task']}_4k{match['rest']}")
+        tokens = match["tokens"]
+        facts = {**vars(config), "length": tokens, "max_length": int(tokens)}
     if not of_release and config.tokenizer == DEFAULT_TOKENIZER:
         facts["tokenizer"] = None
     return ScoredConfig(**facts)
@@ -187,11 +199,3 @@ def dataset_of(name: str) -> str:
     match = re.fullmatch(r"(.+?)_\d+[km]?_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", name)
     tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], ABLATION}
     return "oneruler" if match and match[1] in tasks else "ruler"
-
-
-def is_length(name: str, dataset: str) -> bool:
-    """Return whether a text is a name of a length."""
-    try:
-        return parse_length(name, dataset) >= 0
-    except RulerError:
-        return False

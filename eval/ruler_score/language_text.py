@@ -55,12 +55,17 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
     """
     try:
         none = table["none"]
+        no_numbers = none.get("no_numbers", {})
         return LanguageRules(
             tags=_words(table["answer_tags"]),
             conjunctions=_words(table["and"]),
             none=_words(none["prompt"]),
             none_forms=_words(none["forms"]),
-            none_exceptions=_words(none.get("exceptions", ())),
+            negators=_words(none.get("negators", ())),
+            introductions=_words(none.get("introductions", ())),
+            no_numbers=_words(no_numbers.get("sentences", ())),
+            numbers=_words(no_numbers.get("numbers", ())),
+            places=_words(no_numbers.get("places", ())),
             touching=bool(table.get("touching", False)),
             may_precede=_words(table.get("may_precede", ())),
             may_follow=_words(table.get("may_follow", ())),

@@ -4,23 +4,27 @@
    answer tags or `<answer>` tags; without tags it is the whole text.
 2. Case, width, zero-width characters and the script of digits make no difference. Neither do
    letters that the language treats as equal, such as ß and ss or Arabic and Persian kaf and yeh.
-3. Numbers: all numbers of two digits or more in the answer, with or without separators between
-   thousands, must be exactly the references. The prompt's word for "none" must not occur.
-4. None (`niah_none`): a form of the word for "none" must occur, and no digit.
-5. Words (`cwe`): an introduction is skipped. It ends at the last colon that all ten words follow
+3. Numbers: all numbers of two digits or more in the answer must be exactly the references. Their
+   thousands may be separated as in any of the languages, or as in LaTeX. No sentence may say
+   "none" (rules 4 and 5).
+4. None (`niah_none`): a sentence of the answer must be the prompt's word for "none", or one of the
+   sentences listed for the language that say the same and nothing else: "none of them",
+   "nothing", "there are no such numbers in the text". Only the numbering of a list may have digits.
+5. Sentences end at full stops, colons, dashes, brackets, numbers and line breaks. Commas and
+   quotation marks, and "the answer is" or "no" before the word, make no difference. A word for "no"
+   says "none" only as the whole answer. So "not found", "I do not know" and "none" in a longer
+   statement are wrong.
+6. Words (`cwe`): an introduction is skipped. It ends at the last colon that all ten words follow
    (a colon with only a number before or after it does not count) or before the first line of a
    numbered or bulleted list. The rest is split into items at commas of any script, semicolons,
    line breaks and tags, at "&" and at the language's word for "and".
-6. The words are right if exactly ten items have a letter, and each has one of the ten
+7. The words are right if exactly ten items have a letter, and each has one of the ten
    words, a different one each. Anything else in an item, such as a number or a count, is ignored.
-7. They are also right if the answer has no commas, semicolons or line breaks, has each of the
+8. They are also right if the answer has no commas, semicolons or line breaks, has each of the
    ten words once, and has no other word but "and".
-8. Only whole words count: no letter may touch a word, and no hyphen or following apostrophe may
+9. Only whole words count: no letter may touch a word, and no hyphen or following apostrophe may
    join it to a letter.
-9. In a script without spaces, one of the ten words may touch "and" or a particle of the
-   language. A form of "none" must begin or end a run of letters, or touch a particle.
-10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
-   exception and does not count.
+10. In a script without spaces, one of the ten words may touch "and" or a particle of the language.
 
     exact_numbers("<Odpowiedź>1234567</Odpowiedź>", ["1234567"], "pl")      # 1.0
 
@@ -33,7 +37,7 @@ import functools
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .language_rules import LANGUAGES
@@ -55,6 +59,15 @@ _COUNT = re.compile(rf"[^\w,;]{{0,20}}\d{{1,9}}[^\w,;،؛、\n]{{0,20}}(?:{_BREA
 _MARKED_LINE = re.compile(r"(?m)^(?:[ \t]*[-*•·] |[^\w\n]{0,20}[01](?!\d))")  # - water, 1. water
 _BULLET = re.compile(r"(?:\A|[\s:])[-*•·] ")
 _HYPHENS = "-\u2010\u2011"
+_SENTENCE_END = re.compile(  # or interrupts one: brackets, numbers, \boxed
+    r"<\|\w{1,30}\|>"  # <|eot_id|>
+    r"|[.!?:;।॥۔؟؛。։።།။។()\[\]{}【】〔〕\n\r\v\f\x1c-\x1e\x85\u2028\u2029<>|/=]"
+    r"|\s[-–—]+\s|\d+|\\[a-z]+"
+)
+_NUMBERING = re.compile(r"(?m)^[^\w\n]*[1-9]\d?\s*[.):、]\s*(?=[^\d\s])")  # 1. none
+_LATEX_COMMA = re.compile(r"(?<=\d)\\?\{([.,'])\}(?=\d)")  # 1{,}234{,}567
+_LATEX_SPACE = re.compile(r"(?<=\d)(?:\{?\\(?:[,;:> ]|thinspace\b\s?)\}?|\{ \}|~)(?:\{\})?(?=\d)")
+_PERSIAN_COMMA = re.compile(r"(?<=\d)،(?=\d)")
 
 
 @functools.lru_cache(maxsize=8)  # the rules of one row read the same answer
@@ -69,14 +82,21 @@ def exact_numbers(
     """Return 1 if the answer's numbers are exactly the references and it does not say "none"."""
     answer = answer_in(prediction, language)
     expected = {normalize(reference, language) for reference in references}
-    if numbers(answer) != expected:
+    if answer_numbers(answer) != expected:
         return 0.0
-    return float(not says_none(answer, language, none_word, forms=False))
+    return float(not says_none(answer, language, none_word))
+
+
+@functools.lru_cache(maxsize=8)
+def answer_numbers(answer: str) -> frozenset[str]:
+    """Return the numbers of two digits or more in a normalized answer, also of LaTeX."""
+    answer = _LATEX_COMMA.sub(r"\1", _LATEX_SPACE.sub(" ", answer))
+    return numbers(_PERSIAN_COMMA.sub(",", answer))
 
 
 def exact_none(prediction: str, language: Language, none_word: str | None = None) -> float:
-    """Return 1 if the answer says "none" and has no digit."""
-    answer = answer_in(prediction, language)
+    """Return 1 if the answer says "none" and has no digit but the numbering of a list."""
+    answer = _NUMBERING.sub("", answer_in(prediction, language))
     return float(says_none(answer, language, none_word) and not re.search(r"\d", answer))
 
 
@@ -105,31 +125,63 @@ def _find_all(text: str, words: str) -> Iterator[int]:
 # ---- None ------------------------------------------------------------------------------------
 
 
-def says_none(
-    text: str, language: Language, none_word: str | None = None, forms: bool = True
-) -> bool:
+def says_none(text: str, language: Language, none_word: str | None = None) -> bool:
     """Return whether an answer says "none".
 
     Args:
         text: the answer, normalized.
         language: the language of the instruction.
         none_word: a further word for "none" that this row's prompt asks for.
-        forms: whether other forms of the prompt's word count too.
     """
-    text = " ".join(text.split())
-    for word in _none_words(language, none_word or "", forms):
-        for start in _find_all(text, word):
-            is_whole = _is_whole_none(text, start, start + len(word), language)
-            if is_whole and not _is_exception(text, start, language):
+    words = _none_words(language, none_word or "")
+    spoken = []
+    for sentence in _SENTENCE_END.split(text):
+        letters = _letters(sentence)
+        for statement in {letters.removeprefix(words_before) for words_before in words.before}:
+            if statement in words.forms:
                 return True
-    return False
+            for place in words.places:
+                if place in statement and statement.replace(place, "", 1) in words.no_numbers:
+                    return True
+        if letters and letters not in words.introductions:
+            spoken.append(letters)
+    return bool(spoken) and words.negators.issuperset(spoken)
+
+
+class _NoneWords(NamedTuple):
+    """What says "none" in a language: normalized, without spaces and punctuation marks."""
+
+    forms: frozenset[str]  # the prompt's word and its forms
+    before: tuple[str, ...]  # what may come before: "the answer is", "and", "no", the empty text
+    no_numbers: frozenset[str]  # all sentences that say "there are no such numbers"
+    places: tuple[str, ...]  # what may be added to these, and the empty text
+    negators: frozenset[str]  # the words for "no"
+    introductions: frozenset[str]  # what says nothing by itself: "the answer is", "and"
 
 
 @functools.cache
-def _none_words(language: Language, none_word: str, forms: bool) -> tuple[str, ...]:
+def _none_words(language: Language, none_word: str) -> _NoneWords:
+    def read(words: Iterable[str]) -> tuple[str, ...]:
+        return tuple(_letters(normalize(word, language)) for word in words)
+
     rules = rules_for(language)
-    words = (*rules.none, *rules.none_forms, none_word) if forms else (*rules.none, none_word)
-    return _normalized(words, language)
+    introductions = read((*rules.introductions, *rules.conjunctions))
+    no_numbers = {
+        sentence.replace("{}", number) for sentence in rules.no_numbers for number in rules.numbers
+    }
+    return _NoneWords(
+        forms=frozenset(read((*rules.none, *rules.none_forms, none_word))) - {""},
+        before=("", *introductions, *read(rules.negators)),
+        no_numbers=frozenset(read(no_numbers)),
+        places=("", *read(rules.places)),
+        negators=frozenset(read(rules.negators)),
+        introductions=frozenset(introductions),
+    )
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, without what stands between them."""
+    return "".join(character for character in text if is_letter(character))
 
 
 @functools.cache
@@ -139,26 +191,7 @@ def _normalized(words: tuple[str, ...], language: Language) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in folded if word))
 
 
-def _is_whole_none(text: str, start: int, end: int, language: Language) -> bool:
-    """Return whether the form of "none" from `start` to `end` is a whole word (rules 8 and 9)."""
-    rules = rules_for(language)
-    begins, ends = not _is_inside_word(text, start), not _is_inside_word(text, end)
-    if not rules.touching:
-        return begins and ends
-    return (
-        begins
-        or ends
-        or _particle_precedes(text, start, language)
-        or _particle_follows(text, end, language)
-    )
-
-
-def _is_exception(text: str, start: int, language: Language) -> bool:
-    """Return whether a listed exception covers the offset `start` (rule 10)."""
-    for exception in _normalized(rules_for(language).none_exceptions, language):
-        if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
-            return True
-    return False
+# ---- Words -----------------------------------------------------------------------------------
 
 
 def _particle_precedes(text: str, offset: int, language: Language) -> bool:
@@ -176,9 +209,6 @@ def _particle_follows(text: str, offset: int, language: Language) -> bool:
         if text.startswith(particle, offset) and not _is_inside_word(text, end):
             return True
     return False
-
-
-# ---- Words -----------------------------------------------------------------------------------
 
 
 class WordList(NamedTuple):
@@ -233,7 +263,7 @@ def _find_words(text: str, words: Collection[str], language: Language) -> list[_
 def _is_whole_word(
     text: str, start: int, end: int, words: tuple[str, ...], language: Language
 ) -> bool:
-    """Return whether the reference from `start` to `end` is a whole word (rules 8 and 9)."""
+    """Return whether the reference from `start` to `end` is a whole word (rules 9 and 10)."""
     begins, ends = not _is_inside_word(text, start), not _is_inside_word(text, end)
     rules = rules_for(language)
     if not rules.touching:
@@ -315,7 +345,7 @@ def _find_separators(text: str, spans: Sequence[_Span], language: Language) -> l
 def _is_item_list(
     text: str, words: Collection[str], spans: Sequence[_Span], separators: Sequence[_Span]
 ) -> bool:
-    """Return whether the text is a list in which each item has a different reference (rule 6)."""
+    """Return whether the text is a list in which each item has a different reference (rule 7)."""
     last_starts = {span.word: span.start for span in spans}  # where each word occurs last
     begin = _find_list_start(text, min(last_starts.values(), default=0))
     separators = [separator for separator in separators if separator.start >= begin]
@@ -339,7 +369,7 @@ def _has_letter(text: str) -> bool:
 
 
 def _find_list_start(text: str, latest: int) -> int:
-    """Return the offset at which a list begins after its introduction (rule 5).
+    """Return the offset at which a list begins after its introduction (rule 6).
 
     Args:
         text: the answer.
@@ -360,7 +390,7 @@ def _find_list_start(text: str, latest: int) -> int:
 def _is_only_words(
     text: str, words: Collection[str], spans: Sequence[_Span], separators: Sequence[_Span]
 ) -> bool:
-    """Return whether the text has each reference once and no other word but "and" (rule 7)."""
+    """Return whether the text has each reference once and no other word but "and" (rule 8)."""
     if len(spans) != len(words):
         return False
     conjunctions = []

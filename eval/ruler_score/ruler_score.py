@@ -43,7 +43,7 @@ __all__ = [
     "score_row", "split_reasoning", "summarize",
 ]
 # fmt: on
-SCORE_VERSION = "2.0.0"
+SCORE_VERSION = "3.0.0"
 """A new version for every change that can change a score."""
 
 

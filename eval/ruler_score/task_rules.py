@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .language_rules import LANGUAGES
-from .language_text import Language, normalize, numbers
+from .language_text import Language, normalize
 from .oneruler_rules import (
     answer_in,
+    answer_numbers,
     authors_answer,
     authors_none,
     authors_numbers,
@@ -101,7 +102,7 @@ def score_row(
         score = authors_none(authors_text, language) if compat else strict
     else:
         expected = {normalize(reference, language) for reference in references}
-        found = len(expected & numbers(answer_in(answer, language)))
+        found = len(expected & answer_numbers(answer_in(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
         score = authors_numbers(authors_text, references, language) if compat else strict
     return TextScore(score, strict, reasoning, found)
@@ -159,5 +160,5 @@ def references_found(
     if str(task).startswith("cwe"):
         in_answer = read_list(answer, references, language).found
     else:
-        in_answer = numbers(answer)
+        in_answer = answer_numbers(answer)
     return [normalize(reference, language).strip() in in_answer for reference in references]

@@ -28,14 +28,15 @@ def write(options: BatchWriteCommand) -> None:
 
     Example: ruler batch write -d ruler -c all_4k -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
     """
-    from ruler_eval.run.backends.batch import ENDPOINT, request_files
+    from ruler_eval.run.batch import ENDPOINT, request_files
 
     summary = run_and_show(options)
     files = request_files(options.folder)
-    if not files or not summary.missing:
+    failed = summary.total["error"] if options.retry_failed else 0
+    if not files or not summary.missing + failed:
         print(f"Nothing to write. Next: {command_line('ruler', 'score', options.folder)}")
         return
-    print(f"{number_of(summary.missing, 'row')} in {number_of(len(files), 'file')}:")
+    print(f"{number_of(summary.missing + failed, 'row')} in {number_of(len(files), 'file')}:")
     for path in files:
         print(f"  {path}")
     if options.provider in (None, "vllm"):
@@ -71,7 +72,7 @@ def read(options: BatchReadCommand) -> None:
 
     Example: ruler batch read runs/qwen answers.jsonl
     """
-    from ruler_eval.run.backends.batch import options_to_read
+    from ruler_eval.run.batch import options_to_read
 
     summary = run_and_show(options_to_read(options.run, options.answers))
     if summary.missing:

@@ -48,6 +48,13 @@ class CompareCommand:
             "other rows like these; 1: it loses more; 3: there are too few rows to tell."
         ),
     ] = None
+    max_task_drop: Annotated[
+        float | None,
+        Option(
+            "With --max-drop: points that B may lose in every task at every length; the exit code "
+            "is 0 only if B loses less in each, and 1 if it loses more in one."
+        ),
+    ] = None
     out: Annotated[
         Path | None, Option("Write the comparison as JSON.", short="-o", metavar="FILE")
     ] = None
@@ -60,6 +67,8 @@ class CompareCommand:
             raise RulerError("Name two results, or more: ruler compare runs/a runs/b")
         if len(self.results) > 2 and self.max_drop is not None:
             raise RulerError("--max-drop compares two models: name two results.")
+        if self.max_task_drop is not None and self.max_drop is None:
+            raise RulerError("--max-task-drop needs --max-drop too.")
 
 
 def compare(options: CompareCommand) -> None:
@@ -86,7 +95,9 @@ def compare(options: CompareCommand) -> None:
         write_json(options.out, ranking)
         show(comparison_tables.ranking(ranking, options.markdown))
         return
-    comparison = api.compare(*results.values(), max_drop=options.max_drop)
+    comparison = api.compare(
+        *results.values(), max_drop=options.max_drop, max_task_drop=options.max_task_drop
+    )
     write_json(options.out, comparison)
     if "seeds" in comparison:
         show(comparison_tables.seeds(comparison, options.markdown))

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_json
 from ruler_common.options import Option, Place, options_of
 from ruler_common.text import announce, command_line, note, number_of, plain, sentences, show, table
@@ -59,7 +60,7 @@ def run(options: RunCommand) -> None:
         return
     summary = run_and_show(options)
     print(next_step(summary, options.out))
-    if summary.total["error"]:
+    if summary.failed:
         raise SystemExit(1)
 
 
@@ -128,7 +129,7 @@ def show_counts(counts: dict[str, dict[str, int]]) -> None:
 def next_step(summary: RunSummary, folder: Place) -> str:
     """Return the next step after a run, as a command to copy."""
     score = command_line("ruler", "score", folder)
-    if summary.total["error"]:
+    if summary.failed:
         retry = command_line("ruler", *sys.argv[1:])
         if "--retry-failed" not in sys.argv:
             retry += " --retry-failed"
@@ -168,6 +169,16 @@ class EvalCommand(RunOptions):
         if self.out == "":
             object.__setattr__(self, "out", default_folder(self.model or self.backend))
         super().__post_init__()
+        if self.shard is not None:
+            raise RulerError(
+                "`ruler eval` scores a whole run: use `ruler run --shard`, and `ruler score` after "
+                "the last shard."
+            )
+        if self.backend == "batch":
+            raise RulerError(
+                "`ruler eval` needs the answers at once: use `ruler batch write`, `ruler batch "
+                "read` and `ruler score`."
+            )
 
 
 def evaluate(options: EvalCommand) -> None:
@@ -197,7 +208,7 @@ def evaluate(options: EvalCommand) -> None:
     announce("Writing the page")
     page = write_page(ReportOptions(folder, out=folder / "report.html"))
     print(f"Written: {plain(folder / 'results.json')} and {plain(page)}")
-    if summary.total["error"]:
+    if summary.failed:
         print(next_step(summary, folder))
         raise SystemExit(1)
     if options.fail_under is not None:

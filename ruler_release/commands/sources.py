@@ -190,6 +190,7 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
 
 def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
     """Print which frozen rows are exact for a model, or how to build rows that are."""
+    from ruler_builder.tasks.base import DATA_VERSION
     from ruler_builder.tokens.model_tokenizer import frozen_datasets
 
     if tokenizer.name is None:
@@ -201,7 +202,8 @@ def show_model_tokenizer(tokenizer: ModelTokenizer) -> None:
         show(sentences(text))
         return
     suffix = "" if tokenizer.name == DEFAULT_TOKENIZER else f"_{tokenizer.name}"
-    rows = f"frozen rows such as all_8k{suffix} ({' and '.join(frozen_datasets(tokenizer.name))})"
+    datasets = frozen_datasets(tokenizer.name, DATA_VERSION)
+    rows = f"frozen rows such as all_8k{suffix} ({' and '.join(datasets)})"
     if tokenizer.proved:
         text = (
             f"'{tokenizer.model}' has the vocabulary, merges and pre-tokenizer of "

@@ -14,6 +14,7 @@ from ruler_common.hub import hub_errors, is_repository
 from tests.hub.client import environment
 from tests.hub.fake_hub import FakeHub
 from tests.hub.hub_store import Repo
+from tests.in_process import ruler_command
 
 
 @pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
@@ -71,12 +72,8 @@ def test_each_error_of_the_hub_is_one_sentence(release, tmp_path):
     ],
 )
 def test_tokens_and_passwords_of_the_hub_are_not_printed(tmp_path, change, sentence):
-    code = (
-        "import time; time.sleep = lambda _: None\n"  # retry without waiting
-        "from ruler_release import app; app.main()"
-    )
     done = subprocess.run(
-        [sys.executable, "-c", code, "--debug", "list", "org/ruler"],
+        ruler_command("--debug", "list", "org/ruler"),
         env=environment("http://me:hunter2@127.0.0.1:9", tmp_path, **change),
         capture_output=True,
         text=True,
@@ -85,6 +82,33 @@ def test_tokens_and_passwords_of_the_hub_are_not_printed(tmp_path, change, sente
     assert done.stderr.splitlines()[-1].startswith(f"Error: {sentence}")
     assert "hunter2" not in done.stdout + done.stderr
     assert "hf_é" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "org/ruler"),
+        ("fetch", "org/ruler", "--to", "here"),
+        ("tokenizers", "--for", "org/model"),
+        ("build", "here", "--lengths", "4k", "--tasks", "vt", "--tokenizer", "mine=hf:org/model"),
+    ],
+)
+def test_without_a_network_the_hub_is_asked_once_and_the_answer_is_one_sentence(
+    tmp_path, arguments
+):
+    done = subprocess.run(
+        ruler_command(*arguments),
+        env=environment("http://127.0.0.1:9", tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stderr.splitlines()
+    assert (done.returncode, len(lines)) == (2, 1)
+    assert (
+        "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check the network." in lines[0]
+    )
+    assert "kept" not in lines[0]
 
 
 def test_a_missing_token_is_not_called_an_error_of_the_hub():

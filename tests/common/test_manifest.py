@@ -44,16 +44,28 @@ def test_a_newer_format_is_refused(tmp_path):
         ({"groups": [], "dataset": 3}, "dataset"),
         ({"dataset": "../x"}, "dataset"),
         ({"reserve": -1}, "reserve"),
-        ({"groups": {"all": ["x"]}}, r"groups\.all"),
+        ({"groups": {"all": ["x"]}}, "The group 'all' has 'x', which is not a task"),
+        ({"groups": {"all": ["vt", "vt"]}}, "The group 'all' has 'vt' more than once"),
+        ({"groups": {"all": []}}, "The group 'all' has no task"),
+        ({"groups": {"vt": ["vt"]}}, "'vt' names both a task and a group"),
         ({"languages": {"xx": {}}}, r"languages\.xx"),
-        *(({"tasks": {name: {"family": "niah"}}}, "tasks") for name in INVALID_NAMES),
-        *(({"groups": {name: ["vt"]}}, "groups has '") for name in INVALID_NAMES),
-        *(({"sources": {name: SOURCE}}, "sources has '") for name in INVALID_NAMES[:8]),
-        *(({"tokenizers": {name: TOKENIZER}}, "tokenizers has '") for name in INVALID_NAMES),
-        ({"groups": {"VT": ["vt"]}}, "tasks has both 'vt' and 'VT'"),
+        *(
+            ({"tasks": {name: {"family": "niah"}}}, ".* cannot name a task: begin")
+            for name in INVALID_NAMES
+        ),
+        *(({"groups": {name: ["vt"]}}, ".* cannot name a group: begin") for name in INVALID_NAMES),
+        *(
+            ({"sources": {name: SOURCE}}, ".* cannot name a source: use")
+            for name in INVALID_NAMES[:8]
+        ),
+        *(
+            ({"tokenizers": {name: TOKENIZER}}, ".* cannot name a tokenizer: begin")
+            for name in INVALID_NAMES
+        ),
+        ({"groups": {"VT": ["vt"]}}, "'vt' and 'VT' differ only in case"),
     ],
 )
-def test_a_damaged_manifest_is_refused_with_the_field(release, change, field):
+def test_a_damaged_manifest_is_refused_with_the_field_or_name(release, change, field):
     text = json.dumps(read_manifest(release) | change)
     with pytest.raises(
         RulerError, match=rf"^'here' is damaged: {field}.*\. Download or build it again\.$"

@@ -12,6 +12,7 @@ from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
 from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
 from ruler_eval.run.plan import chosen_configs
+from ruler_eval.run.records import Records
 from tests.eval.scoring_helpers import write_oneruler
 from tests.in_process import ruler_error, ruler_output
 
@@ -143,7 +144,7 @@ def test_a_group_with_a_missing_task_names_it_and_offers_the_rest(built, tmp_pat
     assert "has no 'all_4k': it lacks vt_4k." in error
     assert "ruler list DIR; --skip-missing runs the tasks that it has" in error
     ruler_output("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
-    files = json.loads((tmp_path / "run/run.json").read_text())["rows"]
+    files = Records(tmp_path / "run").digests()
     assert len(files) == len([f for f in records["files"].values() if f["length"] == "4k"]) > 0
 
 
@@ -151,7 +152,7 @@ def test_the_commands_take_patterns(built, tmp_path):
     run = tmp_path / "run"
     arguments = ["--dataset", built, "--backend", "oracle", "--out", run]
     ruler_output("run", *arguments, "--configs", "fwe_*,vt_4k")
-    files = json.loads((run / "run.json").read_text())["rows"]
+    files = Records(run).digests()
     assert sorted(files) == ["fwe_4k", "fwe_8k", "vt_4k"]
     to = tmp_path / "there"
     exported = ["--format", "upstream", "--to", to, "--configs", "vt_*"]

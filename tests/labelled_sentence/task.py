@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.draws import Draw, letters
 from ruler_builder.tasks.templates import (
     AuditInputs,
     check_no_stray_references,
@@ -79,9 +78,9 @@ class LabelledSentence(Task[LabelledParams]):
 
     def _asked(self, index: int) -> tuple[str, str, float]:
         draw = self.key.draw_asked(index)
-        return *self._sentence(draw), float(draw.random())
+        return *self._sentence(draw), float(draw.floats(1)[0])
 
-    def _sentence(self, draw: np.random.Generator) -> tuple[str, str]:
+    def _sentence(self, draw: Draw) -> tuple[str, str]:
         label, *words = letters(draw, 6, 1 + self.params.words)
         return label, " ".join(words)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pytest
@@ -17,6 +18,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.results import load
 from tests.conftest import Once
 from tests.project import PACKAGES
+from tests.run_folder import answers, edit_answers
 
 HEAVY = {"numpy", "pyarrow", "datasets", "click", "rich", "inspect_ai", "transformers", "pydantic"}
 ROOT = Path(__file__).parents[2]
@@ -45,13 +47,14 @@ def run(out: Path, once: Once) -> Path:
 def worse(run: Path, tmp_path: Path) -> Path:
     """The same run, its answers in vt but for one lost."""
     folder = tmp_path / "worse"
-    folder.mkdir()
-    (folder / "run.json").write_bytes((run / "run.json").read_bytes())
-    for path in run.glob("*.jsonl"):
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for line in lines[1:] if path.stem == "vt_4k" else []:
-            line["prediction"] = "I do not know."
-        (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("results.json"))
+    first = answers(run, "vt_4k")[0]["index"]
+
+    def lose(line: dict[str, Any]) -> dict[str, Any]:
+        is_lost = line["config"] == "vt_4k" and line["index"] != first
+        return {**line, "prediction": "I do not know."} if is_lost else line
+
+    edit_answers(folder, lose)
     return folder
 
 

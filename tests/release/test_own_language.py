@@ -6,6 +6,8 @@ import json
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +66,27 @@ def test_it_is_built_proved_rebuilt_run_scored_analysed_and_drawn(done):
     assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
 
 
+def test_without_its_extra_it_is_refused_with_the_remedy(tmp_path):
+    program = (
+        "import sys\nsys.modules['sentencex'] = None\n"  # as if it were not installed
+        "from ruler_release.app import main\nmain()\n"
+    )
+    options = ["--suite", "oneruler", "--language-folder", str(FOLDER), "--languages", "tr"]
+    options += ["--lengths", "4k", "--samples", "1", "--sources", "embedded"]
+    command = [sys.executable, "-c", program, "build", str(tmp_path / "turkish"), *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    message = " ".join((done.stdout + done.stderr).split())
+    assert "The book of a custom language needs packages that are not installed" in message
+    assert "pip install 'sentencex>=1.0.32'" in message
+
+
 def test_the_release_says_who_wrote_the_language(done):
     card = " ".join((done[0] / "turkish/README.md").read_text(encoding="utf-8").split())
     assert "**Turkish (tr) is not a language of ONERULER.**" in card
     assert "Written by: The maintainers of this project, not native speakers" in card
     assert "| tr | Göldeki değirmen" in card
-    assert "| tr | hiçbiri | hiçbirisi: longer form" in card
+    assert "| tr | hiçbiri | hiçbirisi, hiçbir, hiç | {} yok" in card
 
 
 def test_the_metric_by_itself_scores_it_by_the_manifest(done, monkeypatch, capsys):
@@ -122,7 +139,7 @@ def test_its_letters_fold_as_it_writes_them():
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
     assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
-    for message in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Hiçbir sayı geçmiyor."):
+    for message in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Metinde BÖYLE bir sayı yok."):
         assert rules_of.score_row(message, ["hiçbiri"], "niah_none", tr).score == 1, message
     listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"
     words = ["kırmızı", "ışık", "inek", "araba"]
@@ -140,7 +157,7 @@ def _table() -> dict[str, Any]:
 FAULTS = [
     # file, what is replaced (None: all of it), by what, what is said
     ("language.toml", 'code = "tr"', 'code = "pl"', "has the code 'pl'"),
-    ("language.toml", '"tr"', '"all"', "has the code 'all'"),
+    ("language.toml", '"tr"', '"all"', "'all' cannot name a language: use its ISO 639 code"),
     ("language.toml", "written_by", "# written_by", "written_by"),
     ("language.toml", "script =", 'colour = "red"\nscript =', "is unknown"),
     ("language.toml", "600_000", '"many"', "should be a valid integer"),

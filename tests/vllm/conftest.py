@@ -13,12 +13,10 @@ import pytest
 from tests.eval.run.run_options import model_options
 from tests.vllm.serving import served
 
-os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # a process less a start
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a waiting thread leaves the core to others
-os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
 
@@ -41,7 +39,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def transformers_answers(
     small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """What transformers answers in each mode; asked first, since vLLM pins the threads."""
+    """What transformers answers in each mode."""
     from ruler_eval.run.records import read_lines
     from ruler_eval.run.runner import run
 
@@ -66,34 +64,42 @@ def transformers_answers(
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Callable[[str, Any], Any]]:
-    """Start backends, but keep a model for the next run with the same options: one at a time."""
+    """Start backends, but keep a model or server for the next run with the same options.
+
+    One of each backend at a time.
+    """
     from ruler_eval.run import runner
 
     start = runner.start_backend
-    kept_for: Any = None
-    backend: Any = None
-    close: Callable[[], None] | None = None
+    backends: dict[str, tuple[Any, Any, Callable[[], None]]] = {}
 
     def once(options: Any, release: Any, files: Any = None) -> Any:
-        nonlocal kept_for, backend, close
         if options.backend not in ("hf", "vllm"):
             return start(options, release, files)
-        longest = max((file["max_length"] for file in (files or {}).values()), default=None)
+        longest = None
+        if "max_model_len" not in options.arguments:
+            longest = max((file["max_length"] for file in (files or {}).values()), default=None)
         asked = options_of_the_model(options), longest
-        if kept_for != asked:
-            if close:
-                close()
-            kept_for = close = backend = None
-            backend = start(options, release, files)
-            kept_for, close = asked, backend.close
-            backend.close = lambda: None
+        if options.backend in backends:
+            kept_for, backend, close = backends[options.backend]
+            if kept_for == asked and not (options.backend == "vllm" and has_died(backend)):
+                return backend
+            del backends[options.backend]
+            close()
+        backend = start(options, release, files)
+        backends[options.backend] = asked, backend, backend.close
+        backend.close = lambda: None
         return backend
 
     runner.start_backend = once
     yield once
     runner.start_backend = start
-    if close:
+    for _, _, close in backends.values():
         close()
+
+
+def has_died(backend: Any) -> bool:
+    return bool(backend._process.has_ended())
 
 
 def options_of_the_model(options: Any) -> Any:
@@ -104,7 +110,7 @@ def options_of_the_model(options: Any) -> Any:
 
 @pytest.fixture
 def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
-    """The options of a run of the offline engine: 2 configurations, 6 rows."""
+    """The options of a run that starts vLLM: 2 configurations, 6 rows."""
     out = tmp_path / "RUN"
     return model_options(
         str(tiny), "vllm", arguments=ENGINE, dataset=small, configs="some_4k", out=out

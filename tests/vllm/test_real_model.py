@@ -6,7 +6,6 @@ in bfloat16 two engines add in another order and, where two tokens are nearly as
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from typing import Any
 
 import pytest
 
-import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import read_rows
@@ -29,7 +27,6 @@ from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 from tests.in_process import ruler_command
-from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
@@ -40,7 +37,7 @@ MODES = [
 ]
 SHORT = ("niah_multikey_1_1k_smollm2", "vt_1k_smollm2")
 LONG, ROWS = "niah_single_1_4k_smollm2", 4
-ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2, "max_model_len": 4096}
+ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 4, "max_model_len": 4096}
 Answers = dict[tuple[str, int], str]
 
 
@@ -66,30 +63,15 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.nightly
-def test_the_example_answers_the_rows_that_are_built_now(model, tmp_path):
-    """If this fails, the rows that differ are to be answered again, and run.json's digests."""
-    from ruler_builder.options import BuildOptions
-    from ruler_builder.release.build import build
-
-    folder = Path(ruler_eval.example.__file__).parent
-    recorded = json.loads((folder / "run/run.json").read_text(encoding="utf-8"))["rows"]
-    tasks = ("niah_single_1", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
-    if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
-        tasks = ()
-    order = BuildOptions(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    build(replace(order, tasks=tasks) if tasks else order)
-    made = Release.open(str(tmp_path))
-    assert {name: made.rows_sha256(name) for name in made.configs} == {
-        name: digest for name, digest in recorded.items() if name in made.configs or not tasks
-    }
-
-
 @pytest.fixture(scope="module")
-def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOptions:
+def order(
+    model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunOptions]:
     out = tmp_path_factory.mktemp("runs") / "RUN"
     options = model_options(str(model), arguments=ENGINE)
-    return replace(options, dataset=str(release), configs=SHORT, backend="vllm", out=out)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OMP_NUM_THREADS", str(os.cpu_count()))
+        yield replace(options, dataset=str(release), configs=SHORT, backend="vllm", out=out)
 
 
 def answers(out: Path) -> Answers:
@@ -115,27 +97,25 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
 
 
 @pytest.fixture(scope="module")
-def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    flags = ["--dtype", "float32", "--max-num-seqs", "4", "--max-model-len", "4096"]
-    folder = tmp_path_factory.mktemp("real-server")
-    environment = {"OMP_NUM_THREADS": str(os.cpu_count())}
-    yield from served(model, "smollm2", folder, flags, environment)
+def server(order: RunOptions, kept: Any) -> str:
+    """The base URL of the server that `--backend vllm` has started."""
+    return str(kept(order, None).options.base_url)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_vllm_offline_answers_as_transformers_does(order, of_transformers, mode):
-    wanted = of_transformers(mode)  # before vLLM takes the threads
+def test_a_started_server_answers_as_transformers_does(order, of_transformers, mode):
+    wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
     out = order.out.with_name(f"vllm-{mode}")
     summary = run(replace(order, mode=mode, out=out))
     assert summary.differences == 0
-    assert answers(out) == wanted
+    assert {key: text.strip() for key, text in answers(out).items()} == wanted
     assert len(set(answers(out).values())) == 4  # each row has an answer of its own
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, server, mode):
     out = order.out.with_name(f"openai-{mode}")
-    options = replace(order, model="smollm2", backend="openai", base_url=server, arguments={})
+    options = replace(order, backend="openai", base_url=server, arguments={})
     summary = run(replace(options, concurrency=2, mode=mode, out=out))
     assert summary.differences == 0
     wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
@@ -144,7 +124,7 @@ def test_a_vllm_server_answers_as_transformers_does(order, of_transformers, serv
 
 @pytest.fixture(scope="module")
 def long_run(order: RunOptions, of_transformers: Any) -> Any:
-    """The rows of niah_single_1 at 4k through the offline engine: the folder and the summary."""
+    """The rows of niah_single_1 at 4k through a started server: the folder and the summary."""
     out = order.out.with_name("long")
     return out, run(replace(order, configs=(LONG,), out=out))
 
@@ -188,7 +168,8 @@ def test_a_killed_run_on_a_server_resumes_without_losing_rows(order, server, of_
     out = order.out.with_name("killed")
     command = ruler_command("run", "--dataset", order.dataset)
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
-    command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
+    command += ["--model", order.model, "--mode", "prefill", "--concurrency", "1"]
+    command += ["--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)
     while sum(len(list(read_lines(path))) for path in out.glob("*.jsonl")) < 2:
         assert process.poll() is None

@@ -47,7 +47,6 @@ def environment_of(model: Path) -> dict[str, str]:
         **os.environ,
         "MODEL": str(model),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.run.backends import batch
+from ruler_eval.run import batch
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run

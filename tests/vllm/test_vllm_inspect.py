@@ -17,7 +17,7 @@ pytestmark = pytest.mark.vllm
     ("provider", "mode"),
     [("vllm", "prefill"), ("vllm", "chat"), ("vllm-completions", "completion")],
 )
-def test_each_mode_gives_the_offline_models_answers(
+def test_each_mode_gives_the_answers_of_transformers(
     provider, mode, server, small, transformers_answers, tmp_path
 ):
     from ruler_release.inspect_tasks import ruler

@@ -51,7 +51,7 @@ def predictions(folder: Path) -> dict[tuple[str, int], str]:
     ("renders", "stream"),
     [("server", False), ("client", False), ("server", True), ("client", True)],
 )
-def test_each_mode_gives_the_offline_models_answers(
+def test_each_mode_gives_the_answers_of_transformers(
     remote, mode, renders, stream, tiny, transformers_answers
 ):
     tokenizer = str(tiny) if renders == "client" else None

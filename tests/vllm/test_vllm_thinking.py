@@ -74,7 +74,7 @@ def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(order
         assert (record["thinking"], record["thinking_ended"]) == (None, None)
 
 
-def test_offline_reasoning_uses_the_generation_config_and_the_budget(order, thinker, tmp_path):
+def test_a_started_server_uses_the_generation_config_and_the_budget(order, thinker, tmp_path):
     model = tmp_path / "model"
     shutil.copytree(thinker, model)
     makers = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
@@ -94,14 +94,15 @@ def test_offline_reasoning_uses_the_generation_config_and_the_budget(order, thin
     assert kept["thinking_token_budget"] is True
 
 
-def test_offline_reasoning_without_a_parser_uses_all_tokens(order, thinker, capsys):
+def test_a_started_server_without_a_parser_uses_all_tokens(order, thinker, capsys):
     """Without a parser of reasoning vLLM does not end it, which the run says at its start."""
     asked = replace(
         order, model=str(thinker), mode="chat", thinking=str(MAX_THINKING), temperature=0
     )
     summary = run(replace(asked, limit=1, progress=True))
     output = " ".join(capsys.readouterr().err.split())
-    assert f"--thinking {MAX_THINKING}: add --engine-arg reasoning_parser=NAME." in output
+    assert f"--thinking {MAX_THINKING} only allows for them" in output
+    assert "with --backend vllm: --engine-arg reasoning_parser=NAME" in output
     assert "Warning: the model reasons with temperature 0" in output
     assert summary.unfinished.total() == 2
     for path in order.folder.glob("*.jsonl"):

@@ -24,6 +24,7 @@ from typing import Any
 import jinja2
 
 from ruler_builder.release.metadata import (
+    CARD,
     CROISSANT,
     EVAL_YAML,
     ReleaseFacts,
@@ -52,7 +53,6 @@ from ruler_common.names import (
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain, printable
 
-CARD = "README.md"
 KINDS = ("niah", "cwe", "book", "words")
 """The kinds of source that a language of ONERULER has: two prompts, a book, a dictionary."""
 # The example row shows a text of more than _LONG characters shortened: its first _HEAD characters,

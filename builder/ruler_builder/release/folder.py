@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
+from ruler_builder.release.metadata import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
@@ -42,10 +43,16 @@ from ruler_common.manifest import (
     manifest_text,
     parse_manifest,
 )
-from ruler_common.names import parse_length
+from ruler_common.names import LANGUAGES, Config, check_release_names, parse_length
 from ruler_common.rows import COLUMNS, Row, arrow_schema, canary_of
 
-BUILD_FOLDER = ".build"
+BUILD_FOLDER = ".build"  # of a build that has not finished
+STAGING = ".fetch"  # of a download that has not finished
+DATA = "data"
+_WRITTEN = {DATA, CARD, CROISSANT, EVAL_YAML, BUILD_FOLDER, STAGING}
+"""What a stopped build or fetch may leave in a folder without a manifest."""
+_OF_SYSTEMS = {".ds_store", ".directory", ".gitattributes", "desktop.ini", "thumbs.db"}
+"""Names of files, in lower case, that file managers and git write into any folder."""
 
 # ---- Parquet files -------------------------------------------------------------------------------
 
@@ -186,7 +193,28 @@ def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
             joined["suite"] = OWN_SUITE
         joined["builder_version"] = added["builder_version"]
         joined["files"] |= added["files"]
-    return with_files(cast(Manifest, joined), joined["files"])
+    manifest = with_files(cast(Manifest, joined), joined["files"])
+    check_names_of(manifest, root)
+    return manifest
+
+
+def check_names_of(manifest: Manifest, root: Path, jobs: Iterable[Config] = ()) -> None:
+    """Raise RulerError if a release could not be read because of its names.
+
+    Args:
+        manifest: The manifest of the release.
+        root: Its folder, for the error.
+        jobs: The configurations that are to be built into it.
+    """
+    tokenizers = dict.fromkeys(manifest["tokenizers"])
+    languages = dict.fromkeys((*LANGUAGES, *manifest["languages"]))
+    for config in jobs:
+        tokenizers[config.tokenizer] = None
+        languages |= dict.fromkeys((config.language, config.instruction_language))
+    try:
+        check_release_names(manifest["tasks"], manifest["groups"], tokenizers, languages)
+    except RulerError as error:
+        raise RulerError(f"'{root}' cannot be read with these names: {error}") from error
 
 
 def with_files(settings: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
@@ -215,6 +243,25 @@ def _identity(value: Any) -> Any:
 def is_unfinished(root: Path) -> bool:
     """Return whether a build was started in this folder and has not finished."""
     return (root / BUILD_FOLDER).is_dir()
+
+
+def is_of_system(name: str) -> bool:
+    """Return whether a file manager or git writes a file of this name into folders."""
+    return name.casefold() in _OF_SYSTEMS or name.startswith("._")
+
+
+def refuse_other_files(root: Path, marker: str) -> None:
+    """Raise RulerError if a folder without a release has files that are not of a release.
+
+    `marker` is the folder that a stopped build or fetch leaves, with parts of a release beside it.
+    """
+    names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    for name in names:
+        is_left_over = marker in names and (
+            name in _WRITTEN or (name.startswith(".") and name.endswith(".tmp"))
+        )
+        if not is_left_over and not is_of_system(name):
+            raise RulerError(f"'{root}' holds other files ({name}): give a new folder.")
 
 
 def begin_build(root: Path) -> None:

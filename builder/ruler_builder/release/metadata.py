@@ -36,6 +36,7 @@ from ruler_common.names import (
 from ruler_common.rows import COLUMNS
 
 DISTRIBUTION = "ruler-release"
+CARD = "README.md"
 CROISSANT = "croissant.json"
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "ruler-release"

@@ -6,8 +6,8 @@
         for manifest in run(FileBuilder.build, checked_jobs):
             ...
 
-A worker writes `vt.parquet` and then the manifest of this one file, `vt.json`. `ruler verify` makes
-the same rows again (FileRows) and compares them.
+A worker writes `vt.parquet` and then the manifest of this one file, `vt.json`. `ruler verify` lets
+it write the same file into a temporary folder and compares the two.
 """
 
 from __future__ import annotations
@@ -119,6 +119,11 @@ class FileBuilder:
             instruction_language=config.instruction_language,
         )
         return FileRows(job, self.suite.task(key, self._counted_sources))
+
+    @property
+    def counts_fast(self) -> bool:
+        """Whether the last job was counted by the second engine."""
+        return self._counted_sources.counter.reference is not None
 
     def check(self, job: FileJob) -> CheckedJob:
         """Check whether a job can be done, and collect the settings of its file."""

@@ -8,17 +8,14 @@ A task is a pure function of its configuration, the row's key and the token budg
 
 from __future__ import annotations
 
-import hashlib
 import re
-import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
+from ruler_builder.tasks.draws import Draw
 from ruler_builder.tasks.templates import Frame
 from ruler_builder.text.languages import Language
 from ruler_builder.text.sources import LanguageSources
@@ -79,10 +76,12 @@ _NO_WINDOW = 1 << 22  # tokens of the budget if no window is to be filled
 
 @dataclass(frozen=True, kw_only=True)
 class TaskKey:
-    """A task, its window and its languages: everything that the draws of its rows depend on.
+    """A task, its window, its languages and the seed of its draws.
 
-    `max_length` and `reserve` are in tokens; a row may have `max_length - reserve`. A `max_length`
-    of 0 is the control `0k`: no window, only the evidence.
+    The reserve and the tokenizer act through the budget alone, and the language of the instruction
+    through the prompt: no draw depends on them. `max_length` and `reserve` are in tokens; a row may
+    have `max_length - reserve`. A `max_length` of 0 is the control `0k`: no window, only the
+    evidence.
     """
 
     dataset: str
@@ -93,19 +92,19 @@ class TaskKey:
     language: str = "en"
     instruction_language: str = "en"
 
-    def draw_asked(self, index: int, same_as: str | None = None) -> np.random.Generator:
-        """Return a generator for what is asked: the same at every length, language and tokenizer.
+    def draw_asked(self, index: int, same_as: str | None = None) -> Draw:
+        """Return the draws of what is asked: the same at every length, language and tokenizer.
 
         `same_as` names another task that asks the same.
         """
-        return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
+        return Draw(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
-    def draw_filling(self, *key: str | int) -> np.random.Generator:
-        """Return a generator for the haystack: the same under every tokenizer.
+    def draw_filling(self, *key: str | int) -> Draw:
+        """Return the draws of the haystack: the same under every tokenizer.
 
         It differs between lengths and between languages.
         """
-        return rng(
+        return Draw(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
         )
 
@@ -274,67 +273,3 @@ class Task(ABC, Generic[P]):
             "canary": canary_of(self.key.dataset, DATA_VERSION),
         }
         return NewRow(row, next_unit_tokens, repeats)
-
-
-# ---- Random draws: they depend only on a key, never on what was drawn before ---------------------
-
-
-def rng(*key: str | int) -> np.random.Generator:
-    """Return a PCG64 generator seeded by a blake2b hash of the key's parts."""
-    text = "\x1f".join(map(str, key))
-    seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-
-
-def distinct(generator: np.random.Generator, population: int, count: int) -> list[int]:
-    """Draw `count` different integers below `population`, in random order."""
-    drawn: list[int] = generator.choice(population, size=count, replace=False).tolist()
-    return drawn
-
-
-def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
-    """Return the integers below `population` that are not in `taken`, ascending."""
-    free = np.ones(population, dtype=bool)
-    free[np.array(taken, dtype=int)] = False
-    return np.flatnonzero(free)
-
-
-def numbers(
-    generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
-) -> list[str]:
-    """Draw `count` different numbers of exactly `digits` digits, none of them in `taken`.
-
-    Enough are drawn to replace all of `taken`, so that it is never necessary to draw again.
-    """
-    low, high = 10 ** (digits - 1), 10**digits
-    drawn = distinct(generator, high - low, count + len(taken))
-    texts = [str(low + number) for number in drawn]
-    return [text for text in texts if text not in taken][:count]
-
-
-def uuids(generator: np.random.Generator, count: int) -> list[str]:
-    """Draw `count` random version-4 UUIDs."""
-    raw = np.frombuffer(generator.bytes(16 * count), dtype=np.uint8).reshape(count, 16).copy()
-    raw[:, 6] = raw[:, 6] & 0x0F | 0x40  # the version
-    raw[:, 8] = raw[:, 8] & 0x3F | 0x80  # the variant of RFC 4122
-    digits = np.frombuffer(raw.tobytes().hex().encode(), dtype=np.uint8).reshape(count, 32)
-    text = np.insert(digits, [8, 12, 16, 20], ord("-"), axis=1).tobytes().decode()
-    return [text[start : start + 36] for start in range(0, len(text), 36)]
-
-
-def letters(
-    generator: np.random.Generator,
-    length: int,
-    count: int,
-    alphabet: str = string.ascii_lowercase,
-    taken: Collection[str] = (),
-) -> list[str]:
-    """Draw `count` different strings of `length` letters, none of them in `taken`."""
-    words = []
-    for n in distinct(generator, len(alphabet) ** length, count + len(taken)):
-        word = ""
-        for _ in range(length):
-            n, letter = divmod(n, len(alphabet))
-            word += alphabet[letter]
-        words.append(word)
-    return [word for word in words if word not in taken][:count]

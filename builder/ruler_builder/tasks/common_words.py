@@ -31,10 +31,9 @@ from ruler_builder.tasks.base import (
     NewRow,
     Task,
     TaskParams,
-    all_but,
     between_tags,
-    distinct,
 )
+from ruler_builder.tasks.draws import Draw, all_but
 from ruler_builder.tasks.templates import (
     CONTEXT,
     MAX_COUNTED,
@@ -207,7 +206,7 @@ class NumberedWords(Task[P]):
         self._label_tokens = np.cumsum([0, *self._labels.tokens])
 
     @abstractmethod
-    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
+    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
         """Return the text around the list; `extra` are words that it may use.
 
         The list's first number, or the space before it, begins where `head` ends.
@@ -250,7 +249,7 @@ class NumberedWords(Task[P]):
         common: list[str] = self.words.texts[picked].tolist()
         return common
 
-    def _picked(self, draw: np.random.Generator) -> np.ndarray:
+    def _picked(self, draw: Draw) -> np.ndarray:
         """Return the common words, and those for an example.
 
         None is part of another word or `unfit`.
@@ -261,11 +260,12 @@ class NumberedWords(Task[P]):
                 f"{self.words_file} has {len(safe)} words that are not part of another word: "
                 f"{count} are needed."
             )
-        picked = safe[distinct(draw, len(safe), count)]
+        picked: np.ndarray = safe[draw.distinct(len(safe), count)]
         if unfit.isdisjoint(picked.tolist()):
             return picked
-        more = safe[distinct(draw, len(safe), count + len(unfit))]  # enough without those
-        return more[[place not in unfit for place in more.tolist()]][:count]
+        more = safe[draw.distinct(len(safe), count + len(unfit))]  # enough without those
+        fit: np.ndarray = more[[place not in unfit for place in more.tolist()]]
+        return fit[:count]
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """Return the other words in random order; none that has a common word in it."""
@@ -275,7 +275,7 @@ class NumberedWords(Task[P]):
         if further:
             common = self.words.texts[picked[: self.params.num_cw]]
             far = np.flatnonzero(~corpora.words_with(further, common.tolist())) + vocabulary
-        return np.concatenate([draw.permutation(near), draw.permutation(far)])
+        return np.concatenate([draw.shuffled(near), draw.shuffled(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
         """Return a function: the tokens of a list with n uncommon words, whatever its order."""
@@ -289,10 +289,9 @@ class NumberedWords(Task[P]):
         """Return every word as often as it appears."""
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 
-    def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:
+    def listed(self, draw: Draw, items: np.ndarray) -> str:
         """Return the numbered list, in random order."""
-        draw.shuffle(items)
-        return self.numbered(items)
+        return self.numbered(draw.shuffled(items))
 
     def numbered(self, items: np.ndarray) -> str:
         """Return the numbered list, in this order."""
@@ -328,7 +327,7 @@ class CommonWords(NumberedWords[CommonParams]):
         self.extra_words = self.params.examples * self._max_example_words
         super().prepare()
 
-    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
+    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
         """Return the solved example, then the instruction; the list's own question after it."""
         frame = fill_templates(self.templates, n=self.params.num_cw)
         each = self._max_example_words
@@ -336,7 +335,7 @@ class CommonWords(NumberedWords[CommonParams]):
         examples = "".join(self._example(draw, words, frame) for words in drawn)
         return frame._replace(head=examples + frame.head)
 
-    def _example(self, draw: np.random.Generator, extra: np.ndarray, frame: Frame) -> str:
+    def _example(self, draw: Draw, extra: np.ndarray, frame: Frame) -> str:
         """Return a solved list of 40 new words (20 below 4,096 tokens), some of them common."""
         num, times = self.params.num_cw, ListCounts(10, 3)
         count = example_words(num, self.key.max_length)
@@ -360,7 +359,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         self.prompt_end = self._frame.tail
         super().prepare()
 
-    def frame(self, draw: np.random.Generator, extra: np.ndarray) -> Frame:
+    def frame(self, draw: Draw, extra: np.ndarray) -> Frame:
         """Return the published prompt around the list."""
         return self._frame
 

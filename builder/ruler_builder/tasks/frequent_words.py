@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, letters
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.draws import letters
 from ruler_builder.tasks.templates import AuditInputs, context_of, fill_templates
 from ruler_builder.window.prompt import Impossible, PromptBuilder
 from ruler_common.rows import Row
@@ -56,17 +57,19 @@ class FrequentParams(TaskParams):
         )
 
 
-def zeta(alpha: float) -> float:
-    """Return the Riemann zeta function: the sum of `rank ** -alpha` over all ranks.
+def zeta_shares(alpha: float, vocabulary: int) -> np.ndarray:
+    """Return the share of a text of each rank from 1 to `vocabulary`: rank ** -alpha / zeta(alpha).
 
-    For the default alpha of 2, Euler's closed form gives the same float as scipy does, and saves
-    the 0.2 s that importing scipy takes.
+    For RULER's alpha of 2, whose rows are frozen, only operations that IEEE 754 rounds exactly are
+    used, and Euler's zeta(2) = pi ** 2 / 6. A power may differ in its last bit between machines.
     """
+    ranks = np.arange(1, vocabulary + 1)
     if alpha == 2:
-        return math.pi**2 / 6
-    from scipy.special import zeta
+        return 1 / (ranks * ranks) / (math.pi * math.pi / 6)
+    from scipy.special import zeta  # takes 0.2 s to import
 
-    return float(zeta(alpha))
+    powers = np.array([math.pow(rank, -alpha) for rank in ranks.tolist()])
+    return powers / float(zeta(alpha))
 
 
 # ---- Wording -----------------------------------------------------------------------------------
@@ -103,8 +106,7 @@ class FrequentWords(Task[FrequentParams]):
         """Return the share of the text of each rank that can appear; the noise word comes first."""
         default = max(self.key.max_length // _TOKENS_PER_WORD, self.params.words + 2)
         vocabulary = self.params.vocabulary or default
-        ranks = np.arange(1, vocabulary + 1)
-        weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
+        weights = zeta_shares(float(self.params.alpha), vocabulary)
         appearing = max(int(np.sum(self.budget * weights >= 1)), self.params.words + 2)
         return np.asarray(weights[:appearing])
 
@@ -134,7 +136,7 @@ class FrequentWords(Task[FrequentParams]):
         vocabulary, tokens = self._vocabulary(index, asked)
         frame = fill_templates(self.templates, n=NUMBERS[self.params.words])
         # The tokens of the text after the context depend on the last word, so draw it first.
-        last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1))
+        last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1, 1)[0])
 
         def draft(total: int, context: str) -> PromptBuilder:
             context_tokens = int(self._counts(total) @ tokens - tokens[last])
@@ -148,11 +150,13 @@ class FrequentWords(Task[FrequentParams]):
             counts = self._counts(total)
             counts[last] -= 1
             ranks = np.arange(len(counts)).repeat(counts)
-            self.key.draw_filling(index, "order").shuffle(ranks)
+            ranks = self.key.draw_filling(index, "order").shuffled(ranks)
             return " " + " ".join(vocabulary[ranks].tolist())
 
+        tokens_per_word = max(1.0, math.fsum((self._weights * tokens).tolist()))
+
         def step(total: int, more_tokens: int) -> int:
-            return total + int(more_tokens / max(1.0, float(self._weights @ tokens)))
+            return total + int(more_tokens / tokens_per_word)
 
         fitted = self.fit_counted(draft, " ...", text, step, min_units=self._min_words)
         return self.finish(index, fitted.draft, frame, asked, fitted.next_unit_tokens)
@@ -193,8 +197,7 @@ def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
     if row["evidence"]:
         yield "a coded text has no needles, but there is evidence"
     default = max(inputs.entry["max_length"] // _TOKENS_PER_WORD, params.words + 2)
-    ranks = np.arange(1, (params.vocabulary or default) + 1, dtype=float)
-    shares = ranks**-params.alpha / zeta(params.alpha)
+    shares = zeta_shares(float(params.alpha), params.vocabulary or default)
     counts = np.array(sorted(tally.values(), reverse=True))
     total = _longest_text(counts, shares)
     if total is None:

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, distinct, uuids
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.draws import Draw, uuids
 from ruler_builder.tasks.templates import (
     AuditInputs,
     Frame,
@@ -200,24 +199,22 @@ class Niah(Task[NiahParams]):
         taken = self._in_the_text | set(keys)
         values = list(self._strings(draw, self.params.value_type, count, taken))
         if self.params.haystack == "essay":
-            depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
+            depths = [DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), count).tolist()]
         else:
-            depths = draw.random(count).tolist()
+            depths = draw.floats(count).tolist()
         return NiahQuestion(keys, values, depths)
 
     @staticmethod
-    def _strings(
-        draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
-    ) -> Iterator[str]:
+    def _strings(draw: Draw, kind: str, count: int, taken: Collection[str] = ()) -> Iterator[str]:
         """Draw different strings of a type, none of them in `taken`; each is made when read."""
         if kind == "uuids":
             return iter(uuids(draw, count))
         adjectives, nouns = corpora.key_words() if kind == "words" else ([], [])
         population = len(adjectives) * len(nouns) if kind == "words" else 9 * _LOWEST_NUMBER
-        drawn = distinct(draw, population, count + len(taken))  # enough to replace all of `taken`
+        drawn = draw.distinct(population, count + len(taken))  # enough to replace all of `taken`
 
         def strings() -> Iterator[str]:
-            for number in drawn:
+            for number in drawn.tolist():
                 if kind == "words":
                     text = f"{adjectives[number // len(nouns)]}-{nouns[number % len(nouns)]}"
                 else:

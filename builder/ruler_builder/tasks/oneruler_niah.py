@@ -24,9 +24,8 @@ from ruler_builder.tasks.base import (
     Task,
     TaskParams,
     between_tags,
-    distinct,
-    numbers,
 )
+from ruler_builder.tasks.draws import Draw, numbers
 from ruler_builder.tasks.templates import (
     CONTEXT,
     AuditInputs,
@@ -204,11 +203,11 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]
-        depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(drawn))]
+        depths = [DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), len(drawn)).tolist()]
         return MultilingualQuestion(nouns, values, depths)
 
 
-def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
+def _apart(draw: Draw, clashes: np.ndarray, count: int) -> list[int]:
     """Draw `count` nouns in random order, none part of another in any language."""
     chosen: list[int] = []
     for noun in draw.permutation(len(clashes)).tolist():

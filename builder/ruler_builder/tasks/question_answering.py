@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ruler_builder.tasks.base import NewRow, Task, TaskParams, all_but
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.draws import all_but
 from ruler_builder.tasks.templates import CONTEXT, AuditInputs, Frame, context_of
 from ruler_builder.text.corpora import Question
 from ruler_builder.text.sources import LanguageSources
@@ -183,11 +184,11 @@ class QuestionAnswering(Task[QaParams]):
             draw = self.key.draw_filling(index, "documents", repeats)
             if repeats == 0:
                 rest = all_but(corpus_size, [*required, *related])
-                pools = [draw.permutation(related), draw.permutation(rest)]
+                pools = [draw.shuffled(related), draw.shuffled(rest)]
             else:
                 related = np.array(question.related, dtype=int)
                 rest = all_but(corpus_size, [*question.gold, *related])
-                pools = [draw.permutation(np.concatenate([related, rest]))]
+                pools = [draw.shuffled(np.concatenate([related, rest]))]
             for pool in pools:
                 yield pool[:limit], repeats
                 if limit is not None:
@@ -228,8 +229,8 @@ class QuestionAnswering(Task[QaParams]):
         """
         question = self._corpus.questions[index]
         gold, others = list(question.gold), documents[len(question.gold) :]
-        order = self.key.draw_filling(index, "order").permutation(others).tolist()
-        depths = self.key.draw_asked(index).random(len(gold))
+        order = self.key.draw_filling(index, "order").shuffled(others).tolist()
+        depths = self.key.draw_asked(index).floats(len(gold)).tolist()
         for depth, document in sorted(zip(depths, gold, strict=True), reverse=True):
             order.insert(int(depth * (len(others) + 1)), document)
         labels = self._labels.texts[: len(order)].tolist()

@@ -13,7 +13,6 @@ refused with a sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -47,6 +46,7 @@ from ruler_common.names import (
     Config,
     Names,
     check_name,
+    check_release_names,
     length_name,
     parse_length,
 )
@@ -154,11 +154,6 @@ def sources_of(manifest: Manifest, config: Config) -> list[str]:
 
 # ---- Suites: which tasks of the families, with which parameters ----------------------------------
 
-_NAME = re.compile(
-    r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
-)  # a configuration's name adds the length
-_NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
@@ -259,11 +254,10 @@ def _read_groups(
     for group, members in groups.items():
         for member in members:
             check_name(f"task in group '{group}'", member, tasks, str(path))
-        if group in tasks:
-            raise RulerError(f"'{path}': '{group}' names both a task and a group.")
-    for each in (*tasks, *groups):
-        if not _NAME.fullmatch(each):
-            raise RulerError(f"'{path}': '{each}' cannot name a task or group: use {_NAME_HINT}.")
+    try:
+        check_release_names(tasks, groups, tokenizers=(), languages=())
+    except RulerError as error:
+        raise RulerError(f"'{path}': {error}") from error
     return groups
 
 

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams, distinct, letters, numbers
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
+from ruler_builder.tasks.draws import Draw, letters, numbers
 from ruler_builder.tasks.templates import (
     AuditInputs,
     check_no_stray_references,
@@ -224,12 +225,12 @@ class VariableTracking(Task[ChainParams]):
         values = numbers(draw, _VALUE, self.params.chains)
         return self._chains(draw, values, self._example_names(draw))
 
-    def _names(self, draw: np.random.Generator, count: int) -> list[str]:
+    def _names(self, draw: Draw, count: int) -> list[str]:
         """Draw `count` different names for a row's chains."""
         length, taken = self.params.name_letters, self._in_the_text
         return letters(draw, length, count, string.ascii_uppercase, taken)
 
-    def _example_names(self, draw: np.random.Generator, parts: Collection[str] = ()) -> list[str]:
+    def _example_names(self, draw: Draw, parts: Collection[str] = ()) -> list[str]:
         """Return the names of an example's chains; none is one of the `parts` of references."""
         count = self._links * self.params.chains
         names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase)
@@ -237,25 +238,23 @@ class VariableTracking(Task[ChainParams]):
             names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase, parts)
         return names
 
-    def _chains(
-        self, draw: np.random.Generator, values: list[str], names: list[str]
-    ) -> list[Chain]:
+    def _chains(self, draw: Draw, values: list[str], names: list[str]) -> list[Chain]:
         """Return the chains of these values at random depths; `names` are in order."""
         size, count = self._links, len(values)
         if self.params.haystack == "essay":
             depths = self._depths_in_essays(draw, count)
         else:
-            depths = np.sort(draw.random((count, size)), axis=1).tolist()
+            depths = np.sort(draw.floats(count * size).reshape(count, size), axis=1).tolist()
         return [
             Chain(value, names[i * size : (i + 1) * size], depths[i])
             for i, value in enumerate(values)
         ]
 
-    def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
+    def _depths_in_essays(self, draw: Draw, chains: int) -> list[list[float]]:
         """Draw different ones of the 40 depths for all assignments, the chains in random turns."""
-        turns = np.arange(chains).repeat(self._links)
-        depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
-        draw.shuffle(turns)
+        count = chains * self._links
+        depths = sorted(DEPTHS[i] / 100 for i in draw.distinct(len(DEPTHS), count).tolist())
+        turns = draw.permutation(count) // self._links
         return [
             [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
             for chain in range(chains)

@@ -10,6 +10,7 @@ are pinned by digest. cwe above 128k needs more words: wordfreq's English list, 
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import unicodedata
@@ -18,7 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,6 +131,27 @@ DIGESTS = {
 """sha256 of wonderwords 3.0.1's lists."""
 EXTENSION_DIGEST = "5d58b1b75536518324788fdc60d766d6342b2680a2a00f1eb28fe1bc0398700e"
 """sha256 of wordfreq 3.1.1's words as `extension` gives them, joined by newlines."""
+_WORDFREQ_FILE = "data/large_en.msgpack.gz"
+_WORDFREQ_DIGEST = "dffae8066b78dce0a6667cf5f58e567054f902674667090a7ac8a8a44628b05c"
+
+
+def _packaged(package: str, path: str, digest: str, version: str) -> bytes:
+    """Return a file of an installed package, which is not imported: only the file is used.
+
+    Raises RulerError if the package does not have it with this digest; `version` does.
+    """
+    remedy = f"Run: pip install {package}=={version}"
+    spec = find_spec(package)
+    folders = (spec and spec.submodule_search_locations) or []
+    found = [Path(folder) / path for folder in folders if (Path(folder) / path).is_file()]
+    if not found:
+        raise RulerError(f"{package}'s {Path(path).name} is not installed. {remedy}")
+    data = found[0].read_bytes()
+    if (sha := sha256(data).hexdigest()) != digest:
+        raise RulerError(
+            f"{package}'s {found[0].name}: expected sha256 {digest}, found {sha}. {remedy}"
+        )
+    return data
 
 
 def _read(names: Iterable[str]) -> list[str]:
@@ -138,13 +161,7 @@ def _read(names: Iterable[str]) -> list[str]:
     """
     words: dict[str, str] = {}
     for name in names:
-        data = (files("wonderwords") / "assets" / name).read_bytes()
-        digest = sha256(data).hexdigest()
-        if digest != DIGESTS[name]:
-            raise RulerError(
-                f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {digest}. "
-                "Run: pip install wonderwords==3.0.1"
-            )
+        data = _packaged("wonderwords", f"assets/{name}", DIGESTS[name], "3.0.1")
         for line in data.decode("utf-8").split("\n"):
             word = line.strip()
             if word and " " not in word:
@@ -212,19 +229,18 @@ def key_words() -> tuple[list[str], list[str]]:
 @cache
 def extension() -> list[str]:
     """Return wordfreq's English words of three letters or more, without `vocabulary`'s."""
-    try:
-        from wordfreq import top_n_list
-    except ImportError:
-        raise missing_packages("long", "Above 128k common_words") from None
+    if not (find_spec("msgpack") and find_spec("wordfreq")):
+        raise missing_packages("long", "Above 128k common_words")
+    import msgpack
+
+    packed = _packaged("wordfreq", _WORDFREQ_FILE, _WORDFREQ_DIGEST, "3.1.1")
     listed = {word.casefold() for word in vocabulary()}
-    ranked = top_n_list("en", 400_000)
-    words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in listed]
-    digest = sha256("\n".join(words).encode()).hexdigest()
-    if digest != EXTENSION_DIGEST:
-        raise RulerError(
-            f"wordfreq's words: expected sha256 {EXTENSION_DIGEST}, found {digest}. "
-            "Run: pip install wordfreq==3.1.1"
-        )
+    words = []
+    # A header, then the words of each frequency, the most frequent first
+    for ranked in msgpack.unpackb(gzip.decompress(packed))[1:]:
+        for word in ranked:
+            if re.fullmatch("[a-z]{3,}", word) and word not in listed:
+                words.append(word)
     return words
 
 

@@ -1,8 +1,12 @@
-"""Correct the errors of ONERULER's published files that ruler_builder/text/errata.toml lists.
+r"""Correct the errors of ONERULER's published files that ruler_builder/text/errata.toml lists.
 
     errata.fix("cwe", "vi", [template])      # the template with every erratum of vi/cwe.txt applied
     errata.applied("vi")                     # those errata, for the manifest and the card
     errata.wording()                         # errors left as published, listed in the card
+    errata.check_corrected("cwe-vi", [text]) # refuses any other text than the recorded one
+
+corrected.toml has the digest of every corrected text, since a rule such as `\s` or NFC depends on
+Python's Unicode tables. builder/pin_texts.py writes it.
 
 Structural errors are corrected while a file is read; what native speakers wrote is left alone.
 """
@@ -15,10 +19,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from ruler_builder.text.sources import language_sources
+from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
 
 ALL = ("all",)
@@ -109,6 +115,31 @@ def fix(file: str, code: str, items: Sequence[str], part: str = "") -> list[str]
         if (erratum.file, erratum.part) == (file, part) and erratum.affects(code):
             fixed = _apply(erratum, fixed)
     return fixed
+
+
+@cache
+def _corrected() -> dict[str, str]:
+    return read_toml(files("ruler_builder.text") / "corrected.toml")
+
+
+def digest_of(texts: Sequence[str]) -> str:
+    """Return the sha256 of the corrected texts or words of a source, each followed by a NUL."""
+    return sha256("".join(f"{text}\0" for text in texts).encode()).hexdigest()
+
+
+def check_corrected(source: str, texts: Sequence[str]) -> None:
+    """Refuse the corrected texts of a published source if they are not the recorded ones.
+
+    Raises RulerError.
+    """
+    expected, digest = _corrected()[source], digest_of(texts)
+    if digest != expected:
+        raise RulerError(
+            f"The corrected '{source}' has sha256 {digest}, expected {expected}: install this "
+            "package again, or use an older Python, if this one has other Unicode tables "
+            f"({unicodedata.unidata_version}; 14.0.0 is right). After changing an erratum, run "
+            "builder/pin_texts.py."
+        )
 
 
 def _apply(erratum: Erratum, items: list[str]) -> list[str]:

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ruler_builder.text import errata
+from ruler_builder.text.borders import folded, read_borders, sliced
 from ruler_builder.text.corpora import vocabulary
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import (
@@ -47,7 +48,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_toml
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts, language_facts
 from ruler_common.manifest import BookRights, LanguageEntry
-from ruler_common.names import CODE, LANGUAGES, check_name
+from ruler_common.names import LANGUAGES, check_name, check_new_name
 
 # ---- Which languages to build --------------------------------------------------------------------
 
@@ -159,7 +160,6 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must cont
     "answer_numbers": (),
     "none": (),
 }
-_TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # Windows forbids the last four
 _QUOTED = ("{key}", "{query1}", "{query2}")  # rows are read back by their quotation marks
 
 
@@ -196,11 +196,15 @@ def describe(data: bytes, where: str | Path) -> LanguageDescription:
     """Read a language.toml. Raises RulerError with a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
     code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
-    if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
+    if not isinstance(code, str) or code in LANGUAGES:
         raise RulerError(
-            f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
-            "not one of the 26, and not a word with another meaning, such as 'all'."
+            f"'{where}' has the code {code!r}: give the language's ISO 639 code, such as 'tr', "
+            "and not one of the 26."
         )
+    try:
+        check_new_name("language", code)
+    except RulerError as error:
+        raise RulerError(f"'{where}': {error}") from error
     if not isinstance(licence, str) or not licence:
         raise RulerError(
             f"'{where}' does not name the licence of its prompts and words: add `licence`."
@@ -371,6 +375,11 @@ class Language:
         return self.facts.sentences.separator
 
     @property
+    def is_published(self) -> bool:
+        """Whether its files are the published ones, so that their corrected texts are known."""
+        return self.sources.file(f"niah-{self.code}").variant == CANONICAL
+
+    @property
     def entry(self) -> LanguageEntry:
         """The language's entry in a manifest."""
         entry = LanguageEntry(
@@ -391,6 +400,13 @@ class Language:
         """Return how an error message names a file of the language; `kind` is a key of FILES."""
         return self.sources.quoted_name(f"{kind}-{self.code}")
 
+    def corrected_prompts(self) -> dict[str, list[str]]:
+        """Return the texts of its prompts with their errata applied, by source."""
+        return {
+            f"niah-{self.code}": [*self.parts.values(), self.none_word],
+            f"cwe-{self.code}": [self.cwe],
+        }
+
     def book(self) -> str:
         """Return the text of the book, with its errata applied. Raises RulerError."""
         text = read_text(self.source_names.book, self.sources)
@@ -399,8 +415,11 @@ class Language:
         return errata.fix("book", self.code, [text])[0]
 
     def sentences(self) -> Iterator[str]:
-        """Yield the book's sentences from its beginning, white space folded."""
-        return split(self.book(), self.code, self.facts.sentences)
+        """Return the book's sentences from its beginning, white space folded. Raises RulerError."""
+        if self.facts.is_custom:
+            return split(self.book(), self.code, self.facts.sentences)
+        name, text = self.source_names.book, folded(self.book())
+        return sliced(text, read_borders(name, self.sources.file(name).variant, text))
 
     def words(self) -> list[str]:
         """Return the words of cwe: nouns, adjectives and verbs, each once, in the file's order.
@@ -410,7 +429,14 @@ class Language:
         """
         if self.source_names.words is None:
             return vocabulary()
-        text = read_text(self.source_names.words, self.sources)
+        words = self.unchecked_words(self.source_names.words)
+        if self.is_published:
+            errata.check_corrected(self.source_names.words, words)
+        return words
+
+    def unchecked_words(self, source: str) -> list[str]:
+        """Return the words of a source, whatever their digest. Raises RulerError."""
+        text = read_text(source, self.sources)
         try:
             entries = word_entries(text)
         except (ValueError, IndexError, csv.Error):
@@ -425,8 +451,20 @@ def read_language(code: str, sources: Sources) -> Language:
     """Read the prompts and nouns of a language, with its errata applied.
 
     Raises RulerError for a language that is neither one of the 26 nor in a folder that was given,
-    and for a file that is missing or cannot be read.
+    for a file that is missing or cannot be read, and for a corrected text that is not the recorded
+    one.
     """
+    language = unchecked_language(code, sources)
+    if language.is_published:
+        for name, texts in language.corrected_prompts().items():
+            errata.check_corrected(name, texts)
+    if sources.file(NOUNS).variant == CANONICAL:
+        errata.check_corrected(NOUNS, noun_list(shared_nouns(sources)))
+    return language
+
+
+def unchecked_language(code: str, sources: Sources) -> Language:
+    """Read the prompts and nouns of a language, whatever their digests. Raises RulerError."""
     custom = f"language-{code}" in sources.choice.custom
     names = language_sources(code, custom)
     table = None
@@ -477,6 +515,11 @@ def shared_nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
     Only rows whose noun is unique in all of them and not ambiguous.
     """
     return _columns(read_text(NOUNS, sources))
+
+
+def noun_list(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns of the noun list one after another, each with its code before it."""
+    return [text for code, nouns in columns.items() for text in (code, *nouns)]
 
 
 def _translated_nouns(code: str, english: Sequence[str], sources: Sources) -> tuple[str, ...]:

@@ -1,5 +1,9 @@
 """Split a long text into sentences, with sentencex and further rules.
 
+Builds split only the book of a custom language (extra `languages`): another version of sentencex or
+of Unicode may find other sentences. Those of all other texts are data, which
+builder/pin_texts.py made with these rules (borders.py).
+
 sentencex keeps quoted text together, so one unbalanced quotation mark in a long text without line
 breaks would make a sentence of many pages. The text is therefore read through a window that moves
 on by whole sentences, and a window that is one sentence is read again without its quotation marks.
@@ -12,6 +16,8 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate
 
+from ruler_builder.text.borders import folded, sliced
+from ruler_common.errors import missing_packages
 from ruler_common.languages import SentenceFacts
 
 _WINDOW = 1500  # characters; longer than nearly every sentence
@@ -48,14 +54,21 @@ def sentence_starts(text: str, language: str) -> Iterator[int]:
 
 
 def _inner_starts(window: str, language: str) -> list[int]:
-    from sentencex import get_sentence_boundaries
-
+    try:
+        from sentencex import get_sentence_boundaries
+    except ImportError:
+        raise missing_packages("languages", "The book of a custom language") from None
     sentences = get_sentence_boundaries(language, window)
     return [bound["start_index"] for bound in sentences if bound["start_index"] > 0]
 
 
 def split(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[str]:
-    """Yield the sentences of a text, their white space folded.
+    """Yield the sentences of a text, their white space folded (see `split_starts`)."""
+    return sliced(folded(text), split_starts(text, language, about))
+
+
+def split_starts(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[int]:
+    """Yield the offsets in the folded text at which the sentences of a text start.
 
     Joined by a space they are the folded text again; in a language without spaces, joined by
     nothing, they are that text without the spaces between sentences. A sentence starts after a
@@ -71,9 +84,13 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
         language: The language's code, for sentencex.
         about: What else is known about the language.
     """
-    text, paragraphs = _folded(text)
+    paragraphs = _paragraphs(text)
+    text = folded(text)
     about = about or SentenceFacts()
+    if not text:
+        return
     start = 0
+    yield start
     for offset in sentence_starts(text, language):
         at = _after_space(text, offset) if about.spaced else _after_closing(text, offset)
         if about.spaced:
@@ -83,23 +100,27 @@ def split(text: str, language: str, about: SentenceFacts | None = None) -> Itera
                 _goes_on(text, start, at) or _is_reported(text, at, about, at in paragraphs)
             ):
                 continue
-        sentence = text[start:at].strip()
-        if at > start and sentence:
-            yield sentence
+        if start < at < len(text) and text[start:at].strip(" "):
+            yield at
             start = at
-    sentence = text[start:].strip()
-    if sentence:
-        yield sentence
 
 
-def _folded(text: str) -> tuple[str, frozenset[int]]:
-    """Return a text with its white space folded, and the offsets in it at which its lines begin."""
-    folded = []
-    for line in text.split("\n"):
-        words = line.split()
-        if words:
-            folded.append(" ".join(words))
-    return " ".join(folded), frozenset(accumulate((len(line) + 1 for line in folded), initial=0))
+def essay_starts(text: str) -> Iterator[int]:
+    """Yield the offsets in a folded English text of the words that begin a sentence.
+
+    Of the borders that sentencex finds, these are the ones between two words.
+    """
+    text += " "
+    for start in sentence_starts(text, "en"):
+        at = start + (text[start] == " ")
+        if at < len(text) and (at == 0 or text[at - 1] == " "):
+            yield at
+
+
+def _paragraphs(text: str) -> frozenset[int]:
+    """Return the offsets in the folded text at which the lines of a text begin."""
+    lines = [line for line in map(folded, text.split("\n")) if line]
+    return frozenset(accumulate((len(line) + 1 for line in lines), initial=0))
 
 
 def _is_inside(text: str, at: int) -> bool:

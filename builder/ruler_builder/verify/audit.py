@@ -19,10 +19,11 @@ import numpy as np
 
 from ruler_builder.tasks.registry import FAMILIES, read_params
 from ruler_builder.tasks.templates import AuditInputs, context_of
-from ruler_builder.verify.file_check import WHOLE_FILE
 from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.rows import Row
 
+WHOLE_FILE = -1
+"""The index of a problem that is not of one row."""
 _MAX_PLACES = 1000  # of a row's asked words, if these are counted in a list
 
 

@@ -1,11 +1,12 @@
-"""Check one file of a release: its digests, and its rows against the same rows built again.
+"""Check one file of a release: its digests, and its rows against the file built again.
 
-    checker = FileChecker(root, manifest, VerifyOptions(root))
+    checker = FileChecker(root, manifest, VerifyOptions(root), scratch)
     report = checker.check("data/tekken/4k/vt.parquet")
     report.problems        # [Problem(3, 'input differs at character 17: …')]
 
-If the lock of the data version lists the configuration, the digest of its rows proves them. All
-other rows are rebuilt from the manifest, one by one, and compared as they are read.
+If the lock of the data version lists the configuration, the digest of its rows proves them. Any
+other file, and every file with `--rebuild`, is built again from the manifest by the worker of
+`ruler build` into a temporary folder, and the rows of the two files are compared.
 """
 
 from __future__ import annotations
@@ -16,37 +17,32 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.folder import digest_row, rows_of
-from ruler_builder.release.worker import FileBuilder, FileJob, FileRows
+from ruler_builder.release.worker import FileBuilder, FileJob
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of, suite_in
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_from_manifest
-from ruler_builder.tokens.counting import EngineMismatch, TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
+from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
 from ruler_common.frozen import is_frozen, read_frozen
-from ruler_common.manifest import FileEntry, Manifest, TokenizerEntry
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.names import Config, check_name
 from ruler_common.options import paths, several
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 
-if TYPE_CHECKING:
-    from ruler_builder.verify.audit import FileAudit
-
 log = logging.getLogger(__name__)
 
-WHOLE_FILE = -1
-"""The index of a problem that is not of one row."""
 _MAX_PROBLEMS = 10  # listed for a file
 _EXCERPT = 40  # characters that a problem quotes of a text
 
@@ -74,8 +70,8 @@ class FileReport:
     not_checked: str = ""
     # The manifest's entry as a build writes it; None if the file cannot be read
     entry: FileEntry | None = None
-    # What the manifest says of the tokenizer, as it was loaded here
-    tokenizer: TokenizerEntry | None = None
+    # The manifest of the file that was built again, if its rows are the same
+    rebuilt: Manifest | None = None
     # What each row asks, as a digest, by index; only of an audit
     asked: dict[int, str] = field(default_factory=dict)
 
@@ -102,6 +98,10 @@ def parse_tokenizer_folders(manifest: Manifest, specs: Iterable[str]) -> dict[st
     return folders
 
 
+class _CannotRebuild(Exception):
+    """A file cannot be written into the temporary folder; the cause is the system's error."""
+
+
 class _RowsRead(NamedTuple):
     """The result of reading the rows of a file once."""
 
@@ -113,10 +113,16 @@ class _RowsRead(NamedTuple):
 
 
 class FileChecker:
-    """Checks files in a worker process; keeps the tokenizer that it used last loaded."""
+    """Checks files in a worker process; keeps the tokenizer that it used last loaded.
 
-    def __init__(self, root: Path, manifest: Manifest, options: VerifyOptions) -> None:
-        self.root, self.manifest, self.audit = root, manifest, options.audit
+    Files are built again in the folder `scratch`, and removed once they are compared.
+    """
+
+    def __init__(
+        self, root: Path, manifest: Manifest, options: VerifyOptions, scratch: Path
+    ) -> None:
+        self.root, self.manifest, self.scratch = root, manifest, scratch
+        self.audit, self.rebuild = options.audit, options.rebuild
         self.tokenizer_folders = parse_tokenizer_folders(manifest, several(options.tokenizers))
         mirror = str(Path(options.mirror).resolve()) if options.mirror else None
         self.store = Store(mirror)
@@ -128,7 +134,7 @@ class FileChecker:
         self._counter: TokenCounter | None = None
         self._builder = FileBuilder(
             suite_in(manifest),
-            root,
+            scratch,
             manifest["seed"],
             manifest["reserve"],
             mirror,
@@ -175,6 +181,8 @@ class FileChecker:
         try:
             with pa.memory_map(str(file)) as source:
                 self._check_data(source.read_buffer(), entry, report)
+        except _CannotRebuild as error:  # the disk of the temporary folder is full
+            raise error.__cause__ or error from None
         except UNREADABLE as error:
             why = str(error).partition("\n")[0]
             report.add(f"the file cannot be read: {why}")
@@ -207,7 +215,7 @@ class FileChecker:
             claims_frozen = self.frozen is not None and is_frozen(
                 self.manifest, self.frozen, entry, entry["rows_sha256"]
             )
-            rows = _read(file, audit) if claims_frozen else None
+            rows = _read(file, audit) if claims_frozen and not self.rebuild else None
             if rows and rows.rows_sha256 == entry["rows_sha256"]:
                 report.proved_by = "frozen"
             else:
@@ -220,61 +228,71 @@ class FileChecker:
             )
         if audit:
             _add_audit(report, audit)
-        if report.entry is None:
+        if report.rebuilt:
+            (report.entry,) = report.rebuilt["files"].values()
+        else:
             report.entry = self._entry_of_rows(entry, rows)
         report.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": rows.rows_sha256}
 
     def _read_and_rebuild(
         self, file: pq.ParquetFile, entry: FileEntry, report: FileReport, audit: FileAudit | None
     ) -> _RowsRead:
-        """Read a file and compare its rows with rebuilt ones, if they can be rebuilt here."""
+        """Read a file, and compare its rows with those of the file built again, if possible.
+
+        Reports the first difference. If the fast token counter was used, a difference counts only
+        if the file differs without it too.
+        """
         report.not_checked = self._missing(entry)
         if report.not_checked:
             return _read(file, audit)
-        try:
-            return self._compare(file, entry, report, audit)
-        except RulerError as error:  # a source or a tokenizer is damaged
-            report.not_checked = str(error)
-            return _read(file, audit)
-
-    def _compare(
-        self,
-        file: pq.ParquetFile,
-        entry: FileEntry,
-        report: FileReport,
-        audit: FileAudit | None,
-        fast: bool = True,
-    ) -> _RowsRead:
-        """Read a file, compare its rows with rebuilt ones, and report the first difference.
-
-        If they differ and the fast token counter was used, compare again without it. Raises
-        RulerError if rows cannot be rebuilt on this machine.
-        """
-        config = Config.from_entry(self.manifest["dataset"], entry)
-        job = FileJob(config, config.tokenizer, entry["rows"], fast)
-        try:
-            rebuilt = self._builder.rows(job)
-        except Exception as error:
-            report.add(_why_not_built(error), 0)
-            return _read(file, audit)
-        rows = _read(file, audit, rebuilt)
-        count, counter = len(rows.lengths), rebuilt.task.counter
-        if rows.difference and counter.reference:
-            return self._compare(file, entry, report, audit, fast=False)
+        config, count = Config.from_entry(self.manifest["dataset"], entry), file.metadata.num_rows
+        for fast in (True, False):
+            job = FileJob(config, config.tokenizer, max(1, min(entry["rows"], count)), fast)
+            rebuilt = self._build_again(job, report)
+            if rebuilt is None:
+                return _read(file, audit)
+            path = self.scratch / config.path
+            with open_parquet(path) as other:
+                if audit is None and _has_equal_rows(file, other):
+                    lengths = file.read(["length"])["length"].to_pylist()
+                    digest = rebuilt["files"][config.path]["rows_sha256"]
+                    rows = _RowsRead(lengths, digest, None)
+                else:
+                    rows = _read(file, audit, rows_of(other))
+            path.unlink()
+            if not rows.difference or not self._builder.counts_fast:
+                break
         if rows.difference:
             report.add(rows.difference.what, rows.difference.row)
         elif count < max(1, entry["rows"]):
             report.add(f"the row is missing: there are {count} rows", count)
         else:
-            report.entry = rebuilt.entry()
-            report.tokenizer = counter.about
+            report.rebuilt = rebuilt
             report.proved_by = "rebuilt"
         return rows
 
+    def _build_again(self, job: FileJob, report: FileReport) -> Manifest | None:
+        """Build a file again as `ruler build` does. Return its manifest, or None.
+
+        Without one, the report says what is wrong, or why the file cannot be built here.
+        """
+        try:
+            checked = self._builder.check(job)
+            if not checked.impossible:
+                return self._builder.build(checked)
+            report.add(f"it cannot be built: {checked.impossible}", 0)
+        except (Impossible, TokenizerDiffers) as error:
+            report.add(f"it cannot be built: {error}", 0)
+        except RulerError as error:  # a source or a tokenizer is damaged
+            report.not_checked = str(error)
+        except OSError as error:
+            raise _CannotRebuild from error
+        except Exception as error:  # e.g. impossible parameters in an edited manifest
+            report.add(f"it cannot be built ({type(error).__name__}: {str(error)[:80]})", 0)
+        return None
+
     def _audit_of(self, entry: FileEntry, report: FileReport) -> FileAudit | None:
         """Return the audit of a file; None if its tokenizer is missing."""
-        from ruler_builder.verify.audit import FileAudit
-
         report.not_checked = self._missing_tokenizer(entry["tokenizer"])
         if report.not_checked:
             return None
@@ -340,17 +358,15 @@ def _add_audit(report: FileReport, audit: FileAudit) -> None:
 
 
 def _read(
-    file: pq.ParquetFile, audit: FileAudit | None = None, rebuilt: FileRows | None = None
+    file: pq.ParquetFile, audit: FileAudit | None = None, rebuilt: Iterator[Row] | None = None
 ) -> _RowsRead:
     """Read the rows of a file once: digest them, audit them, and compare them with rebuilt ones.
 
-    The comparison ends with the first row that differs. Raises RulerError if a row cannot be
-    rebuilt on this machine.
+    The comparison ends with the first row that differs.
     """
     digest, is_whole = hashlib.sha256(), True
     lengths: list[int | None] = []
     difference = None
-    rebuilt_rows = iter(rebuilt) if rebuilt else None
     if audit:
         audit.clear()
     for index, row in enumerate(rows_of(file)):
@@ -361,50 +377,32 @@ def _read(
         lengths.append(row["length"])
         if audit:
             audit.add(row)
-        if rebuilt_rows and not difference:
-            what = _difference(row, rebuilt_rows)
+        if rebuilt and not difference:
+            what = _difference(row, next(rebuilt, None))
             difference = Problem(index, what) if what else None
     return _RowsRead(lengths, digest.hexdigest() if is_whole else "", difference)
 
 
-def _difference(stored: Row, rebuilt_rows: Iterator[Row]) -> str:
-    """Describe the first column in which a stored row differs from the next rebuilt one.
+def _has_equal_rows(file: pq.ParquetFile, other: pq.ParquetFile) -> bool:
+    """Return whether two files have equal rows in equal groups, without converting any row."""
+    if file.num_row_groups != other.num_row_groups:
+        return False
+    for group in range(file.num_row_groups):
+        if not file.read_row_group(group).equals(other.read_row_group(group)):
+            return False
+    return True
 
-    "" if they are equal. Raises RulerError if the row cannot be rebuilt on this machine.
-    """
-    try:
-        rebuilt = next(rebuilt_rows, None)
-    except Exception as error:
-        return _why_not_built(error)
+
+def _difference(stored: Row, rebuilt: Row | None) -> str:
+    """Describe the first column in which a row differs from the rebuilt one; "" if none does."""
     if rebuilt is None:
         return "the row does not belong there: a build makes fewer rows"
     read: Mapping[str, Any] = stored
-    expected: dict[str, Any] = {**rebuilt, "evidence": []}
-    for span in rebuilt["evidence"]:
-        depth = float(np.float32(span["depth"]))  # files store float32
-        expected["evidence"].append({**span, "depth": depth})
+    expected: Mapping[str, Any] = rebuilt
     for column in COLUMNS:
         if read[column] != expected[column]:
             return f"{column} {describe_difference(read[column], expected[column])}"
     return ""
-
-
-def _why_not_built(error: Exception) -> str:
-    """Return what is wrong with a row that a build could not make.
-
-    Raises the error if it is not the row's: RulerError, for a damaged source.
-    """
-    if isinstance(error, EngineMismatch):
-        log.warning("%s", error)
-        return str(error)
-    if isinstance(error, TokenizerDiffers):
-        return str(error)
-    if isinstance(error, Impossible):
-        return f"it cannot be built: {error}"
-    if isinstance(error, RulerError):
-        raise error
-    # e.g. impossible parameters in an edited manifest
-    return f"it cannot be built ({type(error).__name__}: {str(error)[:80]})"
 
 
 def describe_difference(value: object, expected: object) -> str:

@@ -4,10 +4,10 @@
     report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].problems
 
 There are three steps: check the digests of every file; compare its rows with the lock of their data
-version or with rebuilt rows (file_check.py); rebuild the manifest, the card, eval.yaml and
-croissant.json and compare them. What cannot be rebuilt on this machine is listed with the command
-that downloads what is missing. With `audit`, every row is also checked by separate code
-(audit.py), which uses nothing that makes rows.
+version, or build the file again and compare the two (file_check.py); compare the manifest, the
+card, eval.yaml and croissant.json with those that a build writes. What cannot be rebuilt on this
+machine is listed with the command that downloads what is missing. With `audit`, every row is also
+checked by separate code (audit.py), which uses nothing that makes rows.
 """
 
 from __future__ import annotations
@@ -19,15 +19,26 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
-from ruler_builder.release.card import CARD, card_files
-from ruler_builder.release.folder import BUILD_FOLDER, is_unfinished, new_settings, with_files
+from ruler_builder.release.card import card_files
+from ruler_builder.release.folder import (
+    BUILD_FOLDER,
+    DATA,
+    STAGING,
+    is_of_system,
+    is_unfinished,
+    join_manifests,
+    new_settings,
+    with_files,
+)
 from ruler_builder.release.metadata import (
+    CARD,
     CROISSANT,
     DISTRIBUTION,
     EVAL_YAML,
@@ -46,6 +57,7 @@ from ruler_builder.text.sources import (
     source_entry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
+from ruler_builder.verify.audit import check_paired
 from ruler_builder.verify.file_check import (
     FileChecker,
     FileReport,
@@ -96,17 +108,18 @@ def verify(options: VerifyOptions) -> VerifyReport:
     if unfinished and not (root / MANIFEST).exists():
         return _report(None, {}, unfinished, [])
     manifest = read_manifest(root)
-    checker = FileChecker(root, manifest, options)
-    for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
-        checker.load_tokenizer(name, checker.store)
-    files = _check_files(FileChecker.check, root, manifest, options)
+    with TemporaryDirectory(prefix="ruler-verify-") as scratch:
+        checker = FileChecker(root, manifest, options, Path(scratch))
+        for name in checker.tokenizer_folders:  # raises if a tokenizer is missing or differs
+            checker.load_tokenizer(name, checker.store)
+        files = _check_files(FileChecker.check, checker, options)
     lock = read_frozen(manifest["data_version"])
     for path in unexplained(manifest, lock) if lock else ():
         files[path].add(
             f"not the rows of data version {manifest['data_version']}, though sources, seed, "
             "reserve and suite are the same"
         )
-    problems = _check_manifest(manifest, files, checker.sources)
+    problems = _check_manifest(root, manifest, files, checker.sources)
     notes: list[str] = []
     if not unfinished:
         if manifest["files"]:
@@ -120,7 +133,8 @@ def verify(options: VerifyOptions) -> VerifyReport:
 def audit_release(root: Path) -> VerifyReport:
     """Audit every row of a release, without rebuilding any or comparing digests."""
     manifest, options = read_manifest(root), VerifyOptions(root, audit=True)
-    files = _check_files(FileChecker.audit_file, root, manifest, options)
+    checker = FileChecker(root, manifest, options, root)  # nothing is built
+    files = _check_files(FileChecker.audit_file, checker, options)
     return _report(manifest, files, is_unfinished(root), [])
 
 
@@ -158,16 +172,13 @@ def _report(
 
 
 def _check_files(
-    check: Callable[[FileChecker, str], FileReport],
-    root: Path,
-    manifest: Manifest,
-    options: VerifyOptions,
+    check: Callable[[FileChecker, str], FileReport], checker: FileChecker, options: VerifyOptions
 ) -> dict[str, FileReport]:
     """Check each file in a worker process, those of a tokenizer together, the longest rows first.
 
     An audit also reports each row that asks something else in another file of the same task.
     """
-    entries, tokenizers = manifest["files"], list(manifest["tokenizers"])
+    entries, tokenizers = checker.manifest["files"], list(checker.manifest["tokenizers"])
     files, tokens = {}, {}
     for path, entry in entries.items():
         files[path] = FileReport(path, entry["config"])
@@ -180,15 +191,13 @@ def _check_files(
 
     with (
         tokens_bar("Verifying", total, quiet=not options.progress) as bar,
-        process_pool(FileChecker(root, manifest, options), workers) as run,
+        process_pool(checker, workers) as run,
     ):
         for done, file in enumerate(run(check, sorted(entries, key=order)), 1):
             files[file.path] = file
             bar.set_description_str(f"Verifying: {done}/{len(files)} files")
             bar.update(tokens[file.path])
     if options.audit:
-        from ruler_builder.verify.audit import check_paired
-
         asked: dict[tuple[str, ...], dict[str, dict[int, str]]] = defaultdict(dict)
         for path, entry in entries.items():
             task = entry["task"], entry["language"], entry["instruction_language"]
@@ -210,17 +219,17 @@ MAY_DIFFER_IF_CUSTOM = ("spec", "title", "commit", "backend_sha256")
 
 
 def _check_manifest(
-    manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
+    root: Path, manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
 ) -> list[tuple[str, str]]:
     """Return the fields in which the manifest differs from the one that a build writes, and how.
 
     Each is a problem of the file that it describes, or of the manifest.
     """
-    files = {path: reports[path].entry or entry for path, entry in manifest["files"].items()}
     if manifest["data_version"] == DATA_VERSION:
-        rebuilt = rebuilt_manifest(manifest, files, reports, sources)
+        rebuilt = rebuilt_manifest(root, manifest, reports, sources)
     else:  # this builder makes another data version, so only the files are compared
-        rebuilt = cast(Manifest, {**manifest, "files": files})
+        rebuilt = cast(Manifest, {**manifest, "files": _entries(manifest, reports)})
+    files = rebuilt["files"]
     stored, expected = json.loads(json.dumps(manifest)), json.loads(json.dumps(rebuilt))
     problems = []
     for field_path, what in differences(stored, expected):
@@ -233,32 +242,45 @@ def _check_manifest(
     return problems
 
 
+def _entries(manifest: Manifest, reports: Mapping[str, FileReport]) -> dict[str, FileEntry]:
+    """Return the entries that a build writes for the files, as far as they could be read."""
+    return {path: reports[path].entry or entry for path, entry in manifest["files"].items()}
+
+
 def rebuilt_manifest(
-    manifest: Manifest,
-    files: Mapping[str, FileEntry],
-    reports: Mapping[str, FileReport],
-    sources: Sources,
+    root: Path, manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
 ) -> Manifest:
     """Return the manifest that a build of these files writes.
 
-    The wording of a language whose prompts are not on this machine is copied from the manifest.
+    It is joined from the manifests of the files that were built again. Of what only the others
+    need, a source or language that is not on this machine is copied from the manifest.
     """
-    longest = max((entry["max_length"] for entry in files.values()), default=0)
+    longest = max((entry["max_length"] for entry in manifest["files"].values()), default=0)
     if manifest["words"].keys() >= corpora.digests(extended=True).keys():
         longest = 1 << 20  # the release, or the one that this is a part of, has longer rows
     suite = suite_in(manifest)
-    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], longest)
-    rebuilt["sources"] = _source_entries(manifest, sources)
+    parts = [new_settings(suite, manifest["seed"], manifest["reserve"], longest)]
+    others: dict[str, FileEntry] = {}
+    for path, entry in manifest["files"].items():
+        built_again = reports[path].rebuilt
+        if built_again:
+            parts.append(built_again)
+        else:
+            others[path] = entry
+    rebuilt = join_manifests(parts, root)
+    rebuilt["sources"] = _source_entries(manifest, others, sources) | rebuilt["sources"]
     if manifest["dataset"] == "oneruler":
-        rebuilt["languages"] = _language_entries(manifest, sources)
-    rebuilt["tokenizers"] = _tokenizer_entries(manifest, reports)
-    return with_files(rebuilt, files)
+        rebuilt["languages"] = _language_entries(manifest, others, sources) | rebuilt["languages"]
+    rebuilt["tokenizers"] = _tokenizer_entries(manifest, others) | rebuilt["tokenizers"]
+    return with_files(rebuilt, _entries(manifest, reports))
 
 
-def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEntry]:
-    """Return the manifest entries of the sources that the files were built from."""
+def _source_entries(
+    manifest: Manifest, files: Mapping[str, FileEntry], sources: Sources
+) -> dict[str, SourceEntry]:
+    """Return the manifest entries of the sources that files are made of."""
     entries: dict[str, SourceEntry] = {}
-    for entry in manifest["files"].values():
+    for entry in files.values():
         for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
             try:
                 entries[name] = source_entry(sources.file(name))
@@ -270,12 +292,14 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     return entries
 
 
-def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, LanguageEntry]:
+def _language_entries(
+    manifest: Manifest, files: Mapping[str, FileEntry], sources: Sources
+) -> dict[str, LanguageEntry]:
     """Return the wording of the languages, from their prompts if they are on this machine."""
     entries: dict[str, LanguageEntry] = {}
     custom = custom_languages(manifest)
     codes: set[str] = set()
-    for file in manifest["files"].values():
+    for file in files.values():
         codes |= {file["language"], file["instruction_language"]}
     for code in sorted(codes):
         try:
@@ -290,16 +314,13 @@ def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, Languag
 
 
 def _tokenizer_entries(
-    manifest: Manifest, reports: Mapping[str, FileReport]
+    manifest: Manifest, files: Mapping[str, FileEntry]
 ) -> dict[str, TokenizerEntry]:
-    """Return the manifest entries of the tokenizers, as loaded here or as the manifest has them."""
+    """Return the manifest entries of the tokenizers of files, as far as they are known here."""
     entries: dict[str, TokenizerEntry] = {}
-    for path, file in manifest["files"].items():
+    for file in files.values():
         name = file["tokenizer"]
-        loaded = reports[path].tokenizer
-        if name in entries and loaded is None:
-            continue
-        recorded: Mapping[str, Any] = loaded or manifest["tokenizers"][name]
+        recorded: Mapping[str, Any] = manifest["tokenizers"][name]
         entry = {key: recorded[key] for key in TokenizerEntry.__annotations__ if key in recorded}
         if described := named().get(name):
             entry |= {"spec": name, "title": described["title"], "library": described["library"]}
@@ -334,9 +355,8 @@ def _may_differ(manifest: Manifest, field_path: tuple[str, ...]) -> bool:
     return ".".join(field_path) in MAY_DIFFER
 
 
-_DATA = "data"
-_OF_THE_RELEASE = {_DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, ".fetch"}
-_OF_THE_HUB = {".gitattributes", ".cache"}
+_OF_THE_RELEASE = {DATA, CARD, MANIFEST, EVAL_YAML, CROISSANT, BUILD_FOLDER, STAGING}
+_OF_THE_HUB = {".cache"}
 # At the top these change how `datasets` loads the folder, whatever the card says.
 _LOADED_SUFFIXES = {".py", ".csv", ".tsv", ".jsonl", ".parquet", ".arrow"}
 _LOADED_NAMES = {".huggingface.yaml", "dataset_infos.json", "dataset_info.json", "state.json"}
@@ -351,31 +371,33 @@ def _check_folder(root: Path, manifest: Manifest, notes: list[str]) -> list[tupl
     `datasets` would read.
     """
     problems = []
-    for folder, _, names in os.walk(root / _DATA):
+    listed = manifest["files"]
+    folders = {parent.as_posix() for path in listed for parent in PurePosixPath(path).parents}
+    for parent, children, names in os.walk(root / DATA, followlinks=True):
         for name in sorted(names):
-            path = (Path(folder) / name).relative_to(root).as_posix()
-            if path not in manifest["files"] and not _is_ignored(name):
+            path = (Path(parent) / name).relative_to(root).as_posix()
+            if path not in listed and not is_of_system(name):
                 problems.append(
                     (path, "the file is not in the manifest: move it out of the folder")
                 )
+        for name in sorted(children):
+            path = (Path(parent) / name).relative_to(root).as_posix()
+            if path not in folders and (root / path).is_symlink():
+                children.remove(name)  # it may lead back to a folder above it
+                problems.append((path, "it is a link to a folder of other files: remove it"))
     not_checked = []
     for entry in sorted(root.iterdir()):
-        if entry.name in _OF_THE_RELEASE or _is_ignored(entry.name):
+        if entry.name in _OF_THE_RELEASE or is_of_system(entry.name):
             continue
         if entry.suffix.lower() in _LOADED_SUFFIXES or entry.name in _LOADED_NAMES:
             problems.append((entry.name, "it changes how `datasets` loads the folder: move it out"))
         elif entry.name not in _OF_THE_HUB:
             not_checked.append(printable(f"{entry.name}/" if entry.is_dir() else entry.name))
     if not_checked:
-        listed = ", ".join(not_checked[:_MAX_LISTED])
+        examples = ", ".join(not_checked[:_MAX_LISTED])
         more = ", …" if len(not_checked) > _MAX_LISTED else ""
-        notes.append(f"Not part of the release, and not checked: {listed}{more}.")
+        notes.append(f"Not part of the release, and not checked: {examples}{more}.")
     return problems
-
-
-def _is_ignored(name: str) -> bool:
-    """Return whether macOS writes a file of this name into folders."""
-    return name == ".DS_Store" or name.startswith("._")
 
 
 def _check_card(root: Path, manifest: Manifest, notes: list[str]) -> list[tuple[str, str]]:

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ruler_builder.text import corpora
+from ruler_builder.text.borders import folded, read_borders
 from ruler_builder.text.languages import Language, read_language, shared_nouns
-from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.text.sources import Sources
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.prompt import PromptBuilder
@@ -36,7 +36,7 @@ MAX_NEEDLES = 40
 """The maximum number of needles in an essay or book: one for each depth."""
 MIN_TOKENS_PER_LINE = 8
 """Every tokenizer needs at least this many for a line of noise or a needle's fixed words."""
-DEPTHS = tuple(np.round(np.linspace(0, 100, MAX_NEEDLES)).astype(int).tolist())
+DEPTHS = tuple(round(100 * i / (MAX_NEEDLES - 1)) for i in range(MAX_NEEDLES))
 """The 40 depths, in percent, that needles between sentences are put at."""
 _EXTRA_LINES = 32  # counted at once in addition to those that are sure to be needed
 
@@ -113,26 +113,23 @@ class EssayHaystack(Haystack):
     Needles go between sentences.
     """
 
-    def __init__(self, text: str, counter: TokenCounter) -> None:
-        words = text.split()
+    def __init__(self, text: str, sentence_starts: Sequence[int], counter: TokenCounter) -> None:
+        """Count a folded text, given the offsets of the words that begin its sentences."""
+        words = text.split(" ")
         self._words = self.units_of_pass = len(words)
-        self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
+        self._text = text + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
         self._tokens = np.cumsum([0, *counter.counts([f" {word}" for word in words])])
-        starts = sentence_starts(self._text, "en")
-        offsets = (start + (self._text[start] == " ") for start in starts)
-        sentence_offsets = np.fromiter(offsets, dtype=int)
-        # The index of the first word at or after each offset; kept if the word begins there.
-        first_words = np.searchsorted(self._starts, sentence_offsets)
-        begins = (self._starts[first_words] == sentence_offsets) & (first_words < len(words))
-        self._sentences: list[int] = first_words[begins].tolist()
+        # The index of the first word of each sentence
+        self._sentences: list[int] = np.searchsorted(self._starts, sentence_starts).tolist()
         self.numbers = frozenset(seven_digit_numbers(self._text))
         """The seven-digit strings in the text: none of them may be a value."""
 
     @cached_property
     def hyphenated(self) -> frozenset[str]:
         """The hyphenated word pairs in the text: none of them may be a value."""
-        return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
+        pairs = r"(?=\b([a-z]+-[a-z]+)\b)"
+        return frozenset(re.findall(pairs, self._text.casefold(), re.ASCII))
 
     def capitals(self, length: int) -> frozenset[str]:
         """Return every run of `length` capital letters in the text."""
@@ -248,9 +245,9 @@ class RunOnHaystack(Haystack):
             prompt.add(self._rest)
 
 
-def seven_digit_numbers(text: str) -> Iterable[str]:
-    """Yield every run of seven digits in a text."""
-    for digits in re.findall(r"\d{7,}", text):
+def seven_digit_numbers(text: str, digit: str = "[0-9]") -> Iterable[str]:
+    """Yield every run of seven digits in a text; `digit` is a regular expression for one."""
+    for digits in re.findall(f"{digit}{{7,}}", text):
         yield from (digits[i : i + 7] for i in range(len(digits) - 6))
 
 
@@ -285,7 +282,8 @@ class BookHaystack(Haystack):
         pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
         self._tokens = np.cumsum([0, *counter.counts(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
-        self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
+        numbers = seven_digit_numbers(folded, r"\d")  # in any script
+        self.numbers = frozenset(str(int(number)) for number in numbers)
         """The seven-digit strings in the text: none of them may be a value."""
 
     def _split_places(self, counter: TokenCounter) -> Iterator[int]:
@@ -364,7 +362,9 @@ class CountedSources:
     @cached_property
     def essays(self) -> EssayHaystack:
         """The essays as a haystack, from their beginning."""
-        return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
+        text = folded(corpora.essays(self.sources.read("essays")))
+        starts = read_borders("essays", self.sources.file("essays").variant, text)
+        return EssayHaystack(text, starts, self.counter)
 
     def _documents(self, name: str) -> tuple[corpora.Corpus, CountedTexts]:
         """Read a question-answering corpus; count each document with the blank line after it."""

@@ -5,7 +5,8 @@
 Differences are A − B in points (−100 … 100); intervals and p values are those of
 score/intervals.py. `p_holm` is adjusted for all tests of the comparison by Holm's method. `better`
 is the model that these rows show to be better: the interval excludes 0, `p_holm` is below 0.05, and
-there are at least ten independent rows. `detectable` is the difference that is significant in 80 %
+there are at least ten independent rows; of the means at several lengths, also after Holm's
+adjustment for their number. `detectable` is the difference that is significant in 80 %
 of repetitions, given the observed variance of the rows; `smallest` is the smallest difference that
 this number of right or wrong rows can show (that of six rows).
 
@@ -27,17 +28,15 @@ from ruler_common.errors import RulerError
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     MIN_INDEPENDENT_ROWS,
-    NO_SPREAD,
     SMALLEST_MCNEMAR,
     PairedMean,
     detectable,
+    difference_interval,
+    difference_p,
     holm,
     mcnemar,
-    noninferiority_interval,
-    paired_interval,
     paired_mean,
     signed_p,
-    standard_error,
     strata_of,
 )
 from ruler_eval.score.own_run import stopped_at
@@ -103,8 +102,7 @@ class ComparedModel(TypedDict):
 class Difference(TypedDict):
     """The means (0 … 100) over a number of configurations and their difference, in points.
 
-    See the module's docstring. `spread` is the standard error of the difference; `noninferiority`
-    is the 95 % interval that is compared with a limit (intervals.noninferiority_interval).
+    See the module's docstring. `spread` is the standard error of the difference.
     """
 
     configurations: int
@@ -112,7 +110,6 @@ class Difference(TypedDict):
     b: float
     difference: float
     interval: Interval
-    noninferiority: Interval
     detectable: float
     spread: float
     independent_rows: float
@@ -123,6 +120,7 @@ class CellDifference(Difference):
     """The difference of one configuration, and its exact test."""
 
     n: int  # rows
+    task_interval: Interval  # one of intervals that hold for all configurations together, 95 %
     only_a: int | None  # rows that only A got right, if all rows are right or wrong
     only_b: int | None
     p: float | None
@@ -146,9 +144,12 @@ class Decision(TypedDict):
     drop: float
     interval: Interval
     verdict: Verdict
+    mean: Verdict  # about the mean; the verdict, unless there is `max_task_drop`
     rows: int  # of a configuration, on average
     whole: bool  # whether these are all rows
     answered: NotRequired[Verdict]  # by the rows that both answered, if some failed or are missing
+    max_task_drop: NotRequired[float]
+    tasks: NotRequired[Verdict]  # whether every configuration lost less than `max_task_drop`
 
 
 @final
@@ -205,9 +206,7 @@ def compare(a: Results, b: Results) -> Comparison:
         "b": model_of(b, names),
         "settings": different_settings(a, b),
         "configurations": _cell_differences(pairs),
-        "lengths": {
-            length: mean_difference(at_length, pairs) for length, at_length in lengths.items()
-        },
+        "lengths": _length_differences(lengths, pairs),
         "all": mean_difference(counted, pairs),
     }
     unanswered = sum(int((~pairs.rows[name].is_answered).sum()) for name in counted)
@@ -220,27 +219,51 @@ def compare(a: Results, b: Results) -> Comparison:
     return comparison
 
 
-def decision(comparison: Comparison, max_drop: float) -> Decision:
+def _length_differences(
+    lengths: Mapping[str, Sequence[str]], pairs: Pairs
+) -> dict[str, Difference]:
+    """Compare the mean at each length; `better` is adjusted for the number of lengths by Holm."""
+    p_values = [difference_p(paired_over(pairs, names)) for names in lengths.values()]
+    differences = {}
+    for (length, names), p in zip(lengths.items(), holm(p_values), strict=True):
+        difference = mean_difference(names, pairs)
+        better = difference["better"] if p < 1 - CONFIDENCE else None
+        differences[length] = Difference(**{**difference, "better": better})
+    return differences
+
+
+def decision(
+    comparison: Comparison, max_drop: float, max_task_drop: float | None = None
+) -> Decision:
     """Compare the drop from A to B over all configurations with the limit `max_drop`.
 
-    The question is about other rows like these: the verdict is `smaller` if the whole
-    noninferiority interval lies below `max_drop` (points), `larger` if it lies above, and unknown
-    otherwise, or with fewer than MIN_INDEPENDENT_ROWS. It is valid for one look at a number of rows
-    chosen in advance; gate/ has the rule for several looks. Raises RulerError for a limit that is
-    not a number.
+    The question is about other rows like these: the verdict is `smaller` if the whole interval of
+    the mean difference lies below `max_drop` (points), `larger` if it lies above, and unknown
+    otherwise, or with fewer than MIN_INDEPENDENT_ROWS. With `max_task_drop`, every configuration is
+    compared with that limit too: the verdict is `smaller` only if the drop of each is below it, and
+    `larger` if the drop of one is above it, by intervals that hold for all of them together with
+    95 %. It is valid for one look at a number of rows chosen in advance; gate/ has the rule for
+    several looks. Raises RulerError for a limit that is not a number.
     """
-    if not math.isfinite(max_drop):
-        raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
+    for flag, limit in (("--max-drop", max_drop), ("--max-task-drop", max_task_drop)):
+        if limit is not None and not math.isfinite(limit):
+            raise RulerError(f"{flag} {limit} is not a number of points, such as 1.5.")
     overall = comparison["all"]
     sizes = [cell["n"] for cell in comparison["configurations"].values()]
     decided = Decision(
         max_drop=max_drop,
         drop=overall["difference"],
-        interval=[*overall["noninferiority"]],
+        interval=[*overall["interval"]],
         verdict=_verdict(overall, max_drop),
+        mean=_verdict(overall, max_drop),
         rows=round(sum(sizes) / len(sizes)),
         whole=comparison["a"]["whole"] and comparison["b"]["whole"],
     )
+    if max_task_drop is not None:
+        bounds = [cell["task_interval"] for cell in comparison["configurations"].values()]
+        decided["max_task_drop"] = max_task_drop
+        decided["tasks"] = task_verdict(bounds, max_task_drop)
+        decided["verdict"] = joint_verdict(decided["mean"], decided["tasks"])
     if "answered" in comparison:
         over_answered = comparison["answered"]
         decided["answered"] = _verdict(over_answered, max_drop) if over_answered else "unknown"
@@ -249,10 +272,24 @@ def decision(comparison: Comparison, max_drop: float) -> Decision:
 
 def _verdict(difference: Difference, max_drop: float) -> Verdict:
     """Return whether a difference of two means is below the limit."""
-    low, high = difference["noninferiority"]
+    low, high = difference["interval"]
     if difference["independent_rows"] < MIN_INDEPENDENT_ROWS:
         return "unknown"
     return "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"
+
+
+def task_verdict(bounds: Sequence[Interval], max_task_drop: float) -> Verdict:
+    """Return whether the drops of all configurations are below a limit, or one is above it."""
+    if any(low > max_task_drop for low, _ in bounds):
+        return "larger"
+    return "smaller" if all(high < max_task_drop for _, high in bounds) else "unknown"
+
+
+def joint_verdict(mean: Verdict, tasks: Verdict) -> Verdict:
+    """Return the verdict of two limits: below both, above one of them, or unknown."""
+    if "larger" in (mean, tasks):
+        return "larger"
+    return "smaller" if (mean, tasks) == ("smaller", "smaller") else "unknown"
 
 
 def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
@@ -332,7 +369,8 @@ def refuse_stopped(results: Results) -> None:
         raise RulerError(
             f"The run of '{results['model']}' was stopped by its own scores after {stop['rows']} "
             f"of {stop['of']} rows of each task, so no interval of a comparison is valid. Its "
-            "valid result is in run.json; to compare, run the other rows with `ruler run`."
+            "valid result is that of the command that stopped it. To compare, run the other rows "
+            "with `ruler run`."
         )
 
 
@@ -426,10 +464,9 @@ def paired_over(
 def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:
     """Return the difference of the means over some of the paired configurations."""
     estimate = paired_over(pairs, names)
-    low, high = paired_interval(estimate)
-    limit_low, limit_high = noninferiority_interval(estimate)
+    low, high = difference_interval(estimate)
     better: Side | None = "a" if low > 0 else "b" if high < 0 else None
-    error = estimate.error if estimate.error >= NO_SPREAD else standard_error(low, high)
+    half_width = max(estimate.mean - low, high - estimate.mean)
     mean_a = mean_b = 0.0
     for name in names:
         mean_a += float(pairs.rows[name].a.mean()) / len(names)
@@ -440,8 +477,7 @@ def mean_difference(names: Sequence[str], pairs: Pairs) -> Difference:
         "b": 100 * mean_b,
         "difference": 100 * estimate.mean,
         "interval": [100 * low, 100 * high],
-        "noninferiority": [100 * limit_low, 100 * limit_high],
-        "detectable": 100 * detectable(error),
+        "detectable": 100 * detectable(half_width, estimate.error),
         "spread": 100 * estimate.error,
         "independent_rows": estimate.rows,
         "better": better if estimate.rows >= MIN_INDEPENDENT_ROWS else None,
@@ -475,12 +511,15 @@ def _cell_differences(pairs: Pairs) -> dict[str, CellDifference]:
             p_values[name] = test.p
     adjusted = dict(zip(p_values, holm([*p_values.values()]), strict=True))
     cells: dict[str, CellDifference] = {}
+    confidence = 1 - (1 - CONFIDENCE) / len(tests)
     for name, test in tests.items():
         difference, p_holm = mean_difference([name], pairs), adjusted.get(name)
+        low, high = difference_interval(paired_over(pairs, [name]), confidence)
         is_sure = p_holm is None or p_holm < 1 - CONFIDENCE
         cells[name] = {
             "n": len(pairs.rows[name].index),
             **difference,
+            "task_interval": [100 * low, 100 * high],
             "better": difference["better"] if is_sure else None,
             "only_a": test.only_a,
             "only_b": test.only_b,

@@ -157,8 +157,9 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
     """Correlate and cluster the tasks of several results, by the name of the model or file.
 
     `merges` lists the clusters as they form: the two that join, and their distance 1 − r (average
-    linkage). `by_chance` is the correlation that unrelated tasks reach by chance; `constant` are
-    the tasks whose score never changes, which have no correlation. Raises RulerError if fewer than
+    linkage). `constant` are the tasks whose score never changes, which have no correlation.
+    Lengths of one model are not independent observations, because most tasks fall with the length,
+    so no level of correlation is named that chance would reach. Raises RulerError if fewer than
     MIN_OBSERVATIONS observations have all tasks.
     """
     scores = observations(results)
@@ -185,18 +186,9 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
         "correlation": correlation.tolist(),
         "merges": merges,
         "constant": constant,
-        "by_chance": by_chance(len(whole)),
         "observations": [list(place) for place in whole],
         "left_out": [list(place) for place in scores if place not in whole],
     }
-
-
-def by_chance(count: int) -> float:
-    """Return the absolute correlation that two unrelated tasks exceed in one case of twenty."""
-    from scipy.special import stdtrit
-
-    t = float(stdtrit(count - 2, 0.975))
-    return t / float(np.sqrt(count - 2 + t * t))
 
 
 def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, float]]:

@@ -20,7 +20,14 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.rows import ConfigScores, RowScore
 from ruler_eval.tasks import Answers, family_of, row_of_prompt
-from ruler_score.language_text import Language, normalize, numbers, read_answer
+from ruler_score.language_text import (
+    Language,
+    has_whole_words,
+    normalize,
+    numbers,
+    read_answer,
+    rules_for,
+)
 from ruler_score.oneruler_rules import NONE_WORDS, says_none
 from ruler_score.ruler_score import QA_TASKS, is_oneruler
 from ruler_score.split_reasoning import split_reasoning
@@ -266,13 +273,22 @@ def _refuses(
                 text = text.replace(normalize(sentence, language).strip(), "")
     if _REFUSAL.search(text.replace("’", "'")):
         return True
-    return answers == "values" and language is not None and says_none(text, language, none_word)
+    return answers == "values" and language is not None and _has_none(text, language, none_word)
+
+
+def _has_none(text: str, language: Language, none_word: str) -> bool:
+    """Return whether a normalized text says none, or has the word in a longer statement."""
+    if says_none(text, language, none_word):
+        return True
+    rules = rules_for(language)
+    words = () if rules.touching else (*rules.none, *rules.none_forms)
+    return any(has_whole_words(text, normalize(word, language)) for word in words)
 
 
 def _in_another_language(task: str, text: str, references: Collection[str]) -> bool:
     """Return whether a normalized answer is in the words or the script of another language."""
     if task == "niah_none":
-        return any(says_none(text, language, forms=False) for language in NONE_WORDS)
+        return any(says_none(text, language) for language in NONE_WORDS)
     expected = {_script(letter) for reference in references for letter in reference}
     letters = [letter for letter in text if letter.isalpha()]
     if not expected - {""} or len(letters) < _MIN_LETTERS:

@@ -349,14 +349,42 @@ def by_task(table: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
 
 def resources(table: pd.DataFrame, means: Means) -> list[dict[str, Any]]:
     """Return the niah means of high- and low-resource languages by length (Figures 1 and 4)."""
-    by_group = means.by(table[table.is_niah], ["length", "resource"])
+    niah = table[table.is_niah]
+    by_group = means.by(niah, ["length", "resource"])
     rows = []
     for length in _lengths(table):
         both = {group: by_group.get((length, group), NO_SCORE) for group in ("high", "low")}
         high, low = both["high"]["score"], both["low"]["score"]
         gap = None if high is None or low is None else high - low
-        rows.append({"length": length, **both, "gap": gap})
+        interval = _gap_interval(niah[niah.length == length], means)
+        rows.append({"length": length, **both, "gap": gap, "gap_interval": interval})
     return rows
+
+
+def _gap_interval(niah: pd.DataFrame, means: Means) -> Interval | None:
+    """Return the 95 % interval of the gap between high- and low-resource languages at one length.
+
+    Rows with the same index ask the same in every language, so the gap is computed row by row. The
+    interval is about other rows in the same languages. None if a task lacks a group, if the tasks
+    have different languages, or if no row was scored in all of them.
+    """
+    strata, languages = [], set()
+    for _, task in niah[niah.resource.notna() & niah.is_scored].groupby("task", sort=False):
+        rows = {name: means.rows.scores[name] for name in task.config}
+        shared = sorted(set.intersection(*[{*by_index} for by_index in rows.values()]))
+        languages.add(tuple(sorted(zip(task.languages, task.tokenizer, strict=True))))
+        sides = []
+        for group in ("high", "low"):
+            names = task.config[task.resource == group]
+            scores = [[rows[name][index] for index in shared] for name in names]
+            sides.append(np.mean(scores, axis=0) if scores and shared else None)
+        if sides[0] is None or sides[1] is None:
+            return None
+        strata.append(Stratum.from_rows(sides[0] - sides[1]))
+    if len(languages) != 1:
+        return None
+    low, high = paired_interval(paired_mean(strata))
+    return [100 * low, 100 * high]
 
 
 def scripts(niah: pd.DataFrame, means: Means) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from ruler_eval.analysis.compare import (
     refuse_stopped,
 )
 from ruler_eval.score.aggregates import weights
-from ruler_eval.score.intervals import CONFIDENCE, MIN_INDEPENDENT_ROWS, paired_interval
+from ruler_eval.score.intervals import CONFIDENCE, MIN_INDEPENDENT_ROWS, difference_interval
 from ruler_eval.score.results import Cell, Results, is_alone, lengths_of, row_values
 
 
@@ -102,7 +102,7 @@ def _ranked(
     better, worse = dict.fromkeys(means, 0), dict.fromkeys(means, 0)
     for (a, b), rows in pairs.items():
         estimate = paired_over(rows, [*shares], shares)
-        low, high = paired_interval(estimate, confidence)
+        low, high = difference_interval(estimate, confidence)
         if estimate.rows >= MIN_INDEPENDENT_ROWS and not low <= 0 <= high:
             winner, loser = (a, b) if low > 0 else (b, a)
             better[loser] += 1

@@ -176,6 +176,6 @@ def _seed_difference(names: Sequence[str], sides: Sequence[_Side]) -> SeedDiffer
         "b": 100 * means[1],
         "difference": 100 * difference,
         "interval": [100 * low, 100 * high],
-        "detectable": 100 * detectable(standard_error(low, high)),
+        "detectable": 100 * detectable((high - low) / 2, standard_error(low, high)),
         "higher": None if min(rows) < MIN_INDEPENDENT_ROWS else higher,
     }

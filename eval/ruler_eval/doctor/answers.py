@@ -117,7 +117,7 @@ class Scorer:
             score=row_score(row, prediction, task, language, self._rules).score,
             failure=(error or "the request failed") if failed else "",
             fits=record["finish_reason"] != "does_not_fit",
-            shortened="shortened the prompt" in error,
+            shortened=record.get("failure") == "truncated",
             prompt_tokens=usage["prompt_tokens"] if usage else None,
             cached_tokens=usage["cached_tokens"] if usage else None,
             counted_tokens=cast("int | None", record.get("counted_tokens")),

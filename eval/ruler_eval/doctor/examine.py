@@ -29,7 +29,7 @@ from ruler_eval.doctor.plan import ONE_BY_ONE, make_plan, split_evenly
 from ruler_eval.doctor.sending import Sender, start_sender
 from ruler_eval.doctor.verdict import Verdict, judge, may_stop
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backend import Completion
 from ruler_eval.run.plan import known_settings, new_session
 from ruler_eval.run.records import Record, Records, check_settings
 from ruler_eval.run.row_state import over_limit, record_of
@@ -192,7 +192,7 @@ class Examination:
         )
         digests = {config: self.release.rows_sha256(config) for config in self.plan.configs}
         settings = {
-            **known_settings(run, self.release, digests),
+            **known_settings(run, self.release),
             **sender.backend.settings(),
             **sender.prompter.settings(),
             "max_model_len": sender.backend.limit,
@@ -202,15 +202,14 @@ class Examination:
             records = self._records[side.name]
             if not records.lock():
                 raise RulerError(f"'{self.folder}' cannot be written: name a new --out.")
-            records.record_settings({**settings, "doctor": side.name}, session)
+            records.write_settings({**settings, "doctor": side.name})
+            records.write_session(session)
             answers = self.answers.setdefault(side.name, {})
-            for config in self.plan.configs:
-                records.repair(config, drop_failed=True)
-                for record in records.read(config).values():
-                    check_type(record, Record, records.path(config), "Name a new --out.")
-                    key = (config, record["index"])
-                    if key in self.rows:
-                        answers[key] = self._scorer.score(record, self.rows[key])
+            for record in records.read():
+                check_type(record, Record, records.path, "Name a new --out.")
+                key = (record["config"], record["index"])
+                if key in self.rows and record["finish_reason"] != "error":
+                    answers[key] = self._scorer.score(record, self.rows[key])
         self._write_state()
 
     def _send_wave(self, wave: Sequence[Key]) -> None:
@@ -276,7 +275,7 @@ class Examination:
 
     def _store_completion(self, side: Side, completion: Completion) -> None:
         backend, prompt = self.sender.backend, completion.prompt
-        record = record_of(completion, backend.limit, backend.tokenizer)
+        record = record_of(completion, backend.tokenizer)
         self._store(side, record, prompt.counted_tokens)
         cold = self.answers[COLD.name].get((prompt.config, prompt.index))
         if side.margin is not None and cold is not None and cold.tokens is not None:

@@ -25,6 +25,7 @@ from ruler_eval.doctor.answers import SCORE_COLUMNS, Answer, Scorer
 from ruler_eval.doctor.condition import DOCS, MIN_ROWS
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import Record, Records
+from ruler_score.split_reasoning import split_reasoning
 
 MIN_TRUNCATED_SHARE = 0.9
 """The share of rows that end at the token limit if the budget is too small."""
@@ -35,7 +36,6 @@ ECHO_CHARACTERS = 40
 """Characters at the beginning of an answer that are searched for in its prompt."""
 FALL = 0.25
 """A task's score falls if it is below this share of its score at the next shorter length."""
-REASONING_MARKS = ("<think>", "</think>", "<|channel|>", "[THINK]", "<reasoning>", "◁think▷")
 Z = 1.96
 """Standard errors on either side of a mean difference."""
 
@@ -95,17 +95,9 @@ class Observation:
         }
 
 
-class SessionJson(TypedDict, total=False):
-    """The field of a session in run.json that is read here."""
-
-    source: str | None
-
-
 class RunJson(TypedDict, total=False):
     """The fields of run.json that are read here."""
 
-    rows: dict[str, str]
-    sessions: list[SessionJson]
     thinking: dict[str, Any] | None
     mode: str | None
 
@@ -143,22 +135,13 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
             hint = f" It is a folder of `ruler doctor`: name one of its runs, {folder / 'cold'}."
         raise RulerError(f"'{folder}' is not a folder of `ruler run`: it has no run.json.{hint}")
     check_type(settings, RunJson, folder / "run.json", "Run it again with a new --out.")
-    sessions = settings.get("sessions", [])
-    sources = [dataset, *(session.get("source") for session in reversed(sessions))]
-    source = next((name for name in sources if name), None)
-    if source is None:
-        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
-    try:
-        release = Release.open(source)
-    except RulerError as error:
-        if dataset is not None:
-            raise
-        raise RulerError(
-            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
-            "its release with --dataset."
-        ) from error
+    release, source = _release_of(records, dataset)
     rows: list[ObservedRow] = []
-    for config, digest in settings.get("rows", {}).items():
+    answers: dict[str, list[Record]] = {}
+    for record in records.read():
+        check_type(record, Record, records.path, "Run it again with a new --out.")
+        answers.setdefault(record["config"], []).append(record)
+    for config, digest in records.digests().items():
         if config not in release.configs or release.rows_sha256(config) != digest:
             raise RulerError(
                 f"'{folder}' was run on different rows than those of '{source}': name its release "
@@ -166,7 +149,7 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
             )
         # `ruler decide` and `--until` do not send rows in the order of their file
         in_order = "decide" not in settings and "until" not in settings
-        rows += read_rows(records, release, config, in_order)
+        rows += read_rows(folder, answers.get(config, []), release, config, in_order)
     if len(rows) < MIN_ROWS:
         raise RulerError(
             f"'{folder}' has {number_of(len(rows), 'answer')}, which is too few: at least "
@@ -179,7 +162,28 @@ def observe(folder: Path, dataset: str | None = None) -> Observation:
     )
 
 
-def read_rows(records: Records, release: Release, config: str, in_order: bool) -> list[ObservedRow]:
+def _release_of(records: Records, dataset: str | None) -> tuple[Release, str]:
+    """Return the release of a run, and where it is. Raises RulerError."""
+    folder = records.folder
+    sources = [dataset, *(session.get("source") for session in reversed(records.sessions()))]
+    source = next((name for name in sources if name), None)
+    if source is None:
+        raise RulerError(f"'{folder}' does not name its release: add --dataset.")
+    try:
+        release = Release.open(source)
+    except RulerError as error:
+        if dataset is not None:
+            raise
+        raise RulerError(
+            f"'{folder}' was run on '{source}', which cannot be opened ({one_line(error)}): name "
+            "its release with --dataset."
+        ) from error
+    return release, source
+
+
+def read_rows(
+    folder: Path, records: Sequence[Record], release: Release, config: str, in_order: bool
+) -> list[ObservedRow]:
     """Return the scored answers of a run to one configuration. Raises RulerError.
 
     `in_order` says that rows were sent in the order of their file, as `ruler run` does. Prompts are
@@ -187,15 +191,12 @@ def read_rows(records: Records, release: Release, config: str, in_order: bool) -
     """
     scorer, parsed = Scorer(release), release.parse(config)
     by_index: dict[int, list[Record]] = {}
-    for (index, _), record in records.read(config).items():
-        check_type(
-            record, Record, records.folder / f"{config}.jsonl", "Run it again with a new --out."
-        )
-        by_index.setdefault(index, []).append(record)
+    for record in records:
+        by_index.setdefault(record["index"], []).append(record)
     indices = sorted(by_index)
     if not set(indices) <= set(release.order(config)):
         raise RulerError(
-            f"'{records.folder}' answers rows of {config} that the release does not have: it is "
+            f"'{folder}' answers rows of {config} that the release does not have: it is "
             "damaged, or belongs to another release (--dataset)."
         )
     places = {index: place / len(indices) for place, index in enumerate(indices)}
@@ -302,9 +303,22 @@ def _reasoning_marks(rows: Sequence[ObservedRow], settings: Mapping[str, Any]) -
         return None
 
     def is_marked(row: ObservedRow) -> bool:
-        text = row.record["prediction"].lstrip()
-        return text.startswith(REASONING_MARKS) or bool(row.record.get("thinking"))
+        in_answer = split_reasoning(row.record["prediction"]).state != "none"
+        return in_answer or bool(row.record.get("thinking"))
 
+    def is_in_reasoning(row: ObservedRow) -> bool:
+        record = row.record
+        is_empty = not record["prediction"].strip() and record["finish_reason"] == "stop"
+        return is_empty and bool(record.get("thinking"))
+
+    share = _share(rows, is_in_reasoning)
+    if share >= HIGH:
+        return Pattern(
+            name="reasoning",
+            sentence=f"{100 * share:.0f} % of the answers are empty because the server took them "
+            "for reasoning.",
+            remedy="Start the server without its `--reasoning-parser`, or run with --thinking",
+        )
     share = _share(rows, is_marked)
     if share < HIGH:
         return None

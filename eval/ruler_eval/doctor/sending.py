@@ -25,7 +25,7 @@ from ruler_eval.doctor.conditions import (
 )
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backends.backend import (
+from ruler_eval.run.backend import (
     Backend,
     Completion,
     start_backend,
@@ -176,15 +176,15 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
     backend = start_backend(run, release)
     try:
         mode = options.mode or backend.default_mode()
-        prompter = Prompter(mode, backend.tokenizer)
+        prompter = Prompter(mode, backend.tokenizer, server_template=backend.server_template)
         backend.check_mode(mode, prompter.template_arguments)
         salt_field = backend.accepts_cache_salt()
-        if salt_field and backend.name == "openai":  # older versions of vLLM refuse it
+        if salt_field:  # older versions of vLLM refuse it
             salt_field = _accepts_request_with_salt(backend, prompter, salt)
         sender = Sender(backend, prompter, salt, salt_field)
-        sender.unchecked = _unchecked_forms(sender, options)
+        sender.unchecked = _unchecked_forms(sender)
         if TEMPLATE.name not in sender.unchecked:
-            sender.server = start_backend(replace(run, backend="openai", tokenizer=None), release)
+            sender.server = start_backend(replace(backend.options, tokenizer=None), release)
             try:
                 sender.server.check_mode(mode, prompter.template_arguments)
             except RulerError as error:
@@ -200,16 +200,16 @@ def start_sender(options: DoctorOptions, release: Release, salt: str) -> Sender:
 def _accepts_request_with_salt(backend: Backend, prompter: Prompter, salt: str) -> bool:
     """Send a short request with a cache salt; return whether the server accepts it."""
     prompt = replace(prompter(SHORT, PROBE_ROW), cache_salt=salt)
-    errors = [completion.error or "" for completion in backend.generate(iter([prompt]))]
-    return not any(error.startswith(("HTTP 400", "HTTP 422")) for error in errors)
+    try:
+        (completion,) = backend.generate(iter([prompt]))
+    except RulerError:  # it refuses every such request
+        return False
+    return completion.error is None
 
 
-def _unchecked_forms(sender: Sender, options: DoctorOptions) -> dict[str, str]:
+def _unchecked_forms(sender: Sender) -> dict[str, str]:
     """Return why the conditions `text` and `template` cannot be checked, if so."""
     mode = sender.prompter.mode
-    if options.backend == "vllm":
-        reason = "in this process every prompt is sent as token ids"
-        return {TEXT.name: reason, TEMPLATE.name: reason}
     if sender.backend.tokenizer is None:
         reason = "it needs the model's tokenizer (--tokenizer)"
         return {TEXT.name: reason, TEMPLATE.name: reason}

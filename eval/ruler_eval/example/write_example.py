@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, write_whole
+from ruler_eval.run.records import ANSWERS
 
 FIRST_LINE = "first-line"
 
@@ -29,10 +30,9 @@ def write_example(folder: Path) -> None:
             shutil.copytree(packaged / name, folder / name)
         shutil.copy(packaged / "README.md", folder)
     run, variant = folder / "run", folder / FIRST_LINE
-    variant.mkdir()
-    for path in sorted(run.glob("*.jsonl")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        write_whole(variant / path.name, "".join(_first_line(line) for line in lines))
+    shutil.copytree(run, variant)
+    lines = (run / ANSWERS).read_text(encoding="utf-8").splitlines()
+    write_whole(variant / ANSWERS, "".join(_first_line(line) for line in lines))
     settings = json.loads((run / "run.json").read_text(encoding="utf-8"))
     settings["model"] = f"{settings['model']}, first line"
     write_whole(variant / "run.json", json.dumps(settings, ensure_ascii=False, indent=2) + "\n")

@@ -46,8 +46,13 @@ Assumptions:
 
 The verdict is not about single tasks or lengths. For other rows like these (another sample of the
 benchmark), use `anytime_bounds` without `of`. Its coverage is proved if rows are independent, as
-they are at one length, and approximate over several lengths, whose rows share their questions
-(bench/decide.py measures both).
+they are at one length. Over L lengths, whose rows share their questions, pass `independence`: after
+n of N rows of each stratum, a share n/N of the questions of one length has been seen at another,
+so that up to 1 + (L − 1)n/N rows count as one (`independence`), and the logarithm of the evidence
+is divided by that number. This is not proved (bench/decide.py measures it).
+
+Single strata are tested in the same way, each with its own rows. If k of them are, THRESHOLD is k
+times as high, so that the chance that any of the k verdicts is wrong is at most ALPHA on each side.
 
 Sources: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting (JRSS B
 2024; arXiv:2010.09686), and Confidence sequences for sampling without replacement
@@ -71,7 +76,7 @@ _MAX_LOG = 690.0  # e^690 is a finite number
 
 
 def evidence(
-    drops: np.ndarray, limit: float, of: int | None = None
+    drops: np.ndarray, limit: float, of: int | None = None, independence: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return, after each step, the highest evidence so far for a smaller and for a larger drop.
 
@@ -81,6 +86,8 @@ def evidence(
         limit: The limit in −1 … 1.
         of: The number of rows, over all strata, that the steps are drawn from without replacement;
             None if they are a sample.
+        independence: For each step, the share of the rows so far that count as independent; None
+            for all of them.
 
     Returns:
         Two arrays of shape (steps,) or (pairs, steps).
@@ -93,33 +100,53 @@ def evidence(
         sum_before = np.cumsum(sums, axis=-1) - sums
         mean = np.clip((of * limit - sum_before) / (of - rows_before), -_END, _END)
     gains = mean[..., None] - drops
-    smaller = _best_mixture(gains, 1 / (1 - mean))
-    larger = _best_mixture(gains, -1 / (1 + mean))
+    share = np.ones(drops.shape[-2]) if independence is None else independence
+    smaller = _best_mixture(gains, 1 / (1 - mean), share)
+    larger = _best_mixture(gains, -1 / (1 + mean), share)
     return smaller, larger
 
 
-def _best_mixture(gains: np.ndarray, largest_bet: np.ndarray) -> np.ndarray:
+def _best_mixture(
+    gains: np.ndarray, largest_bet: np.ndarray, independence: np.ndarray
+) -> np.ndarray:
     """Return the highest weighted mean over bets so far of the products of 1 + bet · gain."""
     log_products = []
     for fraction, weight in zip(BET_FRACTIONS, WEIGHTS, strict=True):
         bet = fraction * largest_bet[..., None]
         log_of_step = np.log1p(bet * gains).sum(axis=-1)
-        log_products.append(np.log(weight) + log_of_step.cumsum(axis=-1))
+        log_products.append(np.log(weight) + independence * log_of_step.cumsum(axis=-1))
     mixture = np.minimum(np.logaddexp.reduce(log_products), _MAX_LOG)
     best: np.ndarray = np.exp(np.maximum.accumulate(mixture, axis=-1))
     return best
 
 
-def anytime_bounds(drops: np.ndarray, of: int | None = None) -> tuple[float, float]:
-    """Return a 95 % confidence interval: the limits about which there is no verdict yet.
+def independence_over_lengths(steps: int, lengths: int, rows: int) -> np.ndarray:
+    """Return for each step the share of rows that count as independent of other lengths' rows.
 
-    Each end misses with a probability of at most ALPHA, however often the interval is computed. The
-    evidence grows with the distance of the limit, so the ends are found by root search.
+    Args:
+        steps: The steps so far.
+        lengths: The lengths at which each question is asked.
+        rows: The rows of each stratum.
+    """
+    seen = np.arange(1, steps + 1) / rows
+    return 1 / (1 + (lengths - 1) * seen)
+
+
+def anytime_bounds(
+    drops: np.ndarray,
+    of: int | None = None,
+    alpha: float = ALPHA,
+    independence: np.ndarray | None = None,
+) -> tuple[float, float]:
+    """Return a confidence interval: the limits about which there is no verdict yet.
+
+    Each end misses with a probability of at most `alpha`, however often the interval is computed.
+    The evidence grows with the distance of the limit, so the ends are found by root search.
     """
     from scipy.optimize import brentq
 
     def log_evidence(limit: float, side: int) -> float:
-        return float(np.log(evidence(drops, limit, of)[side][-1] / THRESHOLD))
+        return float(np.log(evidence(drops, limit, of, independence)[side][-1] * alpha))
 
     def bound(side: int, end: float) -> float:
         is_ruled_out = log_evidence(end * _END, side) > 0

@@ -6,20 +6,23 @@
 There are two questions. The verdict is about *these rows*: is the drop over all rows of the plan
 below the limit? Before the last row it is wrong with a probability of at most ALPHA on each side,
 however often the rows are looked at (betting.py has the rule and its proof); after the last row it
-is exact. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
+is exact, computed in fractions. With `max_task_drop` every task at every length has a limit too,
+because a task that is lost at one length moves the mean over 13 tasks and 6 lengths by 1.3 points
+only. The second question is about *other rows like these*: `other_rows_interval` is the 95 %
 interval of the drop on another sample of the benchmark.
 
 Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
 as wrong. The limit and the rule are written to run.json before the first row, the verdict and all
-looks after the last one. If the process is killed, the same call looks at the same rows in the same
-order and reaches the same verdict.
+looks to decision.json after the last one. If the process is killed, the same call looks at the same
+rows in the same order and reaches the same verdict.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -27,23 +30,33 @@ import numpy as np
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import Verdict, paired_cells
-from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
+from ruler_eval.analysis.compare import Verdict, joint_verdict, paired_cells
+from ruler_eval.gate.betting import (
+    ALPHA,
+    THRESHOLD,
+    anytime_bounds,
+    evidence,
+    independence_over_lengths,
+)
 from ruler_eval.gate.options import DecideOptions, options_of_model_b, options_of_run
 from ruler_eval.gate.plan import LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import (
     MIN_INDEPENDENT_ROWS,
-    noninferiority_interval,
+    difference_interval,
     paired_mean,
     strata_of,
 )
 from ruler_eval.score.results import Results, documents_of, row_values
 from ruler_eval.score.stored import open_results
 
-RULE = "bets 4"
+RULE = "bets 5"
 """The version of the rule and of the order of rows; a change of either needs a new number."""
+
+
+_MAX_DENOMINATOR = 100_000
+"""Of a row's difference: more than the references of a row times its samples and languages."""
 
 
 class Look(TypedDict):
@@ -71,6 +84,19 @@ class AnsweredDrop(TypedDict):
     verdict: Verdict
 
 
+class WorstCell(TypedDict):
+    """The task and length with the largest loss so far.
+
+    The interval of its drop over all its rows is one of intervals that hold for all tasks and
+    lengths together, with 95 %, at every look.
+    """
+
+    task: str
+    length: str
+    drop: float
+    interval: list[float]
+
+
 class SequentialDecision(TypedDict):
     """Whether B loses less than `max_drop` points against A over all tasks, and all looks."""
 
@@ -78,8 +104,16 @@ class SequentialDecision(TypedDict):
     alpha: float
     """The maximum probability of a wrong verdict about these rows, on each side."""
     max_drop: float
+    max_task_drop: float | None
+    """The limit for every task and length; None if they are not tested one by one."""
     verdict: Verdict
-    """`unknown` until a verdict is reached; never after the last row."""
+    """`unknown` until a verdict is reached; never after the last row. With `max_task_drop`:
+    `smaller` if both verdicts below are, `larger` if one of them is."""
+    mean_verdict: Verdict
+    """Of the mean over all tasks and lengths."""
+    task_verdict: Verdict | None
+    """Whether every task at every length loses less than `max_task_drop`; None without it."""
+    worst: WorstCell
     drop: float
     """Points that B lost on the rows up to the last look."""
     interval: list[float]
@@ -90,12 +124,19 @@ class SequentialDecision(TypedDict):
     of: int
     """The rows of each task and length that were looked at, and all of them."""
     tasks: dict[str, float]
-    """Points that B lost in each task, the largest loss first; they are not tested."""
+    """Points that B lost in each task, over its lengths, the largest loss first."""
     looks: list[Look]
     a: LookedAtModel
     b: LookedAtModel
     answered: NotRequired[AnsweredDrop]
     """Only if some rows are unanswered."""
+
+
+class Limits(NamedTuple):
+    """The limits of a decision, in points, fixed before the first row."""
+
+    max_drop: float  # of the mean
+    max_task_drop: float | None = None  # of every task and length
 
 
 class Candidate(Protocol):
@@ -115,10 +156,10 @@ class Candidate(Protocol):
 class StoredRows:
     """Model B, whose rows are in the results of a finished run."""
 
-    def __init__(self, base: Results, results: Results, max_drop: float) -> None:
+    def __init__(self, base: Results, results: Results, limits: Limits) -> None:
         """Raise RulerError if the models cannot be paired, or if a different limit was fixed."""
         paired_cells(base, results)
-        check_same_limit(results, max_drop)
+        check_same_limits(results, limits)
         self.plan = plan_of_results(base, results)
         self.rows = ScoredRows.from_results(results)
         self.model: str | None = results["model"]
@@ -135,12 +176,12 @@ class StoredRows:
 def decide(
     base: Results,
     candidate: Candidate,
-    max_drop: float,
+    limits: Limits,
     on_look: Callable[[SequentialDecision], None],
 ) -> SequentialDecision:
     """Look at the rows of two models until there is a verdict, and return the last look."""
-    check_same_limit(base, max_drop)
-    test = SequentialTest(base, candidate, max_drop)
+    check_same_limits(base, limits)
+    test = SequentialTest(base, candidate, limits)
     for rows in candidate.plan.looks():
         if missing := candidate.plan.missing_row(test.rows_a.scores, rows):
             raise RulerError(
@@ -168,12 +209,13 @@ def decide_stored(options: DecideOptions) -> SequentialDecision:
     if options_of_run(options):
         raise RulerError("To run B's missing rows, name --backend and --model too.")
     base = open_results(Path(options.base))
-    stored = StoredRows(base, open_results(Path(str(options.candidate))), options.max_drop)
-    return decide(base, stored, options.max_drop, on_look=lambda look: None)
+    limits = Limits(options.max_drop, options.max_task_drop)
+    stored = StoredRows(base, open_results(Path(str(options.candidate))), limits)
+    return decide(base, stored, limits, on_look=lambda look: None)
 
 
 def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], None]) -> DecidedRun:
-    """Run model B until there is a verdict, and write its run.json and results.json.
+    """Run model B until there is a verdict, and write its decision.json and results.json.
 
     Raises RulerError if the models have different rows, or if a different limit was fixed.
     """
@@ -183,37 +225,45 @@ def decide_run(options: DecideOptions, on_look: Callable[[SequentialDecision], N
         )
     base = open_results(Path(options.base))
     run_options = options_of_model_b(options, base)
-    fixed = fixed_settings(base, options.max_drop)
+    limits = Limits(options.max_drop, options.max_task_drop)
+    fixed = fixed_settings(base, limits)
     with open_waves(run_options, fixed, base, gate_order_of_file) as run:
-        decision = decide(base, run, options.max_drop, on_look)
-        summary = run.finish({"decision": decision})
+        decision = decide(base, run, limits, on_look)
+        summary = run.finish("decision", decision)
         return DecidedRun(decision, summary, run.remaining_tokens)
 
 
-def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
+def fixed_settings(base: Results, limits: Limits) -> dict[str, Any]:
     """Return the settings that are fixed before the first row, with a digest of A's scores."""
     scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
-    fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
-    return {"decide": {**fixed, "base_scores": digest}}
+    fixed = {"max_drop": float(limits.max_drop), "rule": RULE, "alpha": ALPHA}
+    if limits.max_task_drop is not None:
+        fixed["max_task_drop"] = float(limits.max_task_drop)
+    return {"decide": {**fixed, "base": base["model"], "base_scores": digest}}
 
 
-def check_same_limit(results: Results, max_drop: float) -> None:
-    """Raise RulerError if the limit differs from the one fixed before the run's first row."""
-    fixed = results["run"].get("decide", {}).get("max_drop", max_drop)
-    if fixed != max_drop:
-        raise RulerError(
-            f"The limit was fixed at {fixed:g} points before the first row of this run. A limit "
-            f"chosen after looking has an unknown error: give --max-drop {fixed:g}, or run all "
-            "rows and compare them."
-        )
+def check_same_limits(results: Results, limits: Limits) -> None:
+    """Raise RulerError if a limit differs from the one fixed before the run's first row."""
+    fixed = results["run"].get("decide")
+    if fixed is None:
+        return
+    for name, flag in (("max_drop", "--max-drop"), ("max_task_drop", "--max-task-drop")):
+        value = fixed.get(name)
+        if value != getattr(limits, name):
+            remedy = f"leave {flag} out" if value is None else f"give {flag} {value:g}"
+            limit = "no limit for single tasks was" if value is None else f"{flag} {value:g} was"
+            raise RulerError(
+                f"For this run {limit} fixed before the first row. A limit chosen after looking "
+                f"has an unknown error: {remedy}, or run all rows and compare them."
+            )
 
 
 class SequentialTest:
     """The looks at two models so far."""
 
-    def __init__(self, base: Results, candidate: Candidate, max_drop: float) -> None:
-        self.plan, self.max_drop = candidate.plan, max_drop
+    def __init__(self, base: Results, candidate: Candidate, limits: Limits) -> None:
+        self.plan, self.limits = candidate.plan, limits
         self.rows_a, self.rows_b = ScoredRows.from_results(base), candidate.rows
         self._base, self._candidate = base, candidate
         self._drops = np.empty((0, len(self.plan.order)))
@@ -224,21 +274,32 @@ class SequentialTest:
         """Look at the first `rows` rows of each stratum; each look needs more of them."""
         self._add_rows(rows)
         drop = 100 * float(self._drops.mean())
-        if rows == self.plan.rows:
-            verdict: Verdict = "smaller" if drop < self.max_drop else "larger"
+        is_last = rows == self.plan.rows
+        if is_last:
+            mean_verdict = _exact_verdict([*self._drops.T], self.limits.max_drop)
             interval = [drop, drop]
             other_rows_interval = self._interval_of_all()
         else:
             smaller, larger = self._evidence(self._drops, self.plan.all_rows)
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
-            verdict = _verdict(smaller, larger)
+            mean_verdict = _verdict(smaller, larger)
             interval = [100 * end for end in anytime_bounds(self._drops, self.plan.all_rows)]
-            other_rows_interval = [100 * end for end in anytime_bounds(self._drops)]
+            shares = independence_over_lengths(rows, self.plan.lengths, self.plan.rows)
+            bounds = anytime_bounds(self._drops, independence=shares)
+            other_rows_interval = [100 * end for end in bounds]
+        verdict, task_verdict = mean_verdict, None
+        if self.limits.max_task_drop is not None:
+            task_verdict = self._task_verdict(self.limits.max_task_drop, is_last)
+            verdict = joint_verdict(mean_verdict, task_verdict)
         decision = SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
-            max_drop=self.max_drop,
+            max_drop=self.limits.max_drop,
+            max_task_drop=self.limits.max_task_drop,
             verdict=verdict,
+            mean_verdict=mean_verdict,
+            task_verdict=task_verdict,
+            worst=self._worst(is_last),
             drop=drop,
             interval=interval,
             other_rows_interval=other_rows_interval,
@@ -250,8 +311,39 @@ class SequentialTest:
             b=self._looked_at(self._candidate.model, self.rows_b, rows),
         )
         if not self._answered.all():
-            decision["answered"] = self._over_answered(rows == self.plan.rows)
+            decision["answered"] = self._over_answered(is_last)
         return decision
+
+    def _task_verdict(self, limit: float, is_last: bool) -> Verdict:
+        """Return whether every stratum loses less than a limit, or one of them more."""
+        if is_last:
+            verdicts = [_exact_verdict([column], limit) for column in self._drops.T]
+        else:
+            smaller, larger = evidence(self._drops.T[..., None], limit / 100, self.plan.rows)
+            count = len(self.plan.order)
+            verdicts = [
+                _verdict(s / count, x / count)
+                for s, x in zip(smaller[:, -1], larger[:, -1], strict=True)
+            ]
+        if "larger" in verdicts:
+            return "larger"
+        return "unknown" if "unknown" in verdicts else "smaller"
+
+    def _worst(self, is_last: bool) -> WorstCell:
+        """Return the stratum with the largest loss so far."""
+        means = self._drops.mean(axis=0)
+        column = int(means.argmax())
+        task, length = [*self.plan.order][column]
+        bounds = (float(means[column]), float(means[column]))
+        if not is_last:
+            alpha = ALPHA / len(self.plan.order)
+            bounds = anytime_bounds(self._drops[:, [column]], self.plan.rows, alpha)
+        return WorstCell(
+            task=task,
+            length=length,
+            drop=100 * float(means[column]),
+            interval=[100 * end for end in bounds],
+        )
 
     def _add_rows(self, rows: int) -> None:
         """Add the rows since the last look: A − B of each, and whether both models answered."""
@@ -309,7 +401,7 @@ class SequentialTest:
         if all(len(column) for column in columns):
             drop = 100 * float(np.mean([column.mean() for column in columns]))
             if is_last:
-                verdict = "smaller" if drop < self.max_drop else "larger"
+                verdict = _exact_verdict(columns, self.limits.max_drop)
             else:
                 steps = min(len(column) for column in columns)
                 complete = np.array([column[:steps] for column in columns]).T
@@ -317,7 +409,7 @@ class SequentialTest:
         return AnsweredDrop(unanswered=int((~self._answered).sum()), drop=drop, verdict=verdict)
 
     def _evidence(self, drops: np.ndarray, of: int | None) -> tuple[float, float]:
-        smaller, larger = evidence(drops, self.max_drop / 100, of)
+        smaller, larger = evidence(drops, self.limits.max_drop / 100, of)
         return float(smaller[-1]), float(larger[-1])
 
     def _interval_of_all(self) -> list[float]:
@@ -330,10 +422,24 @@ class SequentialTest:
         mean = paired_mean(strata_of(drops, cells, None, documents))
         if mean.rows < MIN_INDEPENDENT_ROWS:
             return [-100.0, 100.0]
-        return [100 * end for end in noninferiority_interval(mean)]
+        return [100 * end for end in difference_interval(mean)]
 
 
 def _verdict(smaller: float, larger: float) -> Verdict:
     if smaller >= THRESHOLD:
         return "smaller"
     return "larger" if larger >= THRESHOLD else "unknown"
+
+
+def _exact_verdict(columns: Sequence[np.ndarray], limit: float) -> Verdict:
+    """Return whether the mean of the columns' means is below a limit in points, without rounding.
+
+    The row differences are fractions with small denominators, such as 3/10 for ten words.
+    """
+    total = Fraction(0)
+    for column in columns:
+        values, counts = np.unique(column, return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            total += Fraction(value).limit_denominator(_MAX_DENOMINATOR) * count / len(column)
+    is_below = 100 * total / len(columns) < Fraction(str(limit))
+    return "smaller" if is_below else "larger"

@@ -48,6 +48,10 @@ class DecideOptions:
         float,
         Option("Points that B may lose on average over the tasks, fixed before the first row."),
     ]
+    max_task_drop: Annotated[
+        float | None,
+        Option("Points that B may lose in every task at every length. Default: not tested."),
+    ] = None
     model: Annotated[str | None, _as_in_run("model")] = None
     backend: Annotated[str | None, _as_in_run("backend")] = None
     out: Annotated[
@@ -70,6 +74,7 @@ class DecideOptions:
     data_revision: Annotated[str | None, _as_in_run("data_revision")] = None
     price: Annotated[tuple[float, float] | None, _as_in_run("price")] = None
     direct: Annotated[bool, _as_in_run("direct")] = False
+    system: Annotated[str | None, _as_in_run("system")] = None
     revision: Annotated[str | None, _as_in_run("revision")] = None
     tokenizer: Annotated[str | None, _as_in_run("tokenizer")] = None
     chat_template: Annotated[Place | None, _as_in_run("chat_template")] = None
@@ -92,10 +97,9 @@ class DecideOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if abs(self.max_drop) >= 100:
-            raise RulerError(
-                f"--max-drop {self.max_drop:g} is not a number of points, such as 1.5."
-            )
+        for flag, limit in (("max-drop", self.max_drop), ("max-task-drop", self.max_task_drop)):
+            if limit is not None and abs(limit) >= 100:
+                raise RulerError(f"--{flag} {limit:g} is not a number of points, such as 1.5.")
 
 
 def options_of_model_b(options: DecideOptions, base: Results) -> RunOptions:
@@ -141,6 +145,7 @@ def _options_of_base(results: Results) -> dict[str, Any]:
         "configs": tuple(configs),
         "mode": settings.get("mode"),
         "direct": settings.get("direct", False),
+        "system": settings.get("system"),
     }
     for name, value in settings.get("sampling", {}).items():
         if name in SAMPLERS and not isinstance(value, str):  # a string is the server's default

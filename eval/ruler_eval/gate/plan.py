@@ -65,9 +65,14 @@ class LookPlan:
         return self.rows * len(self.order)
 
     @property
+    def lengths(self) -> int:
+        """The number of lengths."""
+        return len({length for _, length in self.order})
+
+    @property
     def is_at_one_length(self) -> bool:
         """Whether there is only one length."""
-        return len({length for _, length in self.order}) == 1
+        return self.lengths == 1
 
     @property
     def wave(self) -> int:

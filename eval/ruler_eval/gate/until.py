@@ -86,8 +86,8 @@ def run_until(
 ) -> RunSummary:
     """Run waves until the mean is known within ± `half_width` points (`ruler run --until`).
 
-    The width is written to run.json before the first row, the estimate after the last one, with
-    results.json. Raises RulerError as `run` does.
+    The width is written to run.json before the first row, estimate.json and results.json after the
+    last one. Raises RulerError as `run` does.
     """
     with open_waves(options, {"until": {"half_width": float(half_width)}}) as run:
         plan = run.plan
@@ -98,4 +98,4 @@ def run_until(
             on_look(estimate)
             if estimate["half_width"] <= half_width:
                 break
-        return run.finish({"estimate": estimate})
+        return run.finish("estimate", estimate)

@@ -3,7 +3,7 @@
 with open_waves(options, {"until": …}) as run:
     run.answer(20)                     # now 20 rows of each task and length have scores
     run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
-    run.finish({"estimate": …})        # run.json and results.json
+    run.finish("estimate", {…})        # estimate.json and results.json
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import RowOrder, estimate
 from ruler_eval.run.progress import RunSummary
+from ruler_eval.run.records import UNANSWERED as UNANSWERED_STATES
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
@@ -116,8 +117,9 @@ class RunInWaves:
             unanswered={name: set() for name in configs},
             truncated={name: set() for name in configs},
         )
-        for name in configs:
-            for record in work.records.read(name).values():
+        again = UNANSWERED_STATES if self.options.retry_failed else ()
+        for record in work.records.read():
+            if record["config"] in configs and record["finish_reason"] not in again:
                 self._score(record)
         work.on_record = self._score
 
@@ -191,9 +193,9 @@ class RunInWaves:
                 part[name] = self.plan.order[stratum][start:end]
         return part
 
-    def finish(self, results: Mapping[str, Any]) -> RunSummary:
-        """Add results to run.json, write results.json, and return the states of the rows."""
-        self.work.record(results)
+    def finish(self, name: str, result: Mapping[str, Any]) -> RunSummary:
+        """Write a result, such as `decision`, and results.json; return the states of the rows."""
+        self.work.record(name, result)
         summary = self.work.finish(self._part(0, self._rows_answered))
         run = PredictionOptions(
             self.options.folder,

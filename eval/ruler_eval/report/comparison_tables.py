@@ -28,12 +28,18 @@ if TYPE_CHECKING:
 
 _MAX_SETTING = 40  # characters
 _TESTS = "p is for a single test; p (Holm) is adjusted for all {tests} tests of this table."
-_BETTER = """better: the model that is better on these rows: the 95 % interval (from, to) excludes
-0, p (Holm), if it is given, is below 0.05, and there are at least 10 rows."""
+_BETTER = """better: the model that is better: the 95 % interval (from, to) excludes 0, p (Holm),
+if it is given, is below 0.05, and there are at least 10 rows; for means at several lengths also
+after Holm's adjustment for their number."""
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "which is below",
     "larger": "which is above",
     "unknown": "which does not show whether it is below",
+}
+_TASK_VERDICTS: dict[Verdict, str] = {
+    "smaller": "--max-task-drop {limit:g}: every configuration lost less (97.5 % confidence).",
+    "larger": "--max-task-drop {limit:g}: at least one lost more (97.5 % confidence).",
+    "unknown": "--max-task-drop {limit:g}: there are too few rows to tell whether each lost less.",
 }
 _ONE_LOOK = """Some rows have no answer. This verdict is valid for a single look, at rows chosen in
 advance: running more rows and comparing again is a second look, which its 95 % do not cover. Use
@@ -87,7 +93,8 @@ def comparison_verdict(result: Comparison, markdown: bool = False) -> str:
         )
     lines = [f"{text}, 95 % interval {bounds((low, high))}."]
     if "decision" in result:
-        lines.append(decision(result["decision"]))
+        lines += decision(result["decision"])
+        lines += _worst_configuration(result)
     if unanswered := unanswered_rows(result):
         lines.append(unanswered)
     if mean["configurations"] > 1:
@@ -102,15 +109,32 @@ def comparison_verdict(result: Comparison, markdown: bool = False) -> str:
     return "\n".join(sentences(line, markdown) for line in lines)
 
 
-def decision(result: Decision) -> str:
-    """Return the sentence of `ruler compare --max-drop`."""
+def decision(result: Decision) -> list[str]:
+    """Return the sentences of `ruler compare --max-drop`; the interval is that of the lead."""
+    mean = result["mean"]
     text = (
         f"--max-drop {result['max_drop']:g}: over these rows B lost {result['drop']:.1f} points; "
         f"over other rows like these {bounds(result['interval'])} (95 % interval), "
-        f"{_VERDICTS[result['verdict']]} {result['max_drop']:g} points"
+        f"{_VERDICTS[mean]} {result['max_drop']:g} points"
     )
-    text += "." if result["verdict"] == "unknown" else " (97.5 % confidence)."
-    return text if result["whole"] else f"{text} {_ONE_LOOK}"
+    text += "." if mean == "unknown" else " (97.5 % confidence)."
+    sentences = [text if result["whole"] else f"{text} {_ONE_LOOK}"]
+    if "tasks" in result:
+        sentences.append(_TASK_VERDICTS[result["tasks"]].format(limit=result["max_task_drop"]))
+    return sentences
+
+
+def _worst_configuration(result: Comparison) -> list[str]:
+    """Return the configuration in which B lost most, with the bounds of that loss."""
+    cells = result["configurations"]
+    if len(cells) < 2:
+        return []
+    name = max(cells, key=lambda name: cells[name]["difference"])
+    return [
+        f"Largest loss of a configuration: {name}, {cells[name]['difference']:.1f} points "
+        f"{bounds(cells[name]['task_interval'])} (intervals that hold for all {len(cells)} "
+        "configurations together, 95 %)."
+    ]
 
 
 def unanswered_rows(result: Comparison) -> str:

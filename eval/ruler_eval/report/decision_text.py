@@ -39,25 +39,58 @@ def decision_lines(decision: SequentialDecision) -> list[str]:
         "The drop on other rows like these is a different question: "
         f"{bounds(decision['other_rows_interval'])} (95 % interval)."
     )
+    if decision["max_task_drop"] is not None:
+        lines.append(task_sentence(decision))
+    lines.append(worst_sentence(decision))
     if losses := worst_tasks(decision):
-        lines.append(f"Largest losses by task, in points, not tested one by one: {losses}.")
+        lines.append(f"Largest losses by task, over its lengths, in points: {losses}.")
     return lines + _unanswered_lines(decision)
 
 
 def verdict_sentence(decision: SequentialDecision) -> str:
-    """Return the verdict about the rows of the plan, with both models named."""
+    """Return the verdict about the mean over the rows of the plan, with both models named."""
     models = f"from {_named('A', decision['a'])} to {_named('B', decision['b'])}"
     limit, rows = f"{decision['max_drop']:g} points", f"{decision['of']:,} rows of each task"
+    verdict = decision["mean_verdict"]
     if decision["rows"] == decision["of"]:
-        compared = "below" if decision["verdict"] == "smaller" else "not below"
+        compared = "below" if verdict == "smaller" else "not below"
         drop = f"{decision['drop']:.1f} points over all {rows}"
         return f"The drop {models} is {drop}: {compared} {limit}."
-    compared = "below" if decision["verdict"] == "smaller" else "above"
-    confidence = f"{100 * (1 - decision['alpha']):g} % confidence"
+    if verdict == "unknown":
+        return f"Whether the drop {models} over all {rows} is below {limit} is not decided."
+    compared = "below" if verdict == "smaller" else "above"
     return (
-        f"The drop {models} over all {rows} is {compared} {limit} ({confidence}). "
+        f"The drop {models} over all {rows} is {compared} {limit} ({_confidence(decision)}). "
         f"{decision['rows']:,} rows of each task were enough."
     )
+
+
+def task_sentence(decision: SequentialDecision) -> str:
+    """Return the verdict about every task at every length."""
+    limit = f"{decision['max_task_drop']:g} points"
+    sure = "" if decision["rows"] == decision["of"] else f" ({_confidence(decision)})"
+    if decision["task_verdict"] == "smaller":
+        return f"Every task at every length loses less than {limit}{sure}."
+    if decision["task_verdict"] == "larger":
+        return f"At least one task at one length does not lose less than {limit}{sure}."
+    return f"Whether every task at every length loses less than {limit} is not decided."
+
+
+def worst_sentence(decision: SequentialDecision) -> str:
+    """Return the task and length with the largest loss, and the bounds of that loss."""
+    worst = decision["worst"]
+    place = f"{worst['task']} at {worst['length'].upper()}"
+    text = f"Largest loss of a task at a length: {place}, {worst['drop']:.1f} points"
+    if decision["rows"] == decision["of"]:
+        return f"{text}."
+    return (
+        f"{text} so far; over all its rows {bounds(worst['interval'])} (intervals that hold for "
+        "all tasks and lengths together, 95 %)."
+    )
+
+
+def _confidence(decision: SequentialDecision) -> str:
+    return f"{100 * (1 - decision['alpha']):g} % confidence"
 
 
 def worst_tasks(decision: SequentialDecision) -> str:

@@ -61,9 +61,12 @@ def _model_tables(name: str, model: Mapping[str, Any], markdown: bool) -> Iterat
     yield _cross_lingual(model["cross_lingual"], markdown)
     yield titled(
         "Languages of high and of low resource",
-        ["length", "high", INTERVAL, "low", INTERVAL, "gap"],
+        ["length", "high", INTERVAL, "low", INTERVAL, "gap", INTERVAL],
         [
-            [item["length"].upper(), *_mean(item["high"]), *_mean(item["low"]), number(item["gap"])]
+            [
+                *(item["length"].upper(), *_mean(item["high"]), *_mean(item["low"])),
+                *(number(item["gap"]), bounds(item["gap_interval"])),
+            ]
             for item in model["resources"]
         ],
         markdown,

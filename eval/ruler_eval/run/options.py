@@ -21,7 +21,7 @@ from ruler_common.options import (
     names_in,
     several,
 )
-from ruler_eval.run.backends.secrets import check_argument
+from ruler_eval.run.secrets import check_argument
 
 if TYPE_CHECKING:
     from ruler_eval.run.reasoning import Reasoning
@@ -135,11 +135,20 @@ class RunOptions:
         ),
     ] = None
     base_url: Annotated[
-        str | None,
-        Option("openai: the server, such as http://localhost:8000/v1.", panel=MOST_USED),
+        Names | None,
+        Option(
+            "openai: the server, such as http://localhost:8000/v1; several are asked in turn, "
+            "separated by commas.",
+            panel=MOST_USED,
+            parse=names_in,
+            metavar="URL",
+        ),
     ] = None
     concurrency: Annotated[
-        int, Option("openai: how many requests may be in flight.", panel=MOST_USED, min=1, max=1000)
+        int,
+        Option(
+            "openai, vllm: how many requests may be in flight.", panel=MOST_USED, min=1, max=1000
+        ),
     ] = 32
 
     repeats: Annotated[
@@ -163,9 +172,15 @@ class RunOptions:
     ] = None
     shard: Annotated[
         str | None,
-        Option("Run the i-th of n parts, in whole files: i/n.", panel=WHAT, metavar="i/n"),
+        Option(
+            "Run the i-th of n parts, in whole files: i/n. Its folder is RUN/iofn.",
+            panel=WHAT,
+            metavar="i/n",
+        ),
     ] = None
-    retry_failed: Annotated[bool, Option("Run the failed rows again.", panel=WHAT)] = False
+    retry_failed: Annotated[
+        bool, Option("Run the rows again that failed or did not fit.", panel=WHAT)
+    ] = False
     skip_missing: Annotated[
         bool, Option("Run those tasks of a group that the release has.", panel=WHAT)
     ] = False
@@ -187,6 +202,10 @@ class RunOptions:
         bool,
         Option("With --mode chat, end the user's turn with the answer prefix.", panel=MODEL),
     ] = False
+    system: Annotated[
+        str | None,
+        Option("The text of a system turn; not with --mode completion.", panel=MODEL),
+    ] = None
     revision: Annotated[
         str | None, Option("The model's tag or commit on the Hub.", panel=MODEL)
     ] = None
@@ -207,7 +226,7 @@ class RunOptions:
     arguments: Annotated[
         Mapping[str, Any],
         Option(
-            "An argument of the vLLM engine (vllm) or of from_pretrained (hf), or a field of the "
+            "A flag of `vllm serve` (vllm), an argument of from_pretrained (hf), or a field of the "
             "request (openai); repeatable.",
             panel=MODEL,
             flag="--engine-arg",
@@ -226,7 +245,7 @@ class RunOptions:
     timeout: Annotated[
         float,
         Option(
-            "openai: seconds to wait for an answer, after which the row has failed.",
+            "openai, vllm: seconds to wait for an answer, after which the row has failed.",
             panel=SERVER,
             min=0,
             above=True,
@@ -235,8 +254,8 @@ class RunOptions:
     give_up_after: Annotated[
         float,
         Option(
-            "openai: seconds to wait for a server that is not available (HTTP 429 or 503, no "
-            "connection) before the run stops.",
+            "openai, vllm: seconds without any answer of a server that is busy or gone before the "
+            "run stops.",
             panel=SERVER,
             min=0,
         ),
@@ -307,7 +326,7 @@ class RunOptions:
     """Show the estimate and a bar; the command always does."""
 
     def __post_init__(self) -> None:
-        for name in ("configs", "omit"):  # a single name needs no list
+        for name in ("configs", "omit", "base_url"):  # a single name needs no list
             object.__setattr__(self, name, several(getattr(self, name)))
         object.__setattr__(self, "dataset", str(self.dataset))
         object.__setattr__(self, "out", Path(self.out))
@@ -325,8 +344,10 @@ class RunOptions:
 
     @property
     def folder(self) -> Path:
-        """The folder of the run."""
-        return Path(self.out)
+        """The folder of the run, or of a shard in it: RUN/2of4."""
+        if self.shard is None:
+            return Path(self.out)
+        return Path(self.out) / self.shard.replace("/", "of")
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as stored in run.json."""

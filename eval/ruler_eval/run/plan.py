@@ -23,33 +23,38 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import open_parquet, release_memory
 from ruler_common.manifest import FileEntry, Manifest
+from ruler_common.options import names_in
 from ruler_common.rows import indices_of, refuse_nulls
 from ruler_common.text import number_of
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files, place_of
-from ruler_eval.run.backends.secrets import check_address, check_key
-from ruler_eval.run.options import SAMPLERS, RunOptions
-from ruler_eval.run.prompts import ChatTemplate
+from ruler_eval.run.chat_template import ChatTemplate
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.providers import sampler_names
 from ruler_eval.run.records import (
+    RUN_FILE,
+    UNANSWERED,
     Records,
     RowKey,
     RunSettings,
     Session,
     Shard,
     check_settings,
-    read_lines,
+    shard_folders,
 )
 from ruler_eval.run.sampling import choose_sampling
+from ruler_eval.run.secrets import check_address, check_key
 
 RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
 """Returns the row indices of a file in a different order than the frozen one."""
 Rows = Mapping[str, Sequence[int]]
 """Row indices by configuration."""
-VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "httpx", "datasets")
 """Packages whose versions run.json records."""
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """The columns that make a prompt; references and evidence never reach a model."""
@@ -66,6 +71,8 @@ class RunPlan:
     records: Records
     files: Mapping[str, FileEntry]
     """The manifest's entry of each configuration."""
+    digests: Mapping[str, str]
+    """The rows_sha256 of each configuration."""
     rows: Rows
     """The rows of each configuration, in the order in which a limit chooses them."""
     in_shard: Collection[str]
@@ -139,22 +146,22 @@ def plan_run(
         if order_rows is not None:
             rows[config] = order_rows(release.manifest, file, rows[config])
         tokens[config] = len(rows[config]) * max(1, file["max_length"])
-    settings = known_settings(options, release, digests)
-    records = Records(options.folder, shard)
+    settings = known_settings(options, release)
+    records = Records(options.folder)
     before = records.settings()
-    for config in files:
-        for path in records.files(config):
-            for _ in read_lines(path):  # refuses a file that no run wrote
-                pass
     check_settings(before, settings, options.folder)
+    records.states()  # refuses a file that no run wrote
+    check_release(records, release)
+    _check_shards(options, settings)
     if fixed:
-        _check_fixed(before, fixed, options)
+        _check_fixed(records, fixed, options)
         settings = {**settings, **fixed}
     return RunPlan(
         options=options,
         release=release,
         records=records,
         files=files,
+        digests=digests,
         rows=rows,
         in_shard=files.keys() if shard is None else shard.chosen(tokens),
         settings=settings,
@@ -164,6 +171,8 @@ def plan_run(
 def _check_combinations(options: RunOptions) -> None:
     """Raise RulerError for options that exclude each other, before anything is started."""
     backend = options.backend
+    if options.mode == "completion" and options.system is not None:
+        raise RulerError("--mode completion has no system turn: leave --system out.")
     if options.chat_template is not None:
         if options.mode == "completion":
             raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
@@ -172,17 +181,28 @@ def _check_combinations(options: RunOptions) -> None:
                 "--chat-template is for --backend vllm and hf: a server uses its own template "
                 "(vllm serve MODEL --chat-template FILE)."
             )
+    if options.answers and backend != "batch":
+        raise RulerError("--answers are for --backend batch.")
+    _check_server_options(options)
+
+
+def _check_server_options(options: RunOptions) -> None:
+    """Raise RulerError for options of a server that the backend does not have."""
+    backend = options.backend
     if backend != "openai" and (options.omit or options.stream):
         raise RulerError("--omit and --stream are for --backend openai.")
     if backend not in ("openai", "batch") and options.provider:
         raise RulerError("--provider is for --backend openai and batch.")
-    if options.answers and backend != "batch":
-        raise RulerError("--answers are for --backend batch.")
+    names = sampler_names()
     for name in options.omit:
-        if name not in SAMPLERS:
-            raise RulerError(f"--omit takes {', '.join(SAMPLERS)}, not '{name}'.")
+        if name not in names:
+            raise RulerError(f"--omit takes {', '.join(names)}, not '{name}'.")
+    if backend != "openai" and options.base_url:
+        raise RulerError("--base-url is for --backend openai: leave one of them out.")
     if backend == "openai":
-        check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
+        for url in options.base_url or names_in(os.environ.get("OPENAI_BASE_URL", "")):
+            check_address(url)
+    if backend in ("openai", "vllm"):
         check_key("OPENAI_API_KEY")
 
 
@@ -210,29 +230,58 @@ def chosen_configs(
     return entries
 
 
-def known_settings(
-    options: RunOptions, release: Release, digests: Mapping[str, str]
-) -> RunSettings:
+def check_release(records: Records, release: Release) -> None:
+    """Raise RulerError if a run has rows of another release than the one that is run now.
+
+    A run is scored with one release, which must have all its rows.
+    """
+    for session in records.sessions():
+        for config, digest in session.get("rows", {}).items():
+            has_it = config in release.configs and release.rows_sha256(config) == digest
+            if not has_it:
+                raise RulerError(
+                    f"'{records.folder}' has rows of another release ({config} of "
+                    f"'{session.get('source')}'), and a run is scored with one: name a new --out."
+                )
+
+
+def _check_shards(options: RunOptions, settings: RunSettings) -> None:
+    """Raise RulerError if the shards in a folder are not those of this run."""
+    whole = Path(options.out)
+    if options.shard is not None and (whole / RUN_FILE).exists():
+        raise RulerError(f"'{whole}' was run without --shard: leave it out, or name a new --out.")
+    shards = shard_folders(whole)
+    if shards and options.shard is None:
+        raise RulerError(
+            f"'{whole}' has shards, such as '{shards[0]}': add --shard, or name a new --out."
+        )
+    for folder in shards:
+        if folder != options.folder:
+            check_settings(Records(folder).settings(), settings, folder)
+        if folder.name.partition("of")[2] != options.folder.name.partition("of")[2]:
+            raise RulerError(f"'{folder}' is a shard of another number: name a new --out.")
+
+
+def known_settings(options: RunOptions, release: Release) -> RunSettings:
     """Return the settings that are known before a model is loaded.
 
     They do not include a mode or sampling that the backend chooses.
     """
     template = ChatTemplate.read(options.chat_template) if options.chat_template else None
     settings = {
-        "format": 1,
         "model": options.model,
         "revision": options.revision,
         "backend": options.backend,
         "direct": options.direct,
         "tokenizer": options.tokenizer,
         "chat_template": template.facts() if template else None,
+        "system": options.system,
         "arguments": dict(options.arguments),
         "thinking": options.reasoning.settings(),
         "repeats": options.repeats,
         "dataset": release.manifest["dataset"],
         "data_version": release.manifest["data_version"],
         "data_revision": release.revision,
-        "rows": dict(digests),
     }
     if options.mode is not None:
         settings["mode"] = options.mode
@@ -242,14 +291,15 @@ def known_settings(
     return settings
 
 
-def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOptions) -> None:
+def _check_fixed(records: Records, fixed: Mapping[str, Any], options: RunOptions) -> None:
     """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
+    before = records.settings()
     if before and not set(fixed) <= set(before):
         raise RulerError(
             f"'{options.folder}' was started before {', '.join(fixed)} was fixed: name a new --out."
         )
     check_settings(before, fixed, options.folder)
-    for first in before.get("sessions", [])[:1]:
+    for first in records.sessions()[:1]:
         limit = first.get("limit")
         if limit != options.limit:
             how = f"with --limit {limit}" if limit else "without --limit"
@@ -259,8 +309,11 @@ def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOpti
             )
 
 
-def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
-    """Return the facts of this session: time, versions, and its part of the work."""
+def new_session(options: RunOptions, rows: Mapping[str, str]) -> Session:
+    """Return the facts of this session: time, versions, and its part of the work.
+
+    `rows` are the digests of its configurations.
+    """
     source = place_of(str(options.dataset))
     versions = {"python": platform.python_version()}
     for package in VERSIONS:
@@ -271,7 +324,8 @@ def new_session(options: RunOptions, configs: Iterable[str]) -> Session:
         "shard": options.shard,
         "limit": options.limit,
         "source": source,
-        "configs": list(configs),
+        "configs": list(rows),
+        "rows": dict(rows),
         "concurrency": options.concurrency,
         "stream": options.stream,
         "options": {**options.to_json(), "dataset": source},
@@ -287,9 +341,11 @@ def utc_now() -> str:
 
 def answered_rows(plan: RunPlan) -> dict[str, set[RowKey]]:
     """Return the rows of this process that have a record and will not be run again."""
-    answered = {}
+    again = UNANSWERED if plan.options.retry_failed else ()
+    all_states, answered = plan.records.states(), {}
     for config in plan.in_shard:
-        answered[config] = set(plan.records.read(config, plan.options.retry_failed))
+        states = all_states.get(config, {})
+        answered[config] = {key for key, state in states.items() if state not in again}
     return answered
 
 

@@ -1,18 +1,25 @@
-"""The progress bar of a run, and the summary at its end, which lists failures first."""
+"""The progress of a run, and the summary at its end, which lists failures first.
+
+On a terminal a bar shows the progress; in a log file a line a minute does.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from ruler_common.text import note, number_of, plain, progress_bar, sentences
-from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.answer_counts import AnswerCounts
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
+from ruler_eval.run.secrets import hide_keys
+
+LINE_SECONDS = 60.0
+"""Seconds between two lines of progress in a log file."""
 
 
 class Progress:
@@ -28,7 +35,9 @@ class Progress:
         self._states: Counter[str] = Counter()
         self._rows = estimate.rows * estimate.samples
         self._tokens = 0
-        self._started = time.monotonic()
+        self._prompt_tokens = 0
+        self._all_prompt_tokens = max(1, estimate.prompt_tokens)
+        self._started = self._last_line = time.monotonic()
         if not quiet:
             for line in estimate.lines(price):
                 note(sentences(line))
@@ -56,6 +65,19 @@ class Progress:
             text += f", {states['does_not_fit']:,} too long"
         self.bar.set_description_str(text, refresh=False)
         self.bar.update(row_tokens)
+        self._prompt_tokens += row_tokens
+        if self.bar.disable and not self._quiet:  # no terminal
+            self._write_line(text)
+
+    def _write_line(self, text: str) -> None:
+        """Write a line with the time that remains, if the last one was written a while ago."""
+        now = time.monotonic()
+        if now - self._last_line < LINE_SECONDS:
+            return
+        self._last_line = now
+        share = min(1.0, max(self._prompt_tokens, 1) / self._all_prompt_tokens)
+        remaining = timedelta(seconds=round((now - self._started) * (1 - share) / share))
+        note(f"{time.strftime('%H:%M:%S')} {text}, about {remaining} remaining")
 
 
 @dataclass(repr=False)
@@ -65,10 +87,16 @@ class RunSummary:
     shard: str | None = None
     max_thinking: int | None = None
     """The budget of reasoning tokens, if the engine was asked to enforce it."""
+    answers: AnswerCounts = field(default_factory=AnswerCounts)
+    """What the answers have in common."""
     states: dict[str, Counter[str]] = field(default_factory=dict)
     """How many rows of each configuration ended in each state."""
     unfinished: Counter[str] = field(default_factory=Counter)
     """Rows of each configuration whose reasoning did not end."""
+    shortened: int = 0
+    """Rows whose prompt the server shortened."""
+    at_limit: int = 0
+    """Rows that used all their tokens, although the server reports that they ended."""
     over_budget: int = 0
     """Rows whose reasoning was longer than its budget."""
     first: dict[str, str] = field(default_factory=dict)
@@ -87,18 +115,19 @@ class RunSummary:
         """Show how many rows ended in each state."""
         return f"RunSummary({dict(self.total)}, missing={self.missing})"
 
-    def add(self, config: str, records: Iterable[Record]) -> None:
-        """Count the recorded rows of a configuration."""
-        states = self.states.setdefault(config, Counter())
-        for record in records:
-            state = record["finish_reason"]
-            states[state] += 1
-            self.unfinished[config] += record.get("thinking_ended") is False
-            usage = record["usage"]
-            if usage and self.max_thinking is not None:
-                self.over_budget += usage["thinking_tokens"] > self.max_thinking
-            if state in ("error", "does_not_fit") and state not in self.first:
-                self.first[state] = f"{config} row {record['index']}: {record['error']}"
+    def add(self, record: Record) -> None:
+        """Count a recorded row."""
+        config, state = record["config"], record["finish_reason"]
+        self.states.setdefault(config, Counter())[state] += 1
+        self.unfinished[config] += record.get("thinking_ended") is False
+        self.answers.add(record)
+        self.at_limit += record.get("at_limit", False)
+        self.shortened += record.get("failure") == "truncated"
+        usage = record["usage"]
+        if usage and self.max_thinking is not None:
+            self.over_budget += usage["thinking_tokens"] > self.max_thinking
+        if state in ("error", "does_not_fit") and state not in self.first:
+            self.first[state] = f"{config} row {record['index']}: {record['error']}"
 
     def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
@@ -112,6 +141,11 @@ class RunSummary:
             self.tokens_with_cache += usage["prompt_tokens"]
         expected = prompt.counted_tokens
         self.differences += expected is not None and usage["prompt_tokens"] != expected
+
+    @property
+    def failed(self) -> int:
+        """Rows that failed, or of which the server read only a part."""
+        return self.total["error"] + self.shortened
 
     @property
     def total(self) -> Counter[str]:
@@ -136,6 +170,21 @@ class RunSummary:
         session["cached_share"] = self.cached_share
         session["prompt_token_differences"] = self.differences
 
+    def _lines_of_server(self) -> list[str]:
+        """Return sentences about what the server did to prompts and answers."""
+        lines = []
+        if self.shortened:
+            lines.append(
+                f"The server shortened {number_of(self.shortened, 'prompt')}: give it a longer "
+                "context, then run the same command with --retry-failed."
+            )
+        if self.at_limit:
+            lines.append(
+                f"{number_of(self.at_limit, 'answer')} reached the limit of max_new_tokens, "
+                "although the server reports that they ended by themselves: they may be truncated."
+            )
+        return lines
+
     def lines(self) -> list[str]:
         """Return the summary as sentences, failures first."""
         total = self.total
@@ -153,6 +202,7 @@ class RunSummary:
                 f"window; the first: {self.first['does_not_fit']}."
             )
             lines.append("To find rows made for a model's tokenizer: ruler tokenizers --for MODEL")
+        lines += self.answers.lines()
         if rows and not lines:
             lines.append(f"No failures: {number_of(rows, 'row')} answered.")
         if self.differences:
@@ -172,6 +222,7 @@ class RunSummary:
             )
         if total["length"]:
             lines.append(f"Truncated at max_new_tokens: {number_of(total['length'], 'answer')}.")
+        lines += self._lines_of_server()
         if self.missing:
             if self.shard:
                 verb = "belongs" if self.missing == 1 else "belong"

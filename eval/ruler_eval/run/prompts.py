@@ -8,8 +8,10 @@ r"""The three prompt modes: what a model sees of a row, and how many tokens that
 
 A prefix begins with a space, because it continues `input` (completion, direct). At the beginning of
 a turn that space does not belong, and only some templates trim it, so prefill drops it for every
-template. The end of a prefix is kept exactly (vt's ends with a space), even if a template trims it.
-A template writes the BOS itself, and only a raw text gets the tokenizer's: never two.
+template. The end of a prefix is kept exactly (vt's ends with a space), even if a template trims it,
+unless the server renders the turn (prefill without a tokenizer): then it is what the server's
+template makes of it. A template writes the BOS itself, and only a raw text gets the tokenizer's:
+never two, and never the EOS that some tokenizers put after a text. `--system` adds a system turn.
 
     Qwen2.5   …<|im_start|>assistant\nThe special magic number for …  text is
 
@@ -28,16 +30,27 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_text
 from ruler_common.hub import auto_tokenizer
 from ruler_common.text import one_line
+from ruler_eval.run.chat_template import (
+    NO_TEMPLATE,
+    OTHER_TEMPLATE,
+    ChatTemplate,
+    CheckedTemplate,
+    ServerTemplate,
+    check_template,
+    check_text,
+    render_with,
+    system_text,
+    template_arguments,
+    user_turn,
+)
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.reasoning import Reasoning
+from ruler_score.split_reasoning import opened_reasoning
 
 DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
-TEMPLATE_DATE = "26 Jul 2024"
-"""Llama 3.1's template writes the date of the run into the prompt; this is its default date."""
 PROMPT_END = 200
 """Characters of a prompt's end that are kept: a template may open a block of reasoning there."""
 _SEAM = "@@answer-prefix@@"
@@ -46,8 +59,6 @@ _PROBES = (
     "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी 🙂👩‍👧 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
 )
 """Texts for which the fast library must return the same ids as the tokenizer."""
-_NO_TEMPLATE = "The tokenizer's chat template cannot be used"
-_OTHER_TEMPLATE = "Use --mode completion, or give another tokenizer with --tokenizer."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,64 +107,6 @@ def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bo
         raise RulerError(f"Cannot load the tokenizer of '{name}': {error}") from error
 
 
-def template_arguments(thinks: bool) -> dict[str, Any]:
-    """Return the arguments of a chat template besides the messages."""
-    return {"enable_thinking": thinks, "thinking": thinks, "date_string": TEMPLATE_DATE}
-
-
-@dataclass(frozen=True)
-class ChatTemplate:
-    """A chat template from a file, used instead of the tokenizer's own (RULER's Table 6).
-
-    Such a file is what transformers calls `chat_template.jinja`: a jinja2 template of `messages`.
-    """
-
-    name: str
-    text: str
-
-    @classmethod
-    def read(cls, path: Path | str) -> ChatTemplate:
-        """Read a file. Raises RulerError if it is missing, empty or not UTF-8."""
-        path = Path(path).expanduser()
-        if not path.is_file():
-            raise RulerError(
-                f"There is no chat template '{path}': name a jinja2 file with --chat-template."
-            )
-        text = read_text(path)
-        if not text.strip():
-            raise RulerError(f"The chat template '{path}' is empty: name another file.")
-        return cls(path.name, text)
-
-    def facts(self) -> dict[str, str]:
-        """Return the file's name and the sha256 of its text, for run.json."""
-        return {"name": self.name, "sha256": hashlib.sha256(self.text.encode()).hexdigest()}
-
-    def put_into(self, tokenizer: Any) -> None:
-        """Set the template of a transformers tokenizer, and render a user's turn to test it.
-
-        Raises RulerError if it cannot be rendered, or leaves out the user's message.
-        """
-        tokenizer.chat_template = self.text
-        probe = "@@probe@@"
-        turns = [{"role": "user", "content": probe}]
-        try:
-            rendered = str(
-                tokenizer.apply_chat_template(
-                    turns, tokenize=False, add_generation_prompt=True, **template_arguments(False)
-                )
-            )
-        except Exception as error:  # a template is a program
-            raise RulerError(
-                f"The chat template '{self.name}' cannot be used: {one_line(error)}. Correct the "
-                "file of --chat-template."
-            ) from error
-        if probe not in rendered:
-            raise RulerError(
-                f"The chat template '{self.name}' leaves out the user's message: it must render "
-                "each message's `content`. Correct the file of --chat-template."
-            )
-
-
 def load_model_tokenizer(options: RunOptions) -> Any:
     """Return the tokenizer of `--tokenizer` or of the model, with the template of --chat-template.
 
@@ -179,15 +132,35 @@ class TokenIds:
         self._tokenizer = tokenizer
         self._lock = threading.Lock()
         self._library = _fast_library(tokenizer)
+        self.appended = appended_tokens(self._encode("a", True), self._encode("a", False))
+        """The tokens that the tokenizer puts after a raw text, such as EOS; they are left out."""
 
     def __call__(self, text: str, special_tokens: bool) -> list[int]:
-        """Return the ids of a text, with the tokenizer's BOS and the like if `special_tokens`."""
+        """Return the ids of a text, with the tokenizer's BOS and the like if `special_tokens`.
+
+        An EOS of the tokenizer is left out: the model would end before it answers.
+        """
+        ids = self._encode(text, special_tokens)
+        return ids[: len(ids) - len(self.appended)] if special_tokens else ids
+
+    def _encode(self, text: str, special_tokens: bool) -> list[int]:
         if self._library is not None:  # the same ids without offsets, which take time
             (encoded,) = self._library.encode_batch_fast([text], add_special_tokens=special_tokens)
             return list(encoded.ids)
         with self._lock:
             encoding = self._tokenizer(text, add_special_tokens=special_tokens, verbose=False)
             return list(encoding["input_ids"])
+
+
+def appended_tokens(special: Sequence[int], plain: Sequence[int]) -> list[int]:
+    """Return the tokens that a tokenizer puts after a text, from its ids with and without them.
+
+    appended_tokens([1, 50, 2], [50])    # [2]
+    """
+    for start in range(len(special) - len(plain), -1, -1):
+        if list(special[start : start + len(plain)]) == list(plain):
+            return list(special[start + len(plain) :])
+    return []
 
 
 def _fast_library(tokenizer: Any) -> Any:
@@ -215,8 +188,16 @@ class Prompter:
     reasoning: Reasoning = field(default_factory=Reasoning)
     counts_tokens: bool = True
     """Whether prompts are tokenized if there is a tokenizer."""
+    system: str | None = None
+    """The text of the system turn (`--system`)."""
+    server_template: ServerTemplate | None = None
+    """The server's chat template, if it renders the prompts and can be asked."""
 
     def __post_init__(self) -> None:
+        if self.mode == "completion" and self.system is not None:
+            raise RulerError(
+                "A raw prompt has no system turn: leave --system out, or use --mode chat."
+            )
         if self.mode != "chat" and self.reasoning.on:
             raise RulerError(
                 "A model cannot reason before an answer prefix or in a raw prompt: with --thinking "
@@ -229,26 +210,51 @@ class Prompter:
                 "The tokenizer has no chat template: use --mode completion for a base model, "
                 "or name the chat model's tokenizer with --tokenizer."
             )
+        checked = self._checked  # raises RulerError for a template that cannot be used
+        if self.mode == "chat":
+            checked.raise_problem(
+                "Give it tokens (--thinking 8192), or use --mode prefill, which begins the answer."
+            )
 
     @property
     def template(self) -> str | None:
-        """The chat template's source; None without a tokenizer or a template."""
-        if self.tokenizer is None or not self.tokenizer.chat_template:
+        """The chat template's source; None if it is unknown or there is none."""
+        if self.tokenizer is None:
+            return None if self.server_template is None else self.server_template.source
+        if not self.tokenizer.chat_template:
             return None
         try:
             return str(self.tokenizer.get_chat_template())
         except Exception as error:  # a template is a program
-            raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
+            raise RulerError(f"{NO_TEMPLATE}: {one_line(error)}. {OTHER_TEMPLATE}") from error
 
     @cached_property
     def token_ids(self) -> TokenIds:
         """The tokenizer of rendered prompts."""
         return TokenIds(self.tokenizer)
 
-    @property
+    @cached_property
     def template_arguments(self) -> dict[str, Any]:
         """The arguments of the template besides the messages."""
-        return template_arguments(self.reasoning.on)
+        return template_arguments(self.template, self.reasoning.on)
+
+    @cached_property
+    def _checked(self) -> CheckedTemplate:
+        """What was found out about the template. Raises RulerError if it cannot be used."""
+        if self.mode == "completion":
+            return CheckedTemplate()
+        if self.tokenizer is not None:
+            render, is_exact = render_with(self.tokenizer), True
+        elif self.server_template is not None:
+            render, is_exact = self.server_template.render, self.server_template.is_exact
+        else:
+            return CheckedTemplate()
+        return check_template(render, self.template, self.system, self.reasoning.on, is_exact)
+
+    @property
+    def system_turn(self) -> str | None:
+        """The system turn, with the template's words that turn reasoning off; None without one."""
+        return system_text(self.system, self._checked.words)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that can change a score, for run.json."""
@@ -258,10 +264,19 @@ class Prompter:
             "mode": self.mode,
             "direct": self.direct,
             "prefix_space": "dropped" if self.mode == "prefill" else "kept",
+            "prefix_end": self._prefix_end,
+            "system_turn": self.system_turn,
             "template_sha256": digest,
             "template_arguments": {} if self.mode == "completion" else self.template_arguments,
             "thinking": self.reasoning.settings(),
         }
+
+    @property
+    def _prefix_end(self) -> str:
+        """What becomes of the space at the end of an answer prefix, for run.json."""
+        if self.mode == "prefill" and self.tokenizer is None:
+            return "as the server's template renders it"
+        return "kept"
 
     def __call__(self, config: str, row: Mapping[str, Any]) -> Prompt:
         """Render one row of configuration `config`."""
@@ -286,7 +301,7 @@ class Prompter:
             return []
         prefix = row["answer_prefix"]
         text = row["input"] + (DIRECT + prefix if self.direct else "")
-        turns = [{"role": "user", "content": text}]
+        turns = user_turn(text, self.system_turn)
         if self.mode == "prefill" and prefix:
             turns.append({"role": "assistant", "content": prefix.removeprefix(" ")})
         return turns
@@ -295,11 +310,15 @@ class Prompter:
         """Return the whole prompt as the model sees it; None in a chat mode without a tokenizer."""
         if self.mode == "completion":
             return str(row["input"] + row["answer_prefix"])
-        if self.tokenizer is None:
-            return None
         turns = self.messages(row)
         if turns[-1]["role"] == "user":
-            return self._render(turns, add_generation_prompt=True)
+            self._checked.raise_problem("Give it tokens: --mode chat --thinking 8192.")
+        if self.tokenizer is None:
+            return None
+        if turns[-1]["role"] == "user":
+            text = self._render(turns, add_generation_prompt=True)
+            self._check_row(text, turns[-1]["content"])
+            return text
         prefix = turns[-1]["content"]
         turns[-1] = {"role": "assistant", "content": _SEAM}
         try:
@@ -310,14 +329,20 @@ class Prompter:
             raise RulerError(
                 "This chat template cannot continue an assistant's turn: use --mode chat."
             )
+        if opened := opened_reasoning(head.removesuffix(_SEAM)):
+            raise RulerError(
+                f"The chat template puts the answer prefix into the reasoning, after '{opened}': "
+                "use --mode chat --thinking 8192."
+            )
+        self._check_row(head, turns[-2]["content"])
         return head.removesuffix(_SEAM) + prefix
+
+    def _check_row(self, rendered: str, text: str) -> None:
+        """Raise RulerError if the template renders this row's text in a different way."""
+        check_text(rendered, text, "The chat template", "user", OTHER_TEMPLATE)
 
     def _render(self, turns: list[dict[str, str]], **flags: bool) -> str:
         try:
-            return str(
-                self.tokenizer.apply_chat_template(
-                    turns, tokenize=False, **flags, **self.template_arguments
-                )
-            )
-        except Exception as error:  # a template is a program
-            raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
+            return render_with(self.tokenizer, **flags)(turns, self.template_arguments)
+        except RulerError as error:
+            raise RulerError(f"{NO_TEMPLATE}: {error} {OTHER_TEMPLATE}") from error

@@ -11,18 +11,33 @@ output tokens and DeepSeek-R1 8k (arXiv:2503.01996, B.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_score.split_reasoning import CHANNEL_TAGS, REASONING_TAGS
+from ruler_score.split_reasoning import CHANNEL_TOKENS, NAMED_TOKENS, token_mark
+
+if TYPE_CHECKING:
+    from ruler_eval.run.backend import Completion
 
 ON_BUDGET = 8192
 """Tokens for reasoning with `--thinking on`."""
 CHANNEL = "<|channel|>"
 """A token that only gpt-oss has. Its other marks are end tokens of different models."""
+
+
+ALWAYS_REASONS = re.compile(
+    r"(?:^|/)(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r1|deepseek-reasoner|qwq|magistral)"
+    r"|(?:^|[-_/])(?:thinking|reasoner|reasoning)(?:$|[-_.:])",
+    re.IGNORECASE,
+)
+"""Names of models that reason before each answer; asked only if their template is unknown."""
+DOES_NOT_REASON = re.compile(r"(?:no|non)[-_]?(?:think|reason)|chat|instruct", re.IGNORECASE)
+SWITCH_FIELDS = ("reasoning_effort", "reasoning", "thinking", "chat_template_kwargs", "extra_body")
+"""Fields of a request by which a user turns a model's reasoning off."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,41 @@ class Reasoning:
         raise RulerError(f"--thinking '{text}' is not off, on or a number of tokens above 0.")
 
 
+def check_model(
+    model: str, mode: str, reasoning: Reasoning, arguments: Mapping[str, Any], always: bool
+) -> None:
+    """Raise RulerError for a model that always reasons and has no tokens for it.
+
+    Args:
+        model: The model's name.
+        mode: The prompt mode; in the others the answer has begun.
+        reasoning: Whether it is asked to reason.
+        arguments: The fields of --engine-arg.
+        always: Whether the provider says that all its models reason.
+    """
+    reasons = ALWAYS_REASONS.search(model) and not DOES_NOT_REASON.search(model)
+    if mode != "chat" or reasoning.on or not (always or reasons):
+        return
+    if not any(name in arguments for name in SWITCH_FIELDS):
+        raise RulerError(
+            f"The model '{model}' reasons before it answers, which would use up the tokens of the "
+            "answer, and --thinking is off: give it tokens (--thinking 8192), or turn its "
+            "reasoning off (such as --engine-arg reasoning_effort=none)."
+        )
+
+
+def is_unmarked(completion: Completion, state: str) -> bool:
+    """Return whether a text without marks is reasoning that did not end.
+
+    A server's template may open the reasoning in the prompt, which we do not see. A text that was
+    asked to reason, has no closing mark and ends at the token limit can then be reasoning alone,
+    and is never scored as the answer. If the server has separated or counted the reasoning, the
+    text is the answer.
+    """
+    is_separated = completion.reasoning is not None or bool(completion.reasoning_tokens)
+    return completion.prompt.reasoning_tokens > 0 and state == "length" and not is_separated
+
+
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
     """Return the text of generated tokens without special tokens, except the marks of reasoning.
 
@@ -66,11 +116,21 @@ def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
 @lru_cache(maxsize=4)
 def _special_ids(tokenizer: Any) -> frozenset[int]:
     added = tokenizer.added_tokens_decoder.items()
-    contents = {content.content for _, content in added}
-    marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or mark not in CHANNEL_TAGS}
+    parts: tuple[str, ...] = NAMED_TOKENS
+    if any(content.content == CHANNEL for _, content in added):
+        parts += CHANNEL_TOKENS
     special = {token for token, content in added if content.special}
-    mark_tokens = {token for token, content in added if content.content in marks}
+    mark_tokens = {
+        token for token, content in added if content.content in parts or token_mark(content.content)
+    }
     return frozenset((special | set(tokenizer.all_special_ids)) - mark_tokens)
+
+
+def has_special_marks(tokenizer: Any) -> bool:
+    """Whether marks of reasoning are special tokens, which a server leaves out unless asked."""
+    added = tokenizer.added_tokens_decoder.items()
+    special = {token for token, content in added if content.special}
+    return not special <= _special_ids(tokenizer)
 
 
 def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
@@ -88,11 +148,8 @@ def reasoning_length(tokenizer: Any, token_ids: Sequence[int]) -> int | None:
 @lru_cache(maxsize=4)
 def _end_ids(tokenizer: Any) -> frozenset[int]:
     """Return the tokens that end reasoning, such as `</think>`."""
-    ends = set()
-    for token, added in tokenizer.added_tokens_decoder.items():
-        if added.content in REASONING_TAGS and added.content.startswith(("</", "[/")):
-            ends.add(token)
-    return frozenset(ends)
+    added = tokenizer.added_tokens_decoder.items()
+    return frozenset(token for token, content in added if token_mark(content.content) == "closes")
 
 
 def count_tokens(tokenizer: Any, text: str) -> int:

@@ -1,8 +1,11 @@
-"""A run on disk: a JSON-lines file for each configuration, and run.json with the settings.
+"""A run on disk: one file of answers, the settings, and a file for each start of the program.
 
-    RUN/run.json                    model, backend, mode, template, sampling, data digests, …
-    RUN/niah_single_1_4k.jsonl      one line for each row, sorted once the configuration is complete
-    RUN/vt_4k.1of4.jsonl            the rows of a shard, RUN/vt_4k.jsonl once complete
+    RUN/run.json               model, mode, template, sampling, …: written once, and then checked
+    RUN/answers.jsonl          a line for each answer, appended as it comes; of a row with several
+                               lines (--retry-failed) the last one counts
+    RUN/sessions/2026-….json   each start of the program: its part of the work, versions, times
+    RUN/2of4/…                 a shard (--shard 2/4), which is a folder like RUN
+    RUN/decision.json          where `ruler decide` stopped; estimate.json: `ruler run --until`
 
 A line is written and flushed as soon as its row is answered:
 
@@ -12,14 +15,16 @@ A line is written and flushed as soon as its row is answered:
 
 A server's lines have `in_flight`, `tries` and `seconds` too (see Record).
 `finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that is half-written
-after a crash is dropped when the run resumes. A file with any other content is not touched.
+after a crash does not count, and is removed when the run resumes. A file with any other content is
+not touched.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -28,13 +33,20 @@ from typing_extensions import NotRequired, Required, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, parse_json, write_whole
 from ruler_common.manifest import MANIFEST
+from ruler_eval.run.classify import Kind
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ended: complete, truncated at max_new_tokens, too long for the model, or failed."""
 STATES: tuple[FinishReason, ...] = get_args(FinishReason)
-RUN_FILE = "run.json"
+UNANSWERED = ("error", "does_not_fit")
+"""The states that --retry-failed runs again."""
+FORMAT = 2
+"""The format of run.json. Format 1 had a file of answers for each configuration."""
+RUN_FILE, ANSWERS, SESSIONS = "run.json", "answers.jsonl", "sessions"
 LOCK_TIMEOUT = 1.0
-"""Seconds to wait for a lock. Another process may hold it briefly to test it; a run keeps it."""
+"""Seconds to wait for a lock, which a process that ends may still hold."""
+TAIL_BYTES = 1 << 16
+"""Bytes that are read at a time to find the last whole line."""
 
 
 class Usage(TypedDict):
@@ -65,6 +77,10 @@ class Record(TypedDict):
     finish_reason: FinishReason
     usage: Usage | None
     error: str | None
+    failure: NotRequired[Kind]
+    """The kind of the error, or why the row does not fit."""
+    at_limit: NotRequired[Literal[True]]
+    """Set if all tokens were used, although the server reports that the answer ended."""
     thinking_ended: bool | None
     in_flight: NotRequired[int]
     """Requests in flight at the same time, including this one; only from a server."""
@@ -82,6 +98,9 @@ class Session(TypedDict):
     limit: int | None
     source: str
     configs: list[str]
+    rows: NotRequired[dict[str, str]]
+    """The rows_sha256 of its configurations."""
+    max_model_len: NotRequired[int | None]
     concurrency: int | None
     stream: NotRequired[bool]
     versions: dict[str, str]
@@ -99,22 +118,28 @@ class RunFile(TypedDict, total=False):
     """The fields of every run.json, besides the settings that can change a score."""
 
     format: Required[int]
+
+
+class SessionFile(TypedDict, total=False):
+    """The fields of the file of a session that are read again."""
+
+    started: Required[str]
+    source: str | None
     rows: dict[str, str]
-    sessions: list[dict[str, Any]]
+    limit: int | None
 
 
 RunSettings = dict[str, Any]
-"""The content of run.json: the settings that can change a score, and the sessions."""
+"""The content of run.json: the settings that can change a score."""
 
 
 def read_lines(path: Path) -> Iterator[Record]:
     """Yield the records of a file, if it exists; a half-written last line is skipped.
 
-    Raises RulerError for a line that is not a record of the configuration in the file's name.
+    Raises RulerError for a line that is not a record.
     """
     if not path.exists():
         return
-    config = re.sub(r"(\.\d+of\d+)?\.jsonl$", "", path.name)
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -125,16 +150,16 @@ def read_lines(path: Path) -> Iterator[Record]:
                 isinstance(record, dict)
                 and type(record.get("index")) is int
                 and record.get("finish_reason") in STATES
-                and record.get("config", config) == config
+                and isinstance(record.get("config"), str)
             ):
                 if line.endswith(b"\n"):
                     yield cast(Record, record)
                 continue
-            start = f'{{"config": "{config}"'.encode()[: len(line)]
+            start = b'{"config": "'[: len(line)]
             if line.endswith(b"\n") or not line.startswith(start):
                 raise RulerError(
-                    f"'{path}', line {number}, is not a record of a run of {config}: move the file "
-                    "away, or name a new --out."
+                    f"'{path}', line {number}, is not a record of `ruler run`: move the file away, "
+                    "or name a new --out."
                 )
 
 
@@ -175,18 +200,18 @@ class Shard(NamedTuple):
 
 
 class Records:
-    """The files of a run folder, as written by one shard or by a run without shards."""
+    """The folder of a run, or of a shard of it."""
 
-    def __init__(self, folder: Path, shard: Shard | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
-        self.shard = shard
-        self._suffix = f".{shard.number}of{shard.total}" if shard else ""
-        self._locks: list[Any] = []
+        self.path = self.folder / ANSWERS
+        self._lock: Any = None
 
     def lock(self) -> bool:
-        """Lock the rows of this shard; return False if the folder is read-only.
+        """Lock the folder, and drop a half-written line; return False if it is read-only.
 
-        The lock is released when the process ends. Raises RulerError while another run writes.
+        The lock is released when the process ends. Raises RulerError while another run writes, and
+        for a folder that this release does not write.
         """
         from filelock import FileLock, Timeout
 
@@ -195,125 +220,130 @@ class Records:
             self.folder.mkdir(parents=True, exist_ok=True)
         if (self.folder / MANIFEST).is_file():
             raise RulerError(f"'{self.folder}' is a release: name another folder with --out.")
-        lock = self.folder / f"{self._suffix or '.whole'}.lock"
-        others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
+        lock = FileLock(self.folder / ".lock")
         try:
-            for path in others:  # shards that start at the same time test the same lock
-                FileLock(path).acquire(timeout=LOCK_TIMEOUT).lock.release()
-            self._locks.append(FileLock(lock).acquire(timeout=LOCK_TIMEOUT))
+            lock.acquire(timeout=LOCK_TIMEOUT)
         except Timeout as error:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
             ) from error
         except OSError:  # a read-only folder or file system
             return False
+        self._lock = lock
+        self._drop_torn_line()
         return True
 
-    def close(self) -> None:
-        """Release the locks."""
-        for lock in self._locks:
-            lock.lock.release()
-        self._locks.clear()
-
-    def path(self, config: str) -> Path:
-        """Return the file of a configuration that this writer appends to."""
-        return self.folder / f"{config}{self._suffix}.jsonl"
-
-    def files(self, config: str) -> list[Path]:
-        """Return every file with rows of a configuration, including those of all shards."""
-        pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
-        return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
-
-    def read(self, config: str, without_failed: bool = False) -> dict[RowKey, Record]:
-        """Return the records of a configuration by row and sample; an answer replaces a failure.
-
-        Raises RulerError for a line that is not a record.
-        """
-        records: dict[RowKey, Record] = {}
-        for path in self.files(config):
-            for record in read_lines(path):
-                key = record["index"], record.get("sample", 0)
-                failed = record["finish_reason"] == "error"
-                if not (failed and (without_failed or key in records)):
-                    records[key] = record
-        return records
-
-    def repair(self, config: str, drop_failed: bool) -> None:
-        """Remove a half-written line from this writer's file, and the failed rows if asked to."""
-        path = self.path(config)
-        if not path.is_file():
+    def _drop_torn_line(self) -> None:
+        """Remove a line without an end, which a process that was killed left behind."""
+        if not self.path.is_file():
             return
-        text = ""
-        for record in read_lines(path):
-            if not (drop_failed and record["finish_reason"] == "error"):
-                text += _line(record)
-        if text.encode() != path.read_bytes():
-            write_whole(path, text)
+        with self.path.open("r+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            length = 0  # of the line without an end
+            while length < end:
+                step = min(TAIL_BYTES, end - length)
+                file.seek(end - length - step)
+                _, newline, tail = file.read(step).rpartition(b"\n")
+                length += len(tail)
+                if newline:
+                    break
+            if length:
+                file.truncate(end - length)
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def states(self) -> dict[str, dict[RowKey, FinishReason]]:
+        """Return the state of each row by configuration. Raises RulerError for other content."""
+        states: dict[str, dict[RowKey, FinishReason]] = {}
+        for record in read_lines(self.path):
+            states.setdefault(record["config"], {})[key_of(record)] = record["finish_reason"]
+        return states
+
+    def read(self) -> Iterator[Record]:
+        """Yield the record of each row that counts, which is its last one, in their order."""
+        last: dict[tuple[str, RowKey], int] = {}
+        for number, record in enumerate(read_lines(self.path)):
+            last[record["config"], key_of(record)] = number
+        for number, record in enumerate(read_lines(self.path)):
+            if last[record["config"], key_of(record)] == number:
+                yield record
 
     def write(self, record: Record) -> None:
         """Append one row and flush it; no file stays open."""
-        with self.path(record["config"]).open("a", encoding="utf-8", newline="\n") as file:
+        with self.path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(_line(record))
 
-    def finish(self, config: str, keys: Sequence[RowKey]) -> dict[RowKey, Record]:
-        """Return the records of a configuration, sorted into one file if it has all `keys`."""
-        from filelock import FileLock
-
-        whole = self.folder / f"{config}.jsonl"
-        with FileLock(self.folder / ".run.lock"):
-            records = self.read(config)
-            if records and records.keys() >= set(keys):
-                text = ""
-                for key in sorted(records):
-                    text += _line(records[key])
-                if not whole.is_file() or whole.read_bytes() != text.encode():
-                    write_whole(whole, text)
-                for path in self.files(config):
-                    if path != whole:
-                        path.unlink()
-        return records
-
     def settings(self) -> RunSettings:
-        """Return the content of run.json; empty in a new folder. Raises RulerError if damaged."""
+        """Return the content of run.json; empty in a new folder.
+
+        Raises RulerError if it is damaged, or of another format.
+        """
         path = self.folder / RUN_FILE
         if not path.exists():
             return {}
         wrong = "not a run.json of `ruler run`"
-        settings = parse_json(path.read_bytes(), RunFile, path, "Name a new --out.", 1, wrong)
+        settings = parse_json(path.read_bytes(), RunFile, path, "Name a new --out.", FORMAT, wrong)
+        if settings["format"] != FORMAT:
+            raise RulerError(
+                f"'{self.folder}' is a run of an older version of ruler, which can be scored and "
+                "not continued: name a new --out."
+            )
         return cast(RunSettings, settings)
 
-    def record_settings(
-        self,
-        settings: Mapping[str, Any],
-        session: Session,
-        results: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Check the settings against run.json and write them with this session.
+    def write_settings(self, settings: Mapping[str, Any]) -> None:
+        """Write run.json, or check that it has these settings. Raises RulerError."""
+        if before := self.settings():
+            check_settings(before, settings, self.folder)
+            return
+        text = json.dumps({"format": FORMAT, **settings}, ensure_ascii=False, indent=2) + "\n"
+        write_whole(self.folder / RUN_FILE, text)
 
-        A session with the same `started` and shard is replaced. `results` of the whole run are
-        replaced too, since rows that failed may be run again.
-        """
-        from filelock import FileLock
+    def write_session(self, session: Session) -> None:
+        """Write the file of a session; its own process replaces it at the end."""
+        folder = self.folder / SESSIONS
+        folder.mkdir(exist_ok=True)
+        name = re.sub(r"[^0-9A-Za-z.-]", ".", session["started"])
+        text = json.dumps(session, ensure_ascii=False, indent=2) + "\n"
+        write_whole(folder / f"{name}.json", text)
 
-        with FileLock(self.folder / ".run.lock"):
-            old = self.settings()
-            check_settings(old, settings, self.folder)
-            key = session["started"], session["shard"]
-            sessions = []
-            for earlier in old.get("sessions", []):
-                if (earlier.get("started"), earlier.get("shard")) != key:
-                    sessions.append(earlier)
-            sessions.append(session)
-            new = {
-                **old,
-                **settings,
-                **(results or {}),
-                "limit": rows_asked_for(sessions),
-                "rows": {**old.get("rows", {}), **settings.get("rows", {})},
-                "sessions": sessions,
-            }
-            text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
-            write_whole(self.folder / RUN_FILE, text)
+    def sessions(self) -> list[dict[str, Any]]:
+        """Return the sessions in the order of their starts. Raises RulerError if one is damaged."""
+        sessions = []
+        for path in sorted((self.folder / SESSIONS).glob("*.json")):
+            session = parse_json(path.read_bytes(), SessionFile, path, "Move the file away.")
+            sessions.append(cast("dict[str, Any]", session))
+        return sessions
+
+    def digests(self) -> dict[str, str]:
+        """Return the rows_sha256 of all configurations of the run."""
+        digests: dict[str, str] = {}
+        for session in self.sessions():
+            digests |= session.get("rows", {})
+        return digests
+
+    def write_result(self, name: str, result: Mapping[str, Any]) -> None:
+        """Write a result of the whole run, such as decision.json."""
+        text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+        write_whole(self.folder / f"{name}.json", text)
+
+
+def key_of(record: Record) -> RowKey:
+    """Return the row and the sample of a record."""
+    return record["index"], record.get("sample", 0)
+
+
+def shard_folders(folder: Path) -> list[Path]:
+    """Return the folders of a run's shards, in their order; empty for a run without shards."""
+    found = {}
+    for path in folder.glob("*of*"):
+        match = re.fullmatch(r"(\d+)of(\d+)", path.name)
+        if match is not None and (path / RUN_FILE).is_file():
+            found[path] = int(match[1])
+    return sorted(found, key=lambda path: found[path])
 
 
 def _line(record: Record) -> str:
@@ -322,34 +352,22 @@ def _line(record: Record) -> str:
     return text + "\n"
 
 
-def rows_asked_for(sessions: Iterable[Mapping[str, Any]]) -> int | None:
-    """Return how many rows of each configuration a run was asked for: `limit` in run.json.
-
-    They are the first rows of the frozen order; None means all rows. If the run was resumed with a
-    different --limit, the largest one counts.
-    """
-    max_limit = 0
-    for session in sessions:
-        limit = session.get("limit")
-        if limit is None:
-            return None
-        max_limit = max(max_limit, limit)
-    return max_limit or None
-
-
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
     """Raise RulerError that names the first setting that differs from run.json."""
     for name, value in new.items():
         before = old.get(name, value)
-        if before == value:
+        if before == value or (name == "max_model_len" and _is_longer(value, before)):
             continue
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             for key in sorted({*value, *before}):
-                if name == "rows" and not (key in before and key in value):
-                    continue  # configurations may be added to a run
                 _check_setting(f"{name}.{key}", before.get(key), value.get(key), folder)
         else:
             _check_setting(name, before, value, folder)
+
+
+def _is_longer(window: int | None, before: int | None) -> bool:
+    """Whether a context length may follow another: the rows that fitted still fit."""
+    return window is None or before is None or window >= before
 
 
 def _check_setting(name: str, before: Any, value: Any, folder: Path) -> None:

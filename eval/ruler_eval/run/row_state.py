@@ -1,23 +1,20 @@
-"""The state in which a row ends: stop, length, does_not_fit or error, and why.
+"""The record of a row: its answer and its reasoning, or why it has none.
 
-A backend's finish_reason is not enough. If prompt and max_tokens exceed the context window, vLLM's
-completion endpoint, for example, returns fewer tokens and `length`, and other servers drop the
-beginning of the prompt. The token counts show this, and the row is recorded as `does_not_fit`.
+A row ends in one of four states: stop, length, does_not_fit or error. What a server's reply means
+is decided in classify.py.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from ruler_eval.run import reasoning
-from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backend import Completion
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import FinishReason, Record, Usage
+from ruler_eval.run.secrets import hide_keys
 from ruler_score.split_reasoning import opened_reasoning, split_reasoning
 
-TOLERANCE = 64
-"""Tokens that a server's template may add or lack before the prompt counts as shortened."""
 MAX_ERROR_CHARACTERS = 1000
 """Characters of an error that are stored in a record."""
 
@@ -34,40 +31,38 @@ def over_limit(prompt: Prompt, limit: int | None) -> Record | None:
     if prompt.reasoning_tokens:
         generated += f" + {prompt.reasoning_tokens:,} for the reasoning"
     why = f"{prompt_tokens:,} prompt tokens + {generated} are over the limit of {limit:,}"
-    return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
+    record = _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
+    record["failure"] = "too_long"
+    return record
 
 
-def record_of(completion: Completion, limit: int | None = None, tokenizer: Any = None) -> Record:
-    """Return the record of a completion: its reasoning, its answer, and the row's state.
-
-    `limit` is the model's context window in tokens, if it is known.
-    """
+def record_of(completion: Completion, tokenizer: Any = None) -> Record:
+    """Return the record of a completion: its reasoning, its answer, and the row's state."""
     prompt = completion.prompt
     usage = None
     if completion.prompt_tokens is not None and completion.completion_tokens is not None:
         usage = _usage(
             completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
         )
-    reason = completion.finish_reason
-    if reason is None:
-        full = (completion.completion_tokens or 0) >= prompt.max_tokens
-        reason = "length" if full else "stop"
     if completion.error is not None:
-        record = _record(prompt, "error", error=completion.error)
-    elif (why := shortened(completion, limit)) is not None:
-        record = _record(prompt, "does_not_fit", usage=usage, error=why)
-    elif reason not in ("stop", "length"):
-        error = f"finish_reason is '{str(reason)[:100]}'"
-        record = _record(prompt, "error", usage=usage, error=error)
+        fits = completion.failure not in ("too_long", "truncated")
+        record = _record(
+            prompt, "error" if fits else "does_not_fit", usage=usage, error=completion.error
+        )
+        record["failure"] = completion.failure
     else:
-        state = cast(FinishReason, reason)
+        state: FinishReason = completion.finish_reason
         before, answer, ended = split(completion, state)
-        if usage is not None and before:
-            usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
+        if usage is not None and (before or completion.reasoning_tokens):
+            usage["thinking_tokens"] = _reasoning_tokens(
+                completion, before or "", answer, tokenizer
+            )
         if prompt.reasoning_tokens and tokenizer is not None:
             answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
             state = "length" if truncated else state
         record = _record(prompt, state, answer, before, usage, thinking_ended=ended)
+        if completion.at_limit and state == "stop":
+            record["at_limit"] = True
     if completion.in_flight is not None and completion.tries is not None:
         record["in_flight"], record["tries"] = completion.in_flight, completion.tries
     if completion.seconds is not None:
@@ -85,6 +80,8 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
     parts = split_reasoning(_encodable(completion.text), opened)
+    if parts.state == "none" and reasoning.is_unmarked(completion, state):
+        return parts.answer, "", False
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
         return parts.reasoning, parts.answer, ended
@@ -100,37 +97,16 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def shortened(completion: Completion, limit: int | None) -> str | None:
-    """Return how the token counts show that a server shortened the prompt or answer, or None."""
-    prompt = completion.prompt
-    read = completion.prompt_tokens
-    generated = completion.completion_tokens
-    if read is not None:
-        if prompt.counted_tokens is not None:
-            min_read = prompt.counted_tokens - max(TOLERANCE, prompt.counted_tokens // 50)
-        else:  # two tokenizers never differ by more than a factor of 2.5 on these texts
-            min_read = prompt.row_tokens * 2 // 5 - TOLERANCE
-        if read < min_read:
-            whole = prompt.counted_tokens or f"about {prompt.row_tokens}"
-            return f"the server shortened the prompt: it read {read} of {whole} tokens"
-    if generated is not None and generated < prompt.max_tokens:
-        full = read is not None and limit is not None and read + generated >= limit
-        if completion.finish_reason == "length" or full:
-            return (
-                f"the server ended the answer at {generated} of the {prompt.max_tokens} tokens "
-                "asked for"
-            )
-    return None
-
-
-def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenizer: Any) -> int:
+def _reasoning_tokens(
+    completion: Completion, before: str | None, answer: str, tokenizer: Any
+) -> int:
     if completion.reasoning_tokens is not None:
         return completion.reasoning_tokens
+    generated, before = completion.completion_tokens or 0, before or ""
     if tokenizer is not None:
-        generated = completion.completion_tokens or 0
         return min(reasoning.count_tokens(tokenizer, before), generated)
     share = len(before) / max(1, len(before) + len(answer))  # not counted: by characters
-    return round((completion.completion_tokens or 0) * share)
+    return round(generated * share)
 
 
 def _usage(prompt: int, completion: int = 0, cached: int | None = None) -> Usage:

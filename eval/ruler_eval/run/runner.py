@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -23,7 +23,8 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.text import announce
 from ruler_eval.frozen_release import PartialRow
-from ruler_eval.run.backends.backend import Backend, EngineDied, start_backend
+from ruler_eval.run.answer_counts import AnswerCounts
+from ruler_eval.run.backend import Backend, EngineDied, start_backend
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import (
     Estimate,
@@ -39,7 +40,7 @@ from ruler_eval.run.plan import (
 )
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import PROMPT_END, Prompt, Prompter
-from ruler_eval.run.records import Record
+from ruler_eval.run.records import Record, check_settings, key_of
 from ruler_eval.run.row_state import over_limit, record_of
 
 MAX_THREADS = 16
@@ -86,9 +87,6 @@ class OpenRun:
     ) -> None:
         """Check the options and lock the folder.
 
-        Half-written lines, and failed rows that will be tried again, are removed from the files of
-        the run.
-
         Args:
             options: The options.
             fixed: More settings, recorded in run.json, that cannot change later.
@@ -100,20 +98,21 @@ class OpenRun:
         self.options, self.records = self.plan.options, self.plan.records
         reasoning = self.options.reasoning
         self.summary = RunSummary(
-            shard=self.options.shard, max_thinking=reasoning.budget if reasoning.limited else None
+            shard=self.options.shard,
+            max_thinking=reasoning.budget if reasoning.limited else None,
+            answers=AnswerCounts(thinks=reasoning.on, mode=self.options.mode or ""),
         )
         self.on_record: Callable[[Record], None] | None = None
         """Called with the record of each row that is answered."""
-        self._session = new_session(self.options, self.plan.files)
+        self._session = new_session(self.options, self.plan.digests)
         self._backend: Backend | None = None
         self._prompter: Prompter
         self._progress: Progress | None = None
         self._restarted = False
+        self._has_begun = False
+        self._settings: dict[str, Any] = {}
         self.writable = self.records.lock()
         try:
-            if self.writable:
-                for config in self.plan.in_shard:
-                    self.records.repair(config, drop_failed=self.options.retry_failed)
             self._answered = answered_rows(self.plan)
         except BaseException:
             self.records.close()
@@ -127,8 +126,9 @@ class OpenRun:
             if self._progress is not None:
                 self._progress.bar.close()
             if self._backend is not None and error is None:
+                self._begin()
                 self.summary.complete(self._session, utc_now())
-                self.records.record_settings({}, self._session)
+                self.records.write_session(self._session)
         finally:
             if self._backend is not None:
                 self._backend.close()
@@ -142,22 +142,25 @@ class OpenRun:
         missing = missing_rows(self.plan, rows, self._answered)
         if not missing:
             return
-        backend = self._backend or self._start(missing)
+        backend = self._backend or self._start()
         progress = self._progress or self._start_progress(backend)
         try:
             self._send(missing, backend, progress)
         except EngineDied as error:
             if self._restarted:
-                raise
+                raise RulerError(
+                    f"{error} It was started again once before. Answered rows are kept; run the "
+                    "same command to continue."
+                ) from error
             self._restarted = True
             self._backend = None
             backend.close()
             progress.note(f"{error} It is started again.")
-            self._start_backend(missing).on_note = progress.note
+            self._start_backend().on_note = progress.note
             self.answer(rows)
 
-    def _start(self, missing: Rows) -> Backend:
-        """Start the backend and record the settings it adds.
+    def _start(self) -> Backend:
+        """Start the backend and check the settings it adds.
 
         Errors in the model, its context length or the mode are raised here, before the first row.
         """
@@ -166,9 +169,9 @@ class OpenRun:
             raise RulerError(
                 f"'{options.folder}' has missing rows and cannot be written: name a new --out."
             )
-        if options.progress and options.backend in ("vllm", "hf"):
+        if options.progress and options.backend == "hf":
             announce(f"Loading the model '{options.model}'")
-        backend = self._start_backend(missing)
+        backend = self._start_backend()
         if backend.window is not None:
             self._session["window"] = backend.window
         settings = {
@@ -178,21 +181,38 @@ class OpenRun:
             "sampling": backend.sampling.settings(),
             "max_model_len": backend.model_limit or backend.limit,
         }
-        self.records.record_settings(settings, self._session)
+        check_settings(self.records.settings(), settings, options.folder)
+        self._settings = settings
+        self._session["max_model_len"] = settings["max_model_len"]
         return backend
 
-    def _start_backend(self, missing: Rows) -> Backend:
+    def _begin(self) -> None:
+        """Write run.json and the session, once there is something to record.
+
+        A start that fails before its first answer, such as one with a field that the server
+        refuses, leaves nothing behind that would contradict the next one.
+        """
+        if not self._has_begun:
+            self._has_begun = True
+            self.records.write_settings(self._settings)
+            self.records.write_session(self._session)
+
+    def _start_backend(self) -> Backend:
         """Start the backend, and make a prompter for the mode of the options or the default one."""
         options, plan = self.options, self.plan
-        files = {config: plan.files[config] for config in missing}
+        # all files of this process, so that a session with few missing rows gets the same engine
+        files = {config: plan.files[config] for config in plan.in_shard}
         self._backend = backend = start_backend(options, plan.release, files)
         mode = options.mode or ("chat" if options.reasoning.on else backend.default_mode())
+        self.summary.answers.mode = mode
         self._prompter = Prompter(
             mode,
             backend.tokenizer,
             options.direct,
             options.reasoning,
             counts_tokens=backend.needs_token_ids,
+            system=options.system,
+            server_template=backend.server_template,
         )
         backend.check_mode(mode, self._prompter.template_arguments)
         return backend
@@ -214,7 +234,7 @@ class OpenRun:
         rows = read_rows(self.plan.release, missing)
         with closing(render_ahead(rows, self._prompter, backend)) as prompts:
             for completion in backend.generate(self._samples(prompts, backend, progress)):
-                record = record_of(completion, backend.limit, backend.tokenizer)
+                record = record_of(completion, backend.tokenizer)
                 self.summary.count_session(record, completion.prompt)
                 self._record(record, completion.prompt, progress)
 
@@ -243,6 +263,7 @@ class OpenRun:
         """Write the record of a row, or of a sample of it."""
         if self.options.repeats > 1:
             record = {**record, "sample": prompt.sample}
+        self._begin()
         self.records.write(record)
         self._answered[prompt.config].add((prompt.index, prompt.sample))
         if self.on_record is not None:
@@ -250,23 +271,24 @@ class OpenRun:
         progress.add(record, prompt.row_tokens)
 
     def finish(self, rows: Rows) -> RunSummary:
-        """Sort the files of these rows, and count the states of the rows."""
-        for config, indices in rows.items():
-            keys = list(product(indices, range(self.options.repeats)))
-            if self.writable:
-                records = self.records.finish(config, keys)
-            else:
-                records = self.records.read(config)
-            existing = [records[key] for key in keys if key in records]
-            self.summary.add(config, existing)
-            self.summary.missing += len(keys) - len(existing)
+        """Count the states of these rows."""
+        samples = range(self.options.repeats)
+        keys = {config: set(product(indices, samples)) for config, indices in rows.items()}
+        missing = {config: set(wanted) for config, wanted in keys.items()}
+        for config in rows:
+            self.summary.states.setdefault(config, Counter())
+        for record in self.records.read():
+            config, key = record["config"], key_of(record)
+            if key in keys.get(config, ()):
+                self.summary.add(record)
+                missing[config].discard(key)
+        self.summary.missing += sum(map(len, missing.values()))
         return self.summary
 
-    def record(self, results: Mapping[str, Any]) -> None:
-        """Write results of the whole run into run.json."""
-        settings = self.records.settings()
-        if self.writable and settings.get("sessions"):
-            self.records.record_settings({}, settings["sessions"][-1], results)
+    def record(self, name: str, result: Mapping[str, Any]) -> None:
+        """Write a result of the whole run, such as `decision`, into a file of its own."""
+        if self.writable:
+            self.records.write_result(name, result)
 
 
 def render_ahead(

@@ -26,7 +26,7 @@ A loss is the change from one length to a longer one, by the differences of rows
 index. In a release such rows ask the same (keys, values, chains, questions, relative depths), so
 their differences vary less than the difference of two means. If rows with the same index ask
 different things, as those of other generators, nothing is gained, but the interval is still valid:
-it covers the loss in 93.9 to 96.8 % of 1,000 simulated runs of 20 to 500 rows.
+it covers the loss in 93 to 100 % of simulated runs of 20 to 500 rows (bench/compare.py).
 
 The control `0k`, whose rows are only their evidence, counts in no average. A low score at `0k`
 means that the model does not understand the task; a score that falls from there, that the length is

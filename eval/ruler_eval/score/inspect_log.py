@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ruler_common.errors import RulerError, missing_packages
 from ruler_common.files import check_type
 from ruler_common.text import one_line
-from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
+from ruler_eval.prediction import Prediction, finish_reason_of, row_number
 from ruler_eval.score.own_run import RunFacts
 
 if TYPE_CHECKING:
@@ -93,12 +93,13 @@ def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Pred
     parts = [] if isinstance(content, str) else content
     thinking = "\n".join(part.reasoning for part in parts if part.type == "reasoning")
     truncated = stop == "max_tokens" and not output.completion.strip()
+    reason = finish_reason_of(stop)
     more["error"] = more.get("error") or output.error
     return Prediction(
         str(row["config"]),
         row_number(row["index"]),
         output.completion,
-        finish_reason=FINISH_REASONS.get(stop, "stop"),
+        finish_reason=reason if reason in ("length", "does_not_fit") else "stop",
         thinking=thinking or None,
         thinking_ended=not truncated if thinking else None,
         thinking_tokens=usage.reasoning_tokens if usage else None,

@@ -2,7 +2,7 @@
 
     rows = Stratum.from_rows(np.array([1, 1, 0.4, …]))
     interval([rows])                                # 95 % interval of a cell's mean, 0 … 1
-    paired_interval(paired_mean([differences]))     # of a mean difference, −1 … 1
+    difference_interval(paired_mean([differences])) # of two models' mean difference, −1 … 1
     mcnemar(6, 0)                                           # 0.03125: 2 of 64 ways
     signed_p(np.array([0.2, 0.2, -0.1, 0.0]))               # partial credit
 
@@ -21,18 +21,25 @@ independent, the interval of six lengths of 200 rows, each without one of them, 
 rows that mostly agree over lengths.) Rows that ask about the same document are a cluster: `moments`
 reduces their number by the design effect.
 
-Intervals of paired differences. Two rows are added, one that only the first model gets right and
-one that only the second does, and the normal interval of all rows is used: that of Bonett and Price
-(2012) for the difference of paired proportions. Without them, the interval by Student's t or by the
-bootstrap covers 40 to 90 % if few of 10 to 50 rows differ (measured); this one covers 95 % or more:
-for 20 to 30 rows 94.6 to 96.3 % if 40 to 80 % of them differ, up to 100 % if a tenth does. So few
-rows have few possible outcomes: in seven to nine of ten tasks of real pairs no set of outcomes has
-a probability of 94 to 96 %, so no interval can have that coverage. In other cases Tango's,
-Newcombe's and Jeffreys' intervals are closer to 95 % on average, but below 94 % in more cells
-(measured over every possible outcome). With partial credit, and if a row is averaged over lengths,
-the added rows have the size of the rows that differ. If all rows of a task have the same
-difference, the interval covers the shares of maximally different rows that are not ruled out by
-that many equal rows.
+Rows of a mean do not all weigh the same: a row of a task of 20 rows weighs 25 times as much as one
+of a task of 500, and a document of five rows five times as much as one row. If no row differs, or
+none is wrong, the rows that were not seen may be the heaviest, so the intervals are then those of
+as many rows as would all weigh as much as the heaviest row or document (`units`).
+
+Intervals of the difference of two models (`difference_interval`, used by compare and decide). Rare
+losses are skewed, so at each end rows with the maximal difference in that direction are added:
+each end then misses in at most 2.5 % of repetitions, and in at most 1 % if few rows differ
+(bench/compare.py). It is wider than necessary for 10 to 50 rows.
+
+Intervals of the loss of one model from one length to another (`paired_interval`). Two rows are
+added, one each way, and the normal interval of all rows is used: that of Bonett and Price (2012)
+for the difference of paired proportions. Without them, the interval by Student's t or by the
+bootstrap covers 40 to 90 % if few of 10 to 50 rows differ (measured); this one covers 93 to 100 %.
+With partial credit, and if a row is averaged over lengths, the added rows have the size of the rows
+that differ. If all rows of a task have the same difference, the interval covers the shares of
+maximally different rows that are not ruled out by that many equal rows. It is not for the question
+whether one model leads: rare whole losses beside frequent small gains may be missing in a sample,
+and equal models then lead in up to 24 % of repetitions.
 
 p values. Under the hypothesis of equal models, each row's difference could as well have the
 opposite sign: p is the share of all assignments of signs whose sum is at least as far from 0 as the
@@ -67,8 +74,9 @@ SMALLEST_MCNEMAR = 6
 """Rows that must differ, all one way, before the exact McNemar test gives p < 0.05."""
 _ADDED = 2
 """Rows that are added to paired differences: one each way."""
-ADDED_AT_A_LIMIT = 2
-"""Rows that are added at each end of an interval that is compared with a limit."""
+MIN_ADDED = 2
+"""Rows that are added at each end of the interval of a difference of two models, at least."""
+_MAX_Z = 40.0  # its two-sided p is 0 in floating point
 _SIZE_PRIOR = 0.5
 """The weight of size 1, in rows, when the size of the rows that differ is estimated."""
 _MAX_UNITS = 2520
@@ -91,6 +99,8 @@ class Stratum(NamedTuple):
     """How far each row pulls from the mean; on average 0."""
     rows: float
     """The effective number of rows: of how many equally weighted rows this is worth."""
+    heaviest: float
+    """The share of the mean that depends on one row, or on all rows of one document, at most."""
     clusters: np.ndarray | None
     """A label for each row, equal for rows that share a document; None if no rows do."""
 
@@ -99,16 +109,32 @@ class Stratum(NamedTuple):
         cls, values: np.ndarray, weight: float = 1.0, clusters: np.ndarray | None = None
     ) -> Stratum:
         """Return the stratum of rows with equal weights."""
-        mean = float(values.mean()) if len(values) else 0.0
-        return cls(values, weight, mean, values - mean, len(values), clusters)
+        n = len(values)
+        mean = float(values.mean()) if n else 0.0
+        heaviest = _heaviest(np.full(n, 1 / max(n, 1)), clusters)
+        return cls(values, weight, mean, values - mean, n, heaviest, clusters)
+
+
+def _heaviest(row_weights: np.ndarray, clusters: np.ndarray | None) -> float:
+    """Return the largest weight of a row, or of a document; the weights of the rows add up to 1."""
+    if not len(row_weights):
+        return 1.0
+    if clusters is None:
+        return float(row_weights.max())
+    _, numbers = np.unique(clusters, return_inverse=True)
+    return float(np.bincount(numbers, row_weights).max())
 
 
 class Moments(NamedTuple):
-    """A mean of strata, its squared standard error, and its number of independent rows."""
+    """A mean of strata, its squared standard error, and its number of independent rows.
+
+    `units` is the number of rows of which each would weigh as much as the heaviest row or document.
+    """
 
     mean: float
     error2: float
     rows: float
+    units: float
 
 
 def moments(strata: Sequence[Stratum]) -> Moments:
@@ -116,7 +142,7 @@ def moments(strata: Sequence[Stratum]) -> Moments:
 
     The number of rows is Kish's, divided by the design effect.
     """
-    total = mean = error2 = inverse_rows = 0.0
+    total = mean = error2 = inverse_rows = heaviest = 0.0
     for stratum in strata:
         weight, n = stratum.weight, len(stratum.values)
         design = 1.0
@@ -127,14 +153,18 @@ def moments(strata: Sequence[Stratum]) -> Moments:
         squares = float(stratum.pulls @ stratum.pulls)
         error2 += weight**2 * design * squares / (n * max(n - 1, 1))
         inverse_rows += weight**2 * design / stratum.rows
-    return Moments(mean / total, error2 / total**2, total**2 / inverse_rows)
+        heaviest = max(heaviest, weight * stratum.heaviest)
+    rows = total**2 / inverse_rows
+    return Moments(mean / total, error2 / total**2, rows, min(rows, total / heaviest))
 
 
 def design_effect(values: np.ndarray, clusters: np.ndarray) -> float:
     """Return the variance of a mean relative to that of independent rows; at least 1.
 
     It is computed from the sums of the clusters' deviations, with Korn and Graubard's (1998) factor
-    for the uncertainty of few clusters. `clusters` labels each row.
+    for the uncertainty of few clusters, and shrunk with the weight of PRIOR squared deviations
+    towards that of clusters whose rows are all alike: if no row differs, nothing shows that rows
+    of a cluster are independent. `clusters` labels each row.
     """
     from scipy.special import stdtrit
 
@@ -146,9 +176,10 @@ def design_effect(values: np.ndarray, clusters: np.ndarray) -> float:
         return float(rows)
     squares = float(deviations @ deviations)
     sums = np.bincount(numbers, deviations)
-    effect = (
-        float(sums @ sums) * count / (count - 1) * (rows - 1) / rows / squares if squares else 1
-    )
+    sizes = np.bincount(numbers)
+    all_alike = float(sizes @ sizes) / rows
+    between = float(sums @ sums) * count / (count - 1) * (rows - 1) / rows
+    effect = (between + PRIOR * all_alike) / (squares + PRIOR)
     upper = (1 + CONFIDENCE) / 2
     few = float((stdtrit(count - 1, upper) / stdtrit(rows - 1, upper)) ** 2)
     return max(1.0, effect) * few
@@ -166,8 +197,12 @@ def interval(strata: Sequence[Stratum]) -> tuple[float, float] | None:
             return None
     estimate = moments(strata)
     mean, rows = min(max(estimate.mean, 0.0), 1.0), estimate.rows
+    if estimate.error2 < NO_SPREAD**2:  # nothing varies, even if one task is 0 and the others 1
+        share = 1 - ((1 - CONFIDENCE) / 2) ** (1 / estimate.units)
+        return max(0.0, mean - share), min(1.0, mean + share)
     observed = rows * max(rows - 1, 0) * estimate.error2
-    dispersion = (observed + PRIOR) / (rows * mean * (1 - mean) + PRIOR)
+    prior = PRIOR * rows / estimate.units  # if nothing varies, the interval is that of the units
+    dispersion = (observed + prior) / (rows * mean * (1 - mean) + PRIOR)
     return clopper_pearson(mean, rows / dispersion)
 
 
@@ -247,9 +282,9 @@ def _uneven_stratum(
     row_weights = portions / counts  # the weight of a row in the mean of each cell
     means, totals = scores.sum(axis=1) / counts, row_weights @ is_in
     pulls = len(totals) * (row_weights @ np.where(is_in, scores - means[:, None], 0.0))
-    rows = 1 / float(totals @ totals)
+    rows, heaviest = 1 / float(totals @ totals), _heaviest(totals, clusters)
     values = row_weights @ scores / totals
-    return Stratum(values, weight, float(portions @ means), pulls, rows, clusters)
+    return Stratum(values, weight, float(portions @ means), pulls, rows, heaviest, clusters)
 
 
 class PairedMean(NamedTuple):
@@ -258,6 +293,7 @@ class PairedMean(NamedTuple):
     mean: float
     error: float  # the standard error
     rows: float  # the number of independent rows
+    units: float  # the number of rows that would weigh as much as the heaviest row or document
     size: float  # the root mean square of differences that are not 0
     smallest: float  # of the differences
     largest: float
@@ -265,12 +301,12 @@ class PairedMean(NamedTuple):
 
 def paired_mean(strata: Sequence[Stratum]) -> PairedMean:
     """Return the weighted mean of independent strata of differences."""
-    mean, error2, rows = moments(strata)
+    mean, error2, rows, units = moments(strata)
     values = np.concatenate([stratum.values for stratum in strata])
     differing = int((abs(values) > NO_SPREAD).sum())
     size2 = (float(values @ values) + _SIZE_PRIOR) / (differing + _SIZE_PRIOR)
     smallest, largest = float(values.min()), float(values.max())
-    return PairedMean(mean, error2**0.5, rows, size2**0.5, smallest, largest)
+    return PairedMean(mean, error2**0.5, rows, units, size2**0.5, smallest, largest)
 
 
 def paired_interval(estimate: PairedMean, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -279,7 +315,7 @@ def paired_interval(estimate: PairedMean, confidence: float = CONFIDENCE) -> tup
 
     upper, rows = (1 + confidence) / 2, estimate.rows
     if estimate.error < NO_SPREAD:
-        share = float(1 - (1 - upper) ** (1 / rows))
+        share = float(1 - (1 - upper) ** (1 / estimate.units))
         low = estimate.mean - share * (1 + estimate.largest)
         high = estimate.mean + share * (1 - estimate.smallest)
         return max(-1.0, low), min(1.0, high)
@@ -290,31 +326,53 @@ def paired_interval(estimate: PairedMean, confidence: float = CONFIDENCE) -> tup
     return max(-1.0, centre - half), min(1.0, centre + half)
 
 
-def noninferiority_interval(estimate: PairedMean) -> tuple[float, float]:
-    """Return the 95 % interval of a mean difference that is compared with a limit, −1 … 1.
+def difference_interval(
+    estimate: PairedMean, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Return the interval of the mean difference of two models, −1 … 1.
 
     Rare losses are skewed: a small sample has few of them or none, and the normal interval then
-    ends below a limit that is not met in up to 6.6 instead of 2.5 % of repetitions. So at each end
-    ADDED_AT_A_LIMIT rows with the maximal difference in that direction are added. For 50 to 6,500
-    rows that are right or wrong, each end then misses in at most 2.5 %.
+    ends below a true drop in up to 43 instead of 2.5 % of repetitions (bench/compare.py). So at
+    each end rows with the maximal difference in that direction are added, each as heavy as the
+    heaviest row or document of the mean: two, or z²/2 at a higher confidence, z being the normal
+    quantile.
     """
     from scipy.special import ndtri
 
-    rows, total = estimate.rows, estimate.rows + ADDED_AT_A_LIMIT
-    squares = rows * (estimate.error**2 * (rows - 1) + estimate.mean**2) + ADDED_AT_A_LIMIT
-    ends = []
-    for side in (-1, 1):
-        centre = (estimate.mean * rows + side * ADDED_AT_A_LIMIT) / total
-        error = ((squares / total - centre**2) / (total - 1)) ** 0.5
-        ends.append(centre + side * float(ndtri((1 + CONFIDENCE) / 2)) * error)
-    return max(-1.0, ends[0]), min(1.0, ends[1])
+    z = float(ndtri((1 + confidence) / 2))
+    return max(-1.0, _end(estimate, z, -1)), min(1.0, _end(estimate, z, 1))
 
 
-def detectable(standard_error: float) -> float:
-    """Return the difference that is significant in a share of POWER of repetitions."""
+def difference_p(estimate: PairedMean) -> float:
+    """Return the two-sided p of a mean difference: 0.05 if its 95 % interval ends at 0."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    side = -1 if estimate.mean > 0 else 1
+    if side * _end(estimate, 0.0, side) >= 0:
+        return 1.0
+    z = brentq(lambda z: _end(estimate, z, side), 0.0, _MAX_Z)
+    return 2 * float(ndtr(-z))
+
+
+def _end(estimate: PairedMean, z: float, side: int) -> float:
+    """Return the lower (side −1) or upper (side 1) end of the interval of a difference."""
+    added = max(MIN_ADDED, z * z / 2)
+    units, total = estimate.units, estimate.units + added
+    squares = units * (estimate.error**2 * (units - 1) + estimate.mean**2) + added
+    centre = (estimate.mean * units + side * added) / total
+    variance = max(squares / total - centre**2, 0.0) / (total - 1)
+    return float(centre + side * z * variance**0.5)
+
+
+def detectable(half_width: float, standard_error: float) -> float:
+    """Return the difference, at most 1, whose interval excludes 0 in a share POWER of repetitions.
+
+    `half_width` is that of the interval.
+    """
     from scipy.special import ndtri
 
-    return float(ndtri((1 + CONFIDENCE) / 2) + ndtri(POWER)) * standard_error
+    return min(1.0, half_width + float(ndtri(POWER)) * standard_error)
 
 
 def standard_error(low: float, high: float) -> float:

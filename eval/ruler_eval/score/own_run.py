@@ -7,19 +7,21 @@ type. The runner itself reads more of it.
 
 A run that stops when its scores look decided may stop at a lucky moment, so the usual intervals for
 that number of rows are not valid. The valid interval is the one that `ruler decide` or `ruler run
---until` wrote into run.json when it stopped: `stopped_at`.
+--until` wrote into decision.json or estimate.json when it stopped: `stopped_at`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from typing_extensions import NotRequired, TypedDict
 
-from ruler_common.files import parse_json
+from ruler_common.files import check_type, parse_json
+from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
 
-RUN_FILE = "run.json"
+RESULTS = ("decision", "estimate")
+"""The results of a run that are files of their own."""
 
 
 class SessionFacts(TypedDict):
@@ -85,12 +87,34 @@ class RunFacts(TypedDict, total=False):
     estimate: StoppedAt
 
 
+def run_folders(path: Path) -> list[Path]:
+    """Return a RUN folder itself, or the folders of its shards; empty for anything else."""
+    return [path] if (path / RUN_FILE).is_file() else shard_folders(path)
+
+
+def is_of_run(file: Path) -> bool:
+    """Whether a file has the answers of a run, and not only the same name."""
+    return file.name == ANSWERS and (file.parent / RUN_FILE).is_file()
+
+
 def run_facts(folder: Path) -> RunFacts | None:
-    """Return the run.json of a folder; None without one. Raises RulerError if it is damaged."""
+    """Return the run.json of a folder, with its sessions and results; None without one.
+
+    Older runs have all of it in run.json. Raises RulerError if it is damaged.
+    """
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    return cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
+    run: dict[str, Any] = parse_json(file.read_bytes(), RunFacts, file, "Score another folder.")
+    for name in RESULTS:
+        result = folder / f"{name}.json"
+        if result.is_file():
+            run[name] = parse_json(result.read_bytes(), StoppedAt, result, "Score another folder.")
+    records = Records(folder)
+    if sessions := records.sessions():
+        run["sessions"], run["rows"] = sessions, records.digests()
+    check_type(run, RunFacts, file, "Score another folder.")
+    return cast(RunFacts, run)
 
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:
@@ -102,7 +126,7 @@ def stopped_at(run: RunFacts) -> StoppedAt | None:
 def note_of_stopped(stop: StoppedAt) -> str:
     """Return the note about a stopped run: which of its figures is valid."""
     low, high = stop["interval"]
-    command, valid_figure = "ruler decide", "the verdict in run.json"
+    command, valid_figure = "ruler decide", "its verdict"
     if (score := stop.get("score")) is not None:
         command = "ruler run --until"
         valid_figure = f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"

@@ -27,11 +27,12 @@ from ruler_common.names import Names, parse_length
 from ruler_common.options import paths
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
+from ruler_eval.run.records import RUN_FILE, Records, check_settings, shard_folders
 from ruler_eval.score.columns import Columns
 from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
 from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RUN_FILE, RunFacts, run_facts
+from ruler_eval.score.own_run import RunFacts, run_facts
 from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
 from ruler_eval.score.source import Source, is_oneruler
 
@@ -94,8 +95,9 @@ def open_predictions(
     sources: list[RunFiles] = []
     settings: list[RunFacts] = []
     for path in paths(options.files):
-        sources.append(find_files(path))
-        settings += sources[-1].settings
+        for folder in _shards_of(path) or [path]:
+            sources.append(find_files(folder))
+            settings += sources[-1].settings
     release = _open_release(options, settings)
     names = release.names if release else _names_of_files(options, sources, settings)
     if options.config is not None:
@@ -171,6 +173,19 @@ def find_files(path: Path) -> RunFiles:
         return RunFiles(path, files, [inspect_log.settings(log) for log in logs])
     facts = run_facts(files[0].parent)
     return RunFiles(path, files, [] if facts is None else [facts])
+
+
+def _shards_of(path: Path) -> list[Path]:
+    """Return the folders of a run's shards. Raises RulerError for those of different runs."""
+    folders = shard_folders(path)
+    for folder in folders[1:]:
+        try:
+            check_settings(Records(folders[0]).settings(), Records(folder).settings(), folder)
+        except RulerError as error:
+            raise RulerError(
+                f"'{folder}' is a shard of another run than '{folders[0]}': score one of them."
+            ) from error
+    return folders
 
 
 def _direct_files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:

@@ -24,6 +24,7 @@ from ruler_common.text import one_line
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.columns import INDEX, MISSING, SAMPLE, Columns, first_of
 from ruler_eval.score.file_records import Record, file_records
+from ruler_eval.score.own_run import is_of_run
 from ruler_eval.score.source import (
     Source,
     facts_of_folders,
@@ -41,7 +42,16 @@ SIMPLEST = '{"config": "vt_4k", "index": 0, "prediction": "…"}'
 
 
 def own_run(records: Records, source: Source) -> Iterator[Prediction]:
-    """Read the lines of `ruler run`: RUN/vt_4k.jsonl."""
+    """Read the lines of `ruler run`: RUN/answers.jsonl, where the last line of a row counts."""
+    rows = _own_lines(records, source)
+    if is_of_run(source.file):
+        last = {(row.config, row.index, row.sample): row for row in rows}
+        rows = iter(last[key] for key in sorted(last))
+    yield from rows
+
+
+def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
+    """Yield the answer in each line."""
     for where, line in records:
         usage = line["usage"] if isinstance(line.get("usage"), Mapping) else {}
         yield from source.answers(

@@ -31,10 +31,10 @@ from ruler_common.text import number_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow, Release
 from ruler_eval.prediction import (
     ABLATION,
-    FINISH_REASONS,
     Prediction,
     dataset_of,
     digest,
+    finish_reason_of,
     read_name,
     row_number,
 )
@@ -186,7 +186,7 @@ class Source:
                     config,
                     number,
                     answer.text or "",
-                    finish_reason=FINISH_REASONS.get(reason.lower(), reason) if reason else None,
+                    finish_reason=finish_reason_of(reason),
                     error=str(error) if error and error == error else None,
                     outputs=outputs,
                     asked=digest(prompt) if prompt else None,

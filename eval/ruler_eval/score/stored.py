@@ -22,7 +22,7 @@ from ruler_common.options import Place, paths
 from ruler_common.text import note
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RUN_FILE
+from ruler_eval.score.own_run import run_folders
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
 from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows, scores_of_lines
@@ -38,25 +38,26 @@ def open_results(path: Path) -> Results:
     rules and release of the last time, its results are replaced, and a line on stderr says so.
     Raises RulerError if that fails.
     """
-    if not (path / RUN_FILE).is_file():
+    folders = run_folders(path)
+    if not folders:
         return load(path)
     place = path / RESULTS_FILE
     stored = load(place) if place.exists() else None
     digests = set()
-    for file in path.glob("*.jsonl"):
+    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
         if not file.name.startswith("tmp_"):
             digests.add(sha256_of(file))
     if stored is not None:
         scored = set(stored["predictions"].values())
         if not digests or digests == scored:
             return stored
-        folders = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(folders) > 1:
+        scored_folders = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(scored_folders) > len(folders):
             if digests <= scored:
                 return stored
             raise RulerError(
                 f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(folders))}"
+                f"other folders. Score them again: ruler score {' '.join(sorted(scored_folders))}"
             )
     why = "it had no results.json" if stored is None else "its answers changed after the last time"
     try:
@@ -171,7 +172,7 @@ def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules 
     Raises RulerError if `truncated` (--truncated) is another rule.
     """
     for folder in files:
-        if (folder / RUN_FILE).is_file() and (folder / RESULTS_FILE).is_file():
+        if run_folders(folder) and (folder / RESULTS_FILE).is_file():
             results = load(folder)
             used = results["rules"]
             if truncated not in (None, used["truncated"]):

@@ -127,6 +127,13 @@ def test_an_interrupted_fetch_publishes_nothing_and_continues(hub, client, small
     assert [line.rpartition("/")[2] for line in downloads] == [third]
 
 
+def test_files_of_file_managers_and_of_git_are_not_other_files(client, small, tmp_path):
+    for name in (".DS_Store", "Thumbs.db", ".gitattributes"):
+        (tmp_path / name).write_text("")
+    client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path)
+    assert contents(small).items() <= contents(tmp_path).items()
+
+
 def test_a_damaged_file_is_not_kept(hub, client, tmp_path):
     repo = hub.dataset(REPO)
     oid = repo.commits[repo.main][FIRST].sha256
@@ -173,7 +180,10 @@ def test_a_folder_with_other_files_or_rows_is_not_touched(client, small, tmp_pat
     message = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
     assert "notes.txt' is a file: name a folder." in message
     message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
-    assert "holds other files (notes.txt): give a new --to." in message
+    assert "holds other files (notes.txt): give a new folder." in message
+    (tmp_path / ".fetch").mkdir()
+    message = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
+    assert "holds other files (notes.txt): give a new folder." in message
     root = Path(shutil.copytree(small, tmp_path / "other"))
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][FIRST]["rows_sha256"] = "0" * 64

@@ -126,6 +126,9 @@ def test_another_length_extends_a_release_and_changes_none_of_its_files(release,
     [
         ({"seed": 1}, "another seed: 0, not 1"),
         ({"reserve": 64}, "another reserve: 128, not 64"),
+        ({"sources": ()}, r"another '\w+' among its sources \(embedded, not canonical\)"),
+        ({"sources": ("qa_1=embedded",)}, "Unknown source 'qa_1'"),
+        ({"mirror": "no-such-mirror"}, "'no-such-mirror' is not a folder"),
         ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 20"),
         (LONGER | {"sources": (), "tasks": ("niah_single_2",)}, "another 'essays' among its sou"),
         ({"engine": "rayy"}, "Did you mean 'ray'"),
@@ -142,6 +145,42 @@ def test_different_settings_are_not_mixed_in_one_release(
     with pytest.raises(RulerError, match=message):
         build(replace(SAME, root=root, **change))
     assert contents(root) == before
+
+
+def test_finished_files_of_another_tokenizer_or_of_none_are_not_taken_for_those_asked_for(
+    trained_tokenizer, tmp_path
+):
+    same = replace(SAME, root=tmp_path / "ruler", lengths=("2k",), samples=2, tasks=("vt",))
+    asked = f"mine={trained_tokenizer('gpt2')}"
+    build(replace(same, tokenizers=(asked,)))
+    assert build(replace(same, tokenizers=(asked,))).new == []
+    for folder, message in (
+        (trained_tokenizer("unigram"), "was made with another tokenizer 'mine'"),
+        (tmp_path / "nowhere", "nowhere' is not a folder"),
+        (tmp_path, "has no tokenizer: give the folder of a model"),
+    ):
+        with pytest.raises(RulerError, match=message):
+            build(replace(same, tokenizers=(f"mine={folder}",)))
+
+
+def test_files_of_file_managers_and_of_git_are_not_other_files(tmp_path):
+    for name in (".DS_Store", "._x", "Thumbs.db", "desktop.ini", ".directory", ".gitattributes"):
+        (tmp_path / name).write_text("")
+    options = replace(SAME, root=tmp_path, samples=1, tasks=("vt",))
+    assert build(options).new == ["data/tekken/4k/vt.parquet"]
+    report = verify(tmp_path)
+    assert (report.ok, report.notes) == (True, [])
+
+
+def test_a_file_beside_a_stopped_build_is_not_taken_for_a_part_of_it(tmp_path):
+    for folder in (BUILD_FOLDER, "data"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "letter.txt").write_text("dear")
+    options = replace(SAME, root=tmp_path, samples=1, tasks=("vt",))
+    with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
+        build(options)
+    (tmp_path / "letter.txt").unlink()
+    build(options)
 
 
 def test_another_data_version_is_refused(release, tmp_path):

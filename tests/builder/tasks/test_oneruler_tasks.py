@@ -27,22 +27,22 @@ from ruler_common.rows import Row
 ONERULER = GROUPS["oneruler"]["all"]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
 GOLDEN = {
-    "niah_single en": "b7e4b5d7fbcc954154c705a45d83734593c06e88c2c9974d1040a946ab69a734",
-    "niah_multikey en": "9c2309a70e30618a07038c7b359a5eef21a460bcfb111a017565b3ca33e97bb2",
-    "niah_multivalue en": "52ca0300077923c9747454fab6a0141aabd384d99cee81b80216286c478272ce",
-    "niah_multiquery en": "1c51d7a63763b88f80a39687d40f2bc792e2a87993735d97bc8c39615cb75b93",
-    "niah_none en": "b572cd20b99cdbc98c0e55a5825514f5718758116c5cc6e18299009aec0b0c22",
-    "cwe_easy en": "bc61c16d378ada4f12fc8c0bc78d244d5418198c70b3633e734565891b5377fe",
-    "cwe_hard en": "976109fc9f8761cf389035e6a6b1435e2a707e98e86bcf5d2192a32db2e9ce2c",
-    "niah_single_nonone en": "24e5fa243a810d655e71772ffcb0e5b7e812cb9920acafc77baa49eeaea89a06",
-    "niah_single zh": "e29f378fd4af6964f32e1d7e08d567531bdfd16e392278fd49e8649268c85a7d",
-    "niah_multikey zh": "daf02eb92d4e9035d4cbee5a268f6b5ae8bbd943d1c4c6a146631bb9da30c2fd",
-    "niah_multivalue zh": "f50970f840ade066120342f9161cfe54faea9f218ed57a3d446e33cc142715d5",
-    "niah_multiquery zh": "9e23fb77eb62c201aaa3d0b7d882242f16c2711f5b80487e6d3b42394c7c0804",
-    "niah_none zh": "d48f50e37135321772d392a2b0d7bb8132d7a0792b91ce6cc7f7aceef6e64083",
-    "cwe_easy zh": "09f001213f9c1fc8553820d9efcdec48e6683c011380c5044e01b801e07e90dc",
-    "cwe_hard zh": "a3465d4b28cf43bc76dc6ef86764cae5472d1c0673140edfae4cc2e3b3d4eeca",
-    "niah_single_nonone zh": "94311dad73a4694cf365750d69717a187634c801b4c2f5dbfd4897bbf1c1fbd5",
+    "niah_single en": "af12eae9b9ebfda9d15a2501baa86b08ce1817d1438ab59e80f952b50cc486d7",
+    "niah_multikey en": "8ce0c06f1e21fb4684a9b794a49e352154851e2c700b6615e42c4fef44b23411",
+    "niah_multivalue en": "b728e5112c50281f2f513c5df6e7d069890117b3b51f67c81a2c1b4a10be84d3",
+    "niah_multiquery en": "f3ff69fc9de9efc642b3f6eb6f806dfcc1c3b8bf7b25ed93c8cfd06f19b0ff11",
+    "niah_none en": "6b91e116d2750623fd04ee16cd61de964b5ac429dd82d1b33c2f5b89778e5eb4",
+    "cwe_easy en": "4c5da8f0709717e54d3aa76ef7ebfb2f17304f7575d81ca15e6fb3c2813d31e0",
+    "cwe_hard en": "f657d780c19199e984f837fd59006ff6b16bc21c9f6e62e82aa90a00d9226031",
+    "niah_single_nonone en": "73ee927f9bf879296572217ad5bcafa7d8f364880f7f9e210b2747c42d574f15",
+    "niah_single zh": "663d0fa43ace73f78d72707ca6be2c3d8534e8b570d742f47fab58a863a5694c",
+    "niah_multikey zh": "c7b2e14dcc73d730e171aa9cb70d5e0cf2d7fdb2b68a4ef56866f3ebd9ba04ce",
+    "niah_multivalue zh": "72ddda5d1ef2faf981a3acee853b67da8d3fb0191b8e605f78c346c5c7a85ae7",
+    "niah_multiquery zh": "ae56b306507de24aae86ef49043e8192a9d827d8bc16abb7fb73cbd95b804bcc",
+    "niah_none zh": "8b00a3bad3cef81ff3d2baead07b5d4619e5a2f8550f616525fb6b89918eeba8",
+    "cwe_easy zh": "227a6e1029793eb80ac8009220d84eb589da32583517c64ca6bc49f2bfd554ab",
+    "cwe_hard zh": "a2909d03184fc327146304c692e0075dcf7e1fc835fc790d4e2e147baf2ee823",
+    "niah_single_nonone zh": "15f29411f97cf44a712f0601223fcf0da27b68393282f92be59f60251fa45918",
 }
 
 

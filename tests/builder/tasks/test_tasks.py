@@ -33,19 +33,19 @@ from tests.project import ROOT
 # The digests of rows 0 to 2 of each task at 4k, by suite
 GOLDEN = {
     "ruler": {
-        "niah_single_1": "5660a4e4a40ba67f1766dc204c499ca8ab1d774840118d487aad27efd6ef3763",
-        "niah_single_2": "015ba517e7f828b67e9a1c26f98cb157f89d3a481487d12dca76edcd17f099a8",
-        "niah_single_3": "85d2b0a795c879490723c2e94306cfee7a8d5956b9f3c8e32cf04f02fd93b1e3",
-        "niah_multikey_1": "ad91f859b00ecadab4709ff515d1d9338f046ac869c24597ac8c63b79d84fea2",
-        "niah_multikey_2": "909207d87c40273ebd247c84e58e944e9165b39c22545857680f3f5d693bdb3f",
-        "niah_multikey_3": "4231be050f94c6ed009931804d29f9ceed197ca8f9a62eaef81b0769453cb38b",
-        "niah_multivalue": "29a7bc5392cf8d24dfba2a78206049c44349208bb73d9800a6fd4664f7975dd7",
-        "niah_multiquery": "17bb8c375ba0bc096cce076ab1aa3e601ed9c4538d2d5c5aa5cc34bf9bc43b61",
-        "vt": "b89d55842644d063f93f841a86124dd2eb77096944874f5e6f8ecc467024f5d4",
-        "cwe": "7e90c857a6d9ecffaaabe742aa0d32da632d4389f5a820cf0f7f9f8a59a00d1a",
-        "fwe": "6e99b483ac594f60b3c47d7d9f5c0eb1482d23135a7505c915b31fd667acb50a",
-        "qa_1": "907bbffef642d62e603b08391389f58512a867c68fc694ea4cc3b97f431ac39e",
-        "qa_2": "e1d770edac622184765b4af4ad35f76350d42b116cf9ed523e49e89cd1222ca1",
+        "niah_single_1": "553954e8bfe4fb9083ef56f9a12848c184d9c5423c1d1b1b740253dc2829008f",
+        "niah_single_2": "11559a7ec439f5933a9b47b96aee2705a5400e4cca9490222fd623a4f58ee693",
+        "niah_single_3": "dd24026488ebcb2ab34cfddac2c709a0cf64da95cbd34ff18a315b7724579046",
+        "niah_multikey_1": "138b66be9c9347e00eac349ac49e50e662d8302a7781656a01ca729a55a4b498",
+        "niah_multikey_2": "ae1e5bbb4fd544a7f698cf374407e2672615ff15ac3917d915fcbbb0c676101d",
+        "niah_multikey_3": "4a02b48a48f46d68ab54c66046f6f3cc403996dc22c997494bd75ae5b83b0b2c",
+        "niah_multivalue": "eb9d8fa8802e7161e0e929a36ead3a5861cd0a31b1ea035b43f51d75b32a20ac",
+        "niah_multiquery": "1e7ade5a37c56761ea1f6810274305d0e7dc8156a79022ad09bf68755635ca9a",
+        "vt": "9d778f54da014e5c35a625e5a7f5e1581c12dd03954472aceaf73b16ebbbdbda",
+        "cwe": "b17b44825090da7fcb42c64b34f971b624e5f861756c9dfb3f4b32780dc9ff63",
+        "fwe": "ca7fa27a785bed3098795bc196501bfb065291f58e9d3a67b18b7922c7102a20",
+        "qa_1": "404d5aec9f469ce84848df531090fe626e07f601cd3fbb9b61c34170207ced32",
+        "qa_2": "eb560c8b17b2697fb9426eecf54e27dfa308ed47708c38a8519e3ecef617dc49",
     }
 }
 
@@ -68,8 +68,9 @@ def test_the_rows_of_every_task_are_frozen(embedded):
     assert digests(embedded) == GOLDEN
 
 
-def test_another_process_with_another_hash_seed_makes_the_same_rows():
-    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+def test_another_process_with_another_hash_seed_and_locale_makes_the_same_rows():
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **ascii_only, "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-m", "tests.builder.tasks.test_tasks"]
     result = subprocess.run(
         command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
+from hashlib import sha256
+
 import pytest
 
+from ruler_builder.text import errata as errata_module
+from ruler_builder.text import languages
 from ruler_builder.text.errata import (
     applied,
+    check_corrected,
     errata,
     fix,
     identity,
@@ -15,6 +21,9 @@ from ruler_builder.text.errata import (
 )
 from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import Sources, Store
+from ruler_common.errors import RulerError
+from ruler_common.files import read_toml
+from tests.project import ROOT
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
 # By erratum: a language, an invented text or words with the fault, and the correction
@@ -121,6 +130,30 @@ def test_a_language_has_its_errata_and_those_of_the_nouns():
     assert {"niah-none-word", "niah-urdu-stop", "words-joiners", "nouns-not-unique"} <= set(ids)
     assert "cwe-context-twice" not in ids
     assert not any(erratum.file == "words" for erratum in applied("en"))
+
+
+def test_a_corrected_text_that_is_not_the_recorded_one_is_refused_with_both_digests():
+    recorded = read_toml(ROOT / "builder/ruler_builder/text/corrected.toml")["words-ko"]
+    with pytest.raises(RulerError) as refused:
+        check_corrected("words-ko", ["사과"])
+    found = sha256("사과\0".encode()).hexdigest()
+    assert f"has sha256 {found}, expected {recorded}: " in str(refused.value)
+    assert unicodedata.unidata_version in str(refused.value)
+
+
+@pytest.mark.parametrize("file", ["niah", "cwe", "words", "nouns"])
+def test_a_rule_that_reads_a_file_differently_stops_the_build(file, published, monkeypatch):
+    rule = errata_module.fix
+
+    def fix_otherwise(name: str, code: str, items: list[str], part: str = "") -> list[str]:
+        fixed = rule(name, code, items, part)
+        return [f"{item}x" for item in fixed] if name == file else fixed
+
+    monkeypatch.setattr(errata_module, "fix", fix_otherwise)
+    languages._columns.cache_clear()
+    with pytest.raises(RulerError, match=f"The corrected '(oneruler-)?{file}.*' has sha256"):
+        read_language("hi", published).words()
+    languages._columns.cache_clear()
 
 
 # ---- Errata that reading corrects --------------------------------------------------------------

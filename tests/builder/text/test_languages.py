@@ -8,7 +8,6 @@ from itertools import islice, pairwise, starmap
 
 import pytest
 
-from ruler_builder.text import sentences as splitting
 from ruler_builder.text.errata import applied, fix, identity, is_word
 from ruler_builder.text.languages import Language, Pair, language_pairs, read_language
 from ruler_builder.text.sentences import split
@@ -136,19 +135,6 @@ def test_the_sentences_of_a_book_joined_are_its_text(code, published):
     assert joined == text.replace(" ", "")
     if code not in UNSPACED:
         assert " ".join(read_language(code, published).sentences()) == text
-
-
-def test_a_book_is_split_only_as_far_as_it_is_read(published, monkeypatch):
-    windows = []
-    inner_starts = splitting._inner_starts
-
-    def count_window(window: str, code: str) -> list[int]:
-        windows.append(len(window))
-        return inner_starts(window, code)
-
-    monkeypatch.setattr(splitting, "_inner_starts", count_window)
-    list(islice(read_language("ru", published).sentences(), 100))
-    assert 0 < sum(windows) < 100_000 < len(folded("ru", published))
 
 
 # ---- Dictionaries ------------------------------------------------------------------------------

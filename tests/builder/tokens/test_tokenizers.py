@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,10 @@ def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> lis
 
 
 def test_tekken_counts_like_mistral_common(tekken):
-    from importlib.resources import files
-
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-    path = Path(str(files("mistral_common") / "data" / named()["tekken"]["packaged"]))
-    reference = Tekkenizer.from_file(path)
+    (file,) = pinned_files("tekken")
+    reference = Tekkenizer.from_file(file.wheel.installed())
     for part in ("_mergeable_ranks", "_special_tokens", "_pat_str"):
         assert getattr(tekken.tokenizer, part) == getattr(reference._model, part)
 
@@ -176,8 +175,10 @@ def test_the_manifest_has_the_digests_of_a_named_tokenizers_files(
     assert about["sha256"] == {
         Path(file.path).name: sha256_of(mirror / file.path) for file in pinned_files(name)
     }
-    assert tekken.about["library"] == "mistral-common"
-    assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
+    (file,) = pinned_files("tekken")
+    assert (tekken.about["library"], tekken.about["version"]) == ("mistral-common", "1.13.1")
+    assert tekken.about["sha256"] == {"tekken_240911.json": file.sha256}
+    assert tekken.counted_by == f"tiktoken {version('tiktoken')}"
 
 
 def test_custom_tokenizers_have_different_digests(trained_tokenizer, store):
@@ -190,7 +191,7 @@ def test_custom_tokenizers_have_different_digests(trained_tokenizer, store):
     assert about("gpt2")["backend_sha256"] != about("crossing")["backend_sha256"]
 
 
-def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path):
+def test_the_default_tokenizer_needs_no_network_if_its_package_is_installed(tmp_path):
     tmp_path.joinpath("empty").mkdir()
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
@@ -227,10 +228,11 @@ def test_a_tokenizer_is_given_by_name_or_by_name_and_place(spec, name_and_place)
     [
         ("qwen25", "Unknown tokenizer 'qwen25'. Did you mean 'qwen2.5'? See: ruler tokenizers"),
         ("hf:ORG/NAME", "or give another as NAME=hf:ORG/NAME or NAME=FOLDER"),
-        ("my_own=folder", "'my_own' cannot name a tokenizer: use letters, digits"),
+        ("mine.=folder", "'mine.' cannot name a tokenizer: begin with a letter or digit"),
         ("../mine=folder", "'../mine' cannot name a tokenizer"),
         ("=folder", "'' cannot name a tokenizer"),
-        ("gemma3=folder", "'gemma3' cannot name a tokenizer"),
+        ("gemma3=folder", "'gemma3' cannot name a tokenizer, because `ruler tokenizers` lists"),
+        ("Gemma3=folder", "use another, such as 'my-Gemma3'"),
         ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
     ],
 )

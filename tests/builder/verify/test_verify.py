@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,8 @@ from ruler_release.api import verify
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row, manifest_of
 from tests.builder.verify.test_planted_faults import sentences
-from tests.embedded_release import audit_problems, build_embedded
-from tests.in_process import ruler
+from tests.embedded_release import audit_problems, build_embedded, contents
+from tests.in_process import ruler, ruler_command
 
 VT, CWE = "data/tekken/4k/vt.parquet", "data/tekken/4k/cwe.parquet"
 
@@ -71,6 +73,30 @@ def test_frozen_rows_are_proved_by_their_digest_without_a_rebuild(frozen, monkey
     assert report.sentence == "Files: 1 with frozen rows."
 
 
+def test_frozen_rows_are_rebuilt_if_that_is_asked_for(frozen):
+    assert "Files: 1 rebuilt and equal." in ruler("verify", frozen, "--rebuild").stdout
+
+
+def test_a_killed_verification_changes_nothing_and_a_finished_one_leaves_nothing(
+    release, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    before = contents(release)
+    process = subprocess.Popen(ruler_command("verify", release), stderr=subprocess.DEVNULL)
+    while not list((tmp_path / "scratch").rglob("*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert contents(release) == before
+    shutil.rmtree(tmp_path / "scratch")
+    (tmp_path / "scratch").mkdir()
+    subprocess.run(ruler_command("verify", release), check=True, stdout=subprocess.DEVNULL)
+    assert contents(release) == before
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
 def test_a_changed_frozen_row_is_named_after_a_rebuild(frozen, tmp_path):
     root = Path(shutil.copytree(frozen, tmp_path / "ruler"))
 
@@ -94,7 +120,8 @@ def test_only_the_first_ten_problems_of_a_file_are_kept(root):
 
     planting.plant(root, VT, change)
     file = audit_release(root).files[VT]
-    assert (len(file.problems), file.count) == (10, 39)
+    # 20 wrong canaries, 19 repeated rows, and positions that are all the same
+    assert (len(file.problems), file.count) == (10, 40)
 
 
 def test_a_file_with_other_bytes_and_the_same_rows_is_proved(root):
@@ -204,6 +231,24 @@ def test_a_data_file_that_is_not_in_the_manifest_is_named(root):
     problem = "the file is not in the manifest: move it out of the folder"
     paths = ("data/.notes", "data/tekken/4k/more.parquet")
     assert sentences(verify(root)) == [f"{path} -1: {problem}" for path in paths]
+
+
+def test_a_link_to_a_folder_of_other_files_is_named(root, tmp_path):
+    (root / "data").rename(tmp_path / "moved")  # the data may be on another disk
+    (root / "data").symlink_to(tmp_path / "moved")
+    (root / "data/tekken/4k").rename(tmp_path / "4k")
+    (root / "data/tekken/4k").symlink_to(tmp_path / "4k")
+    assert sentences(verify(root)) == []
+    (tmp_path / "others").mkdir()
+    (root / "data/others").symlink_to(tmp_path / "others")
+    (root / "data/tekken/4k/loop").symlink_to(tmp_path)
+    shutil.copy(root / VT, tmp_path / "4k/more.parquet")
+    assert sorted(sentences(verify(root))) == [
+        "data/others -1: it is a link to a folder of other files: remove it",
+        "data/tekken/4k/loop -1: it is a link to a folder of other files: remove it",
+        "data/tekken/4k/more.parquet -1: "
+        "the file is not in the manifest: move it out of the folder",
+    ]
 
 
 @pytest.mark.parametrize(

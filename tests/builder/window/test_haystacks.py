@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_builder.text.sentences import sentence_starts
+from ruler_builder.text.borders import folded
+from ruler_builder.text.sentences import essay_starts, sentence_starts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
@@ -29,9 +30,15 @@ NEEDLES = st.lists(DEPTHS, max_size=4).map(
 )
 
 
+def essay_haystack(text: str, counter: TokenCounter) -> EssayHaystack:
+    """Return the haystack of a text that is not published, split here."""
+    text = folded(text)
+    return EssayHaystack(text, [*essay_starts(text)], counter)
+
+
 @pytest.fixture(scope="session")
 def prose(tekken: TokenCounter) -> EssayHaystack:
-    return EssayHaystack(TEXT, tekken)
+    return essay_haystack(TEXT, tekken)
 
 
 @pytest.fixture(scope="session")
@@ -41,9 +48,9 @@ def lines(tekken: TokenCounter) -> LineHaystack:
 
 def first_words() -> set[int]:
     """Return the numbers of the words that begin a sentence, by counting spaces."""
-    folded = " ".join(WORDS) + " "
-    starts = [start + (folded[start] == " ") for start in sentence_starts(folded, "en")]
-    return {folded[:start].count(" ") for start in starts if start < len(folded)}
+    text = " ".join(WORDS) + " "
+    starts = [start + (text[start] == " ") for start in sentence_starts(text, "en")]
+    return {text[:start].count(" ") for start in starts if start < len(text)}
 
 
 def prose_by_hand(units: int, needles: list[Needle]) -> str:
@@ -109,7 +116,7 @@ def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
     trained_counter, kind, units, needles
 ):
     counter = trained_counter(kind)
-    prompt = EssayHaystack(TEXT, counter).lay(
+    prompt = essay_haystack(TEXT, counter).lay(
         PromptBuilder(counter).add(HEAD), units, needles, TAIL
     )
     assert context(prompt) == prose_by_hand(units, needles)
@@ -143,12 +150,12 @@ def test_a_step_of_prose_is_the_words_that_have_these_tokens(prose, tekken, unit
 
 
 def test_prose_knows_the_seven_digit_numbers_in_it(tekken):
-    prose = EssayHaystack("In 1234567 or 123456 or 98765432, and 1,234,567 too.", tekken)
+    prose = essay_haystack("In 1234567 or 123456 or 98765432, and 1,234,567 too.", tekken)
     assert prose.numbers == {"1234567", "9876543", "8765432"}
 
 
 def test_prose_knows_the_hyphenated_pairs_in_it(tekken):
-    prose = EssayHaystack("A heavy-duty, Smooth-talking mother-in-law; x-1 and a -- b.", tekken)
+    prose = essay_haystack("A heavy-duty, Smooth-talking mother-in-law; x-1 and a -- b.", tekken)
     assert prose.hyphenated == {"heavy-duty", "smooth-talking", "mother-in", "in-law"}
 
 

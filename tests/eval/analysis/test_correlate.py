@@ -9,6 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.complexity import correlate
+from ruler_eval.report import analysis_tables
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_output
 
@@ -50,6 +51,16 @@ def test_correlated_tasks_are_joined_first_and_placed_together():
     } == {frozenset({"niah", "vt"}), frozenset({"cwe", "fwe"})}
     assert first["distance"] <= second["distance"] < last["distance"]
     assert abs(correlation["tasks"].index("cwe") - correlation["tasks"].index("fwe")) == 1
+
+
+def test_no_level_of_correlation_is_called_chance():
+    """Scores of one model fall together with the length, whatever the tasks measure."""
+    falling = correlate({"a": results(vt=[99, 95, 80, 60, 20], cwe=[90, 50, 40, 10, 2])})
+    assert falling["correlation"][0][1] > 0.7
+    assert "by_chance" not in falling
+    text = " ".join(analysis_tables.correlation(falling).split())
+    assert "Lengths of one model are not independent" in text
+    assert "chance" not in text
 
 
 def test_a_task_that_never_changes_is_left_out_and_named():

@@ -82,6 +82,9 @@ def test_resource_groups_and_their_gap(analysis):
     assert (item["high"]["languages"], item["low"]["languages"]) == (3, 1)
     assert item["high"]["score"] == pytest.approx((100 + 200 / 3 + 50) / 3)
     assert item["gap"] == pytest.approx(item["high"]["score"] - item["low"]["score"])
+    low, high = item["gap_interval"]
+    assert low < item["gap"] < high
+    assert high - low < 100
 
 
 def test_the_papers_figures_of_wikipedia_have_four_languages_of_low_resource():

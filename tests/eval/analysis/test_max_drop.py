@@ -58,3 +58,23 @@ def test_a_limit_that_is_not_a_number_is_refused(tmp_path, limit):
     assert f"--max-drop takes a number, not {limit}" in ruler_error(
         "compare", *pair(tmp_path, 0), "--max-drop", limit
     )
+
+
+def test_a_limit_for_every_task_needs_one_for_the_mean_and_decides_with_it(tmp_path):
+    paths = []
+    for name, lost in (("base", 0), ("quantised", 60)):
+        path = tmp_path / f"{name}.json"
+        many = {f"task{task}_4k": [1.0] * 500 for task in range(12)}
+        scores = whole_results(results(name, vt_4k=[0.0] * lost + [1.0] * (500 - lost), **many))
+        path.write_text(json.dumps(scores))
+        paths.append(path)
+    limits = ["--max-drop", "2", "--max-task-drop"]
+    for command in ("compare", "decide"):
+        assert ruler(command, *paths, *limits, "30")[2] == 0
+        stdout, error, code = ruler(command, *paths, *limits, "5")
+        assert code == 1, error
+        assert "(97.5 % confidence)" in " ".join(stdout.split())
+        assert "vt" in stdout.split("Largest loss")[1]
+    assert "--max-task-drop needs --max-drop" in ruler_error(
+        "compare", *paths, "--max-task-drop", "5"
+    )

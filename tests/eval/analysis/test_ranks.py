@@ -86,7 +86,7 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     def wrong_from(first):
         return lambda config, row: right(config, row) if row["index"] < first else ""
 
-    runs = [write_run(wrong_from(n), name) for n, name in ((9, "all"), (4, "most"), (0, "none"))]
+    runs = [write_run(wrong_from(n), name) for n, name in ((9, "all"), (2, "most"), (0, "none"))]
     for run in runs:
         ruler_output("score", run)
     out = tmp_path / "ranks.json"

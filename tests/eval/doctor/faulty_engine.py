@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.names import Config
-from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter
 from tests import hand_written
 from tests.eval.run.small_release import NOISE, full_row

@@ -15,7 +15,7 @@ from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.doctor.sending import Sender
 from ruler_eval.doctor.verdict import Verdict
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backend import Completion
 from ruler_eval.run.prompts import Prompt
 from tests.eval.doctor.faulty_engine import FaultyBackend, FaultyEngine, WordPrompter, write_release
 from tests.in_process import ruler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,9 @@ import pytest
 import ruler_dataset
 from ruler_eval.doctor.answers import Answer
 from ruler_eval.doctor.observe import ObservedRow, find_patterns
-from ruler_eval.run.records import read_lines
 from tests.eval.run import small_release
-from tests.eval.scoring_helpers import write_lines
 from tests.in_process import ruler
+from tests.run_folder import answers, edit_answers, without, write_answers
 
 ROWS = 20
 CONFIGS = ("niah_single_1_4k", "vt_4k", "cwe_4k", "qa_1_4k")
@@ -38,16 +38,16 @@ def run(root: Path) -> Path:
 
 def changed(run: Path, out: Path, root: Path, change: Change, **settings: Any) -> Path:
     """Copy a run, each record changed by a function of the record and its row."""
-    out.mkdir()
-    kept = json.loads((run / "run.json").read_text()) | settings
-    (out / "run.json").write_text(json.dumps(kept))
+    shutil.copytree(run, out)
+    (session,) = (out / "sessions").iterdir()
+    for name, value in settings.items():
+        file = session if name in ("rows", "source") else out / "run.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    rows = {}
     for config in CONFIGS:
-        rows = {row["index"]: row for row in ruler_dataset.load(root, config)}
-        lines = []
-        for line in (run / f"{config}.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            lines.append(json.dumps(change(record, rows[record["index"]])))
-        (out / f"{config}.jsonl").write_text("\n".join(lines) + "\n")
+        for row in ruler_dataset.load(root, config):
+            rows[config, row["index"]] = row
+    edit_answers(out, lambda record: change(record, rows[record["config"], record["index"]]))
     return out
 
 
@@ -84,6 +84,24 @@ def test_reasoning_without_thinking_is_a_pattern(run, root, tmp_path):
     assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
 
 
+def test_answers_that_a_parser_took_for_reasoning_are_a_pattern(run, root, tmp_path):
+    def separate(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": "", "thinking": record["prediction"], "thinking_ended": True}
+
+    code, text, seen = observed(changed(run, tmp_path / "R", root, separate), tmp_path)
+    assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
+    assert "Start the server without its `--reasoning-parser`" in text
+
+
+@pytest.mark.parametrize("mark", ["<mm:think>", "<longcat_think>", "<|think:start|>", "[THINK]"])
+def test_marks_in_answers_are_a_pattern_whatever_their_name(run, root, tmp_path, mark):
+    def think(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": f"{mark}Let me see"}
+
+    _, _, seen = observed(changed(run, tmp_path / "R", root, think), tmp_path)
+    assert "reasoning" in [pattern["name"] for pattern in seen["patterns"]]
+
+
 def test_answers_that_all_end_at_the_limit_lack_tokens(run, root, tmp_path):
     def cut(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
         return record | {"prediction": "First, I will", "finish_reason": "length"}
@@ -99,7 +117,7 @@ def test_prompts_that_the_server_shortened_are_counted(run, root, tmp_path):
     why = "the server shortened the prompt: it read 2050 of 3900 tokens"
 
     def shorten(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
-        return record | {"finish_reason": "does_not_fit", "error": why}
+        return record | {"finish_reason": "does_not_fit", "error": why, "failure": "truncated"}
 
     code, text, seen = observed(changed(run, tmp_path / "R", root, shorten), tmp_path)
     assert (code, seen["patterns"][0]["name"]) == (1, "tokens")
@@ -189,13 +207,12 @@ def test_groups_of_few_rows_are_not_compared(run, root, tmp_path):
     assert "Tries: too few rows to compare (one: 71, several: 9)." in text
 
 
-def test_a_row_in_two_files_of_a_run_counts_once(run, root, tmp_path):
+def test_a_row_with_two_lines_counts_once(run, root, tmp_path):
     copy = changed(run, tmp_path / "R", root, lambda record, row: record)
-    records = list(read_lines(copy / "vt_4k.jsonl"))
-    write_lines(copy / "vt_4k.1of2.jsonl", *records)
-    write_lines(copy / "vt_4k.jsonl", *[{**record, **FAILED} for record in records])
-    (copy / "cwe_4k.jsonl").unlink()
-    (copy / "qa_1_4k.jsonl").unlink()
+    without(copy, "cwe_4k", "qa_1_4k")
+    records = answers(copy)
+    failed = [{**record, **FAILED} for record in records if record["config"] == "vt_4k"]
+    write_answers(copy, [*failed, *records])
     code, _, observation = observed(copy, tmp_path)
     assert (code, observation["rows"], observation["patterns"]) == (0, 40, [])
 
@@ -223,9 +240,8 @@ def test_requests_that_failed_are_named_and_count_as_no_answers(run, root, tmp_p
 )
 def test_a_damaged_line_is_one_sentence(line, words, run, root, tmp_path):
     copy = changed(run, tmp_path / "R", root, lambda record, row: record)
-    kept = (copy / "vt_4k.jsonl").read_text().splitlines()
-    record = line if "finish_reason" in line else json.loads(kept[0]) | line
-    (copy / "vt_4k.jsonl").write_text("\n".join([*kept[1:], json.dumps(record)]) + "\n")
+    vt = answers(copy, "vt_4k")
+    write_answers(copy, [*vt, line if "finish_reason" in line else vt[0] | line])
     printed = ruler("doctor", copy)
     assert printed.code == 2, printed
     assert words in " ".join(printed.stderr.split())
@@ -234,11 +250,11 @@ def test_a_damaged_line_is_one_sentence(line, words, run, root, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"sessions": [{"source": 5}]}, "is damaged: sessions.0.source"),
+        ({"source": 5}, "is damaged: source"),
         ({"thinking": 5}, "is damaged: thinking"),
         ({"rows": {"vt_4k": "0" * 64}}, "was run on different rows"),
         ({"rows": {"nothing_4k": "0" * 64}}, "was run on different rows"),
-        ({"sessions": []}, "does not name its release: add --dataset"),
+        ({"source": None}, "does not name its release: add --dataset"),
     ],
 )
 def test_a_damaged_run_json_is_one_sentence(settings, words, run, root, tmp_path):

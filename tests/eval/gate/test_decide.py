@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.gate.decide import SequentialDecision, StoredRows, decide
+from ruler_eval.gate.decide import Limits, SequentialDecision, StoredRows, decide
 from ruler_eval.gate.plan import plan_of_results
+from ruler_eval.report import decision_text
 from tests.eval.analysis.test_compare import results
-from tests.eval.scoring_helpers import whole_results
+from tests.eval.scoring_helpers import change_column, whole_results
 from tests.in_process import ruler
 
 ROWS = 120
@@ -28,8 +30,11 @@ def run(model: str = "base", rows: int = ROWS, **cells: float) -> Any:
     return whole_results(results(model, **made))
 
 
-def decided(a: Any, b: Any, max_drop: float) -> SequentialDecision:
-    return decide(a, StoredRows(a, b, max_drop), max_drop, on_look=lambda _: None)
+def decided(
+    a: Any, b: Any, max_drop: float, max_task_drop: float | None = None
+) -> SequentialDecision:
+    limits = Limits(max_drop, max_task_drop)
+    return decide(a, StoredRows(a, b, limits), limits, on_look=lambda _: None)
 
 
 def test_equal_runs_stop_early_and_a_failed_one_too():
@@ -50,6 +55,38 @@ def test_after_the_last_row_the_verdict_is_exact(limit, verdict):
     assert decision["interval"] == pytest.approx([10, 10])
     low, high = decision["other_rows_interval"]
     assert low < 10 < high
+
+
+def test_a_drop_of_exactly_the_limit_is_not_below_it():
+    """Tenths, thirds and sevenths, whose sums in floating point are off by a rounding error."""
+    for parts in (3, 7, 9, 10):
+        a = whole_results(results(cwe_4k=[1.0] * 60))
+        b = whole_results(results("b", cwe_4k=[1 - 1 / parts] * 6 + [1.0] * 54))
+        order = plan_of_results(a).order["cwe", "4k"]
+        change_column(b, "score", "cwe_4k", [1 - (i in order[-6:]) / parts for i in range(60)])
+        exact = 100 / (10 * parts)
+        decision = decided(a, b, exact) if parts == 10 else decided(a, b, round(exact, 12))
+        assert decision["rows"] == 60
+        expected = "larger" if Fraction(str(round(exact, 12))) <= Fraction(10, parts) else "smaller"
+        assert decision["verdict"] == expected, parts
+
+
+def test_a_task_lost_at_one_length_passes_the_mean_but_is_named_and_may_have_a_limit():
+    lengths = ("4k", "8k", "16k", "32k", "64k", "128k")
+    names = [f"task{task}_{length}" for task in range(13) for length in lengths]
+    base = run(**dict.fromkeys(names, 0))
+    lost = run("b", **{**dict.fromkeys(names, 0), "task3_64k": 1})
+    decision = decided(base, lost, 2)
+    assert decision["verdict"] == "smaller"  # it is 1.28 points of the mean
+    assert (decision["worst"]["task"], decision["worst"]["length"]) == ("task3", "64k")
+    assert decision["worst"]["interval"][0] > 40
+    assert "task3 at 64K, 100.0 points so far" in decision_text.worst_sentence(decision)
+    strict = decided(base, lost, 2, 20)
+    assert (strict["verdict"], strict["task_verdict"]) == ("larger", "larger")
+    assert strict["rows"] < ROWS
+    same = decided(base, base, 2, 20)
+    assert (same["verdict"], same["mean_verdict"], same["task_verdict"]) == ("smaller",) * 3
+    assert decided(base, base, 2)["rows"] < same["rows"] < ROWS
 
 
 def test_looks_come_every_few_rows_until_the_last():
@@ -111,7 +148,7 @@ def test_another_limit_than_the_one_fixed_before_is_refused():
     base, live = run(vt_4k=0), run("b", vt_4k=0)
     live["run"] = {"decide": {"max_drop": 20.0}}
     assert decided(base, live, 20)["verdict"] == "smaller"
-    with pytest.raises(RulerError, match="fixed at 20 points"):
+    with pytest.raises(RulerError, match="--max-drop 20 was fixed before"):
         decided(base, live, 25)
 
 
@@ -145,7 +182,7 @@ def test_the_command_says_the_verdict_with_both_models(tmp_path, lost, limit, co
     if written["rows"] < ROWS:
         assert f"{written['rows']} rows of each task were enough." in output
     if lost:
-        assert "Largest losses by task, in points, not tested one by one: vt" in output
+        assert "Largest loss of a task at a length: vt at 4K, " in output
 
 
 def test_a_pull_request_gets_the_verdict_as_markdown(tmp_path):

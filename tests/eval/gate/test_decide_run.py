@@ -17,12 +17,13 @@ from ruler_common.options import options_of
 from ruler_eval.gate import waves
 from ruler_eval.gate.options import NOT_IN_DECIDE, DecideOptions, options_of_model_b
 from ruler_eval.run import records
-from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.oracle import Oracle
+from ruler_eval.run.backend import Completion
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.oracle import Oracle
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.results import load
+from tests import run_folder
 from tests.eval.run import small_release
 from tests.in_process import ruler, ruler_error, ruler_output
 
@@ -66,11 +67,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Damaged)
+    monkeypatch.setattr("ruler_eval.run.oracle.Oracle", Damaged)
 
 
 def answered(run: Path) -> list[int]:
-    return [len(Records(run).read(config)) for config in ("niah_single_1_4k", "vt_4k")]
+    configs = [record["config"] for record in Records(run).read()]
+    return [configs.count(config) for config in ("niah_single_1_4k", "vt_4k")]
 
 
 def options(out: Path) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(base, tmp_path, monkey
 
 def test_a_server_that_is_gone_gives_no_verdict(base, tmp_path):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Gone)
+        patched.setattr("ruler_eval.run.oracle.Oracle", Gone)
         with pytest.raises(RulerError, match=r"Every row of a wave failed.*no route"):
             ruler_release.decide(base, **options(tmp_path / "b"))
         with pytest.raises(RulerError, match="--retry-failed"):
@@ -134,7 +136,7 @@ def test_failed_rows_are_counted_with_the_verdict_and_left_out_of_a_second_one(
     base, tmp_path, monkeypatch
 ):
     """A fifth of the rows fails: the model looks 20 points weaker, and lost nothing."""
-    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+    monkeypatch.setattr("ruler_eval.run.oracle.Oracle", Failing)
     out, file = tmp_path / "b", tmp_path / "decision.json"
     arguments = ("--max-drop", 15, "--backend", "oracle", "--model", "b", "--out", out)
     stdout, _, code = ruler("decide", base, *arguments, "--json", file)
@@ -185,8 +187,9 @@ def test_rows_missing_from_a_named_run_are_run(base, tmp_path):
     arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b")
     ruler_output("decide", base, out, *arguments)
     rows = answered(out)
-    file = out / "vt_4k.jsonl"
-    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    vt = run_folder.answers(out, "vt_4k")
+    run_folder.without(out, "vt_4k")
+    run_folder.write_answers(out, [*run_folder.answers(out), *vt[:2]])
     assert "name --model and --backend to run it" in ruler_error(
         "decide", base, out, *arguments[:2]
     )
@@ -199,7 +202,7 @@ def test_a_verdict_is_recomputed_when_failed_rows_are_run_again(base, tmp_path, 
     root = load(base)["dataset"]["source"]
     until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
     with monkeypatch.context() as patched:
-        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+        patched.setattr("ruler_eval.run.oracle.Oracle", Failing)
         first = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
         assert first["drop"] > 0
         assert ruler_release.run(root, **until).total["error"]
@@ -208,7 +211,7 @@ def test_a_verdict_is_recomputed_when_failed_rows_are_run_again(base, tmp_path, 
     assert (decision["verdict"], decision["drop"]) == ("smaller", 0)
     assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(decision))
     assert not ruler_release.run(root, **until, retry_failed=True).total["error"]
-    assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
+    assert json.loads((tmp_path / "c/estimate.json").read_text())["score"] == 100
 
 
 @pytest.mark.parametrize("other", ["rows", "rules"])
@@ -258,7 +261,7 @@ def test_a_stopped_run_has_no_intervals_that_are_not_valid(base, tmp_path):
     ruler_error("results", run, "--model", "o/m", "--dataset-repo", "o/r")
     with pytest.raises(RulerError, match=r"decide.max_drop = 20.0, not 5.0"):
         ruler_release.decide(base, **{**options(run), "max_drop": 5})
-    with pytest.raises(RulerError, match="fixed at 20 points"):
+    with pytest.raises(RulerError, match="--max-drop 20 was fixed before"):
         ruler_release.decide(base, run, max_drop=5)
 
 
@@ -305,7 +308,12 @@ def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(base, tmp_path)
 
 def test_decide_has_every_option_of_run_that_a_decision_can_have():
     run, decide = options_of(RunOptions), options_of(DecideOptions)
-    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {"base", "candidate", "max_drop"}
+    assert {*run} - {*NOT_IN_DECIDE} == {*decide} - {
+        "base",
+        "candidate",
+        "max_drop",
+        "max_task_drop",
+    }
 
 
 def test_an_option_of_0_wins_over_what_the_base_was_run_with(base, tmp_path):
@@ -328,7 +336,7 @@ class Silent(Oracle):
 
 
 def test_rows_that_stay_missing_give_no_verdict(base, tmp_path, monkeypatch):
-    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Silent)
+    monkeypatch.setattr("ruler_eval.run.oracle.Oracle", Silent)
     with pytest.raises(RulerError, match=r"row \d+ of 'niah_single_1_4k' has no answer"):
         ruler_release.decide(base, **options(tmp_path / "b"))
     root = load(base)["dataset"]["source"]

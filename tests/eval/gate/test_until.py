@@ -13,11 +13,11 @@ from ruler_common.rows import row_order
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import MeanEstimate, mean_estimate
 from ruler_eval.run.options import RunOptions
-from ruler_eval.run.records import Records
 from ruler_eval.score.results import Scores, load
 from ruler_release.api import run_model
 from tests.eval.run import small_release
 from tests.in_process import ruler_error
+from tests.run_folder import answers
 
 ROWS = 100
 
@@ -87,7 +87,7 @@ def test_a_run_stops_when_its_mean_is_known(release, tmp_path):
     assert [look["rows"] for look in looks] == [*range(20, last["rows"] + 1, 10)]
     assert last["half_width"] <= 5
     assert all(look["half_width"] > 5 for look in looks[:-1])
-    assert len(Records(out).read("vt_4k")) == last["rows"] < 60
+    assert len(answers(out, "vt_4k")) == last["rows"] < 60
     results = load(out)
     assert results["run"]["estimate"] == last
     assert f"the mean over all, {last['score']:.1f}" in results["notes"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import pytest
 
@@ -53,15 +54,70 @@ def test_a_wrong_word_behind_a_lead_in_or_with_a_count_stays_wrong(language):
         assert score_row(text, words, "cwe_easy", language).score == 0, text
 
 
+MEANINGS = read_toml(Path(__file__).with_name("one_meaning.toml"))
+MEANING_SCORES = {"none": 1, "not_found": 0, "do_not_know": 0, "something_else": 0}
+
+
+def written(answer: str, language: str) -> list[str]:
+    """Return an answer in the ways in which models and prompts decorate it."""
+    tag = LANGUAGES[language].tags[0]
+    bare = answer.rstrip(".。।")
+    full_width = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in bare)
+    around = ("{}", "{}.", "{}!", "{}。", '"{}"', "“{}”", "„{}“", "«{}»", "「{}」", "'{}'", "‹{}›.")
+    marked = ("**{}**", "*{}*.", "`{}`", "({})", "- {}", "1. {}\n2. {}", "{}\n", "\\boxed{{{}}}")
+    tags = (
+        "{}<|eot_id|>",
+        f"<{tag}>{{}}</{tag}>",
+        "<answer> **{}** </answer>",
+        f"{tag}: {{}}",
+        "> {}",
+    )
+    texts = []
+    for form in (*around, *marked, *tags):
+        texts.append(form.format(bare, bare))
+    return [*texts, bare.upper(), full_width, f"{full_width}．", f"\u200b{answer}\ufeff"]
+
+
+def test_one_meaning_has_wordings_in_every_language():
+    assert set(MEANINGS) == set(CODES)
+    for meanings in MEANINGS.values():
+        assert set(meanings) == set(MEANING_SCORES)
+        assert [len(wordings) for wordings in meanings.values()] == [13, 3, 4, 3]
+
+
 @EVERY
-def test_a_language_has_two_to_eight_forms_of_none_each_with_a_source(language):
+@pytest.mark.parametrize("meaning", MEANING_SCORES)
+def test_one_meaning_has_one_score_in_all_languages(language, meaning):
+    none = LANGUAGES[language].none[0]
+    for wording in MEANINGS[language][meaning]:
+        for text in (wording, *written(wording, language)):
+            row = score_row(text, [none], "niah_none", language)
+            assert row.score == MEANING_SCORES[meaning], text
+
+
+@EVERY
+def test_none_may_be_explained_in_another_sentence(language):
+    none, negators = LANGUAGES[language].none[0], LANGUAGES[language].negators
+    for other in MEANINGS[language]["something_else"]:
+        for text in (f"{none}. {other}", f"{other}\n{none}", f"{other.rstrip('.。।')}: {none}"):
+            assert score_row(text, [none], "niah_none", language).score == 1, text
+        assert score_row(f"{none} — {other}", [none], "niah_none", language).score == 1
+        for negator in negators:
+            assert score_row(f"{negator}, {none}", [none], "niah_none", language).score == 1
+            text = f"{negator}. {other}"
+            assert score_row(text, [none], "niah_none", language).score == 0, text
+
+
+@EVERY
+def test_a_language_names_forms_of_none_each_with_its_source_or_meaning(language):
     none = language_facts(language).none
-    assert 2 <= len({*none.prompt, *none.forms}) <= 8
+    assert len(none.forms) >= 5
     assert all(none.forms.values())
-    forms = [normalize(form, language) for form in (*none.prompt, *none.forms)]
-    for exception in none.exceptions:
-        letters = normalize(exception, language)
-        assert any(form[0] in letters for form in forms), exception
+    assert none.introductions
+    assert none.no_numbers.sentences
+    assert none.no_numbers.numbers
+    assert none.no_numbers.places
+    assert none.negators or language == "ru"  # the prompt's word is the word for "no"
 
 
 @EVERY
@@ -71,28 +127,118 @@ def test_every_form_counts_as_none_in_an_answer_without_digits(language):
         for text in (form, f"<{of.tags[0]}> {form.upper()}. </{of.tags[0]}>", f"„{form}”"):
             assert score_row(text, [of.none[0]], "niah_none", language).score == 1, text
             assert rules.references_found(text, [of.none[0]], "niah_none", language) == [True]
-        for text in (f"{form} 1234567", f"{form} (1)", f"1. {form}", f"x{form}x"):
+        for text in (f"{form} 1234567", f"{form} (1)", f"{form}, 1", f"x{form}x"):
             assert score_row(text, [of.none[0]], "niah_none", language).score == 0, text
 
 
 @EVERY
-def test_an_exception_does_not_say_none(language):
-    for exception in LANGUAGES[language].none_exceptions:
-        assert score_row(exception, ["none"], "niah_none", language).score == 0, exception
+def test_a_numbered_none_is_none(language):
+    none = LANGUAGES[language].none[0]
+    for text in (f"1. {none}", f"1. {none}\n2. {none}", f"1) {none}\n2) {none}", f"１．{none}"):
+        assert score_row(text, [none], "niah_none", language).score == 1, text
+    for text in (f"1. {none}\n2. 1234567", f"2 {none}", f"{none} 2."):
+        assert score_row(text, [none], "niah_none", language).score == 0, text
 
 
 @EVERY
-def test_only_the_prompts_word_for_none_makes_an_answer_of_numbers_wrong(language):
-    of = LANGUAGES[language]
-    for word in of.none:
-        assert score_row(f"1234567 ({word})", ["1234567"], "niah_single", language).score == 0
+def test_none_beside_a_number_makes_the_number_wrong(language):
+    for wording in (*LANGUAGES[language].none, *MEANINGS[language]["none"]):
+        for text in (f"1234567 ({wording})", f"1234567, {wording}", f"{wording} 1234567"):
+            assert score_row(text, ["1234567"], "niah_single", language).score == 0, text
     assert score_row("1234567", ["1234567"], "niah_single", language).score == 1
 
 
+@EVERY
+def test_a_statement_beside_the_numbers_does_not_say_none(language):
+    for statement in MEANINGS[language]["something_else"]:
+        answer = f"1234567. {statement}"
+        assert score_row(answer, ["1234567"], "niah_single", language).score == 1, answer
+
+
 def test_other_forms_of_none_do_not_make_an_answer_of_numbers_wrong():
-    for language, text in (("en", "no others"), ("de", "keine weiteren"), ("hi", "और नहीं")):
+    for language, text in (
+        *(("en", "no others"), ("de", "keine weiteren"), ("hi", "और नहीं")),
+        *(("ru", "других нет"), ("nl", "geen andere"), ("pl", "innych brak"), ("hu", "más nincs")),
+    ):
         answer = f"1234567, {text}"
         assert score_row(answer, ["1234567"], "niah_single", language).score == 1
+
+
+NO_BREAK, NARROW, THIN = "\u00a0", "\u202f", "\u2009"
+SEPARATORS = {  # between thousands, by CLDR and by custom; the space between is a no-break one
+    "cs": (NO_BREAK,),
+    "da": (".",),
+    "de": (".", "’", NO_BREAK),
+    "en": (",",),
+    "es": (".", ",", NO_BREAK),
+    "fa": ("٬", "،", ","),
+    "fi": (NO_BREAK,),
+    "fr": (NARROW, NO_BREAK, "’"),
+    "hi": (",",),
+    "hu": (NO_BREAK, "."),
+    "it": (".", "’"),
+    "ja": (",", "，"),
+    "ko": (",", "，"),
+    "nl": (".",),
+    "no": (NO_BREAK, "."),
+    "pl": (NO_BREAK,),
+    "pt": (".", NO_BREAK),
+    "ru": (NO_BREAK,),
+    "sr": (".",),
+    "st": (NO_BREAK, ","),
+    "sv": (NO_BREAK,),
+    "sw": (",",),
+    "ta": (",",),
+    "uk": (NO_BREAK,),
+    "vi": (".",),
+    "zh": (",", "，"),
+}
+INDIAN = ("hi", "ta")  # also 12,34,567
+NATIVE_DIGITS = {"fa": "۰۱۲۳۴۵۶۷۸۹", "hi": "०१२३४५६७८९", "ta": "௦௧௨௩௪௫௬௭௮௯"}
+
+
+def grouped(separator: str, language: str) -> list[str]:
+    """Return 1234567 and 7654321 in one answer, as the language may write them."""
+    numbers = ["1234567", "7654321"]
+    first, second = (separator.join((n[0], n[1:4], n[4:])) for n in numbers)
+    answers = [f"{first}; {second}", f"{first}\n{second}", f"**{first}**, **{second}**"]
+    answers += [f"1. {first}\n2. {second}", f"({first}) ({second})", f"“{first}”, “{second}”."]
+    if language in INDIAN and separator in (",", "{,}"):
+        answers.append(f"12{separator}34{separator}567; 76{separator}54{separator}321")
+    if language in NATIVE_DIGITS:
+        native = str.maketrans("0123456789", NATIVE_DIGITS[language])
+        answers += [answer.translate(native) for answer in answers]
+    return answers
+
+
+@EVERY
+def test_a_number_may_have_the_separators_of_the_language(language):
+    for separator in (*SEPARATORS[language], " ", THIN, NARROW, "{,}", r"\,", "'"):
+        for answer in grouped(separator, language):
+            row = score_row(answer, ["1234567", "7654321"], "niah_multivalue", language)
+            assert (row.score, row.found) == (1, 2), answer
+
+
+@pytest.mark.parametrize(
+    "separator", [r"{,}", r"\,", r"{\,}", r"\;", r"\:", r"\ ", "~", r"{ }", r"\thinspace "]
+)
+def test_a_number_may_have_the_separators_of_latex(separator):
+    first, second = f"1{separator}234{separator}567", f"7{separator}654{separator}321"
+    for answer in (f"${first}$, ${second}$", rf"\boxed{{{first}}} and \boxed{{{second}}}"):
+        row = score_row(answer, ["1234567", "7654321"], "niah_multivalue", "en")
+        assert row.score == 1, answer
+
+
+@EVERY
+def test_a_list_of_numbers_is_not_one_number(language):
+    for separator in SEPARATORS[language]:
+        for between in (", ", "; ", "، ", "、", "\n", f"{separator} "):
+            answer = between.join(("1234567", "7654321"))
+            expected = ["1234567", "7654321"]
+            assert score_row(answer, expected, "niah_multivalue", language).score == 1, answer
+    for text in ("1234567 7654321", "1234567,7654321", "1234567،7654321", "1234567~7654321"):
+        row = score_row(text, ["1234567", "7654321"], "niah_multivalue", language)
+        assert row.score == 1, text
 
 
 def test_serbian_tags_in_cyrillic_and_in_other_brackets_are_tags():
@@ -133,7 +279,7 @@ def test_equal_letters_apply_only_in_their_language():
 def test_no_answer_takes_long(language):
     """Long answers of the pieces that the rules look for, in time linear in them."""
     of, words = LANGUAGES[language], table(language)["words"]
-    pieces = [*words, *of.none, *of.none_forms, *of.conjunctions, *of.none_exceptions]
+    pieces = [*words, *of.none, *of.none_forms, *of.conjunctions, *of.introductions]
     pieces += [f"<{of.tags[0]}>", f"</{of.tags[0]}>", "<", "<a>", "</a>", ",", ":", "1", " ", "\n"]
     rng = random.Random(language)
     texts = ["".join(rng.choices(pieces, k=2000)), *(piece * 2000 for piece in pieces)]

@@ -72,8 +72,9 @@ def test_a_none_word_inside_another_word_is_none():
         *(("ja", text, 0) for text in ("おはなし", "みなし", "昔ばなし", "疑いなし")),
         *(("ko", text, 1) for text in ("해당사항없음", "해당 없음", "숫자없음.", "없음입니다")),
         *(("ko", text, 0) for text in ("틀림없음", "문제없음", "없음직한", "상관없음")),
-        *(("zh", text, 1) for text in ("无此类数字", "文中无", "文中无此类数字", "答案是无。")),
-        *(("zh", text, 1) for text in ("无符合条件的数字", "无任何相关数字", "无答案")),
+        *(("zh", text, 1) for text in ("无此类数字", "文中无此类数字", "答案是无。")),
+        *(("zh", text, 1) for text in ("无符合条件的数字", "无任何相关数字")),
+        *(("zh", text, 0) for text in ("文中无", "无答案")),
         *(
             ("zh", text, 0)
             for text in ("毫无疑问", "无数", "无关数字", "无法", "除此之外无其他数字")
@@ -87,8 +88,7 @@ def test_none_in_a_longer_expression_or_another_script_counts(language, answer, 
     none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
     neighbour = tagged(language, f"{answer} {NUMBER}")
-    fails = says_none and none in answer.lower().replace("нема", "nema")
-    assert score_row(neighbour, [NUMBER], "niah_single", language).score == 1 - fails
+    assert score_row(neighbour, [NUMBER], "niah_single", language).score == 1 - says_none
 
 
 @pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ruler_score.language_rules import LANGUAGES
 from ruler_score.ruler_score import score_row
-from ruler_score.split_reasoning import REASONING_TAGS, opened_reasoning, split_reasoning
+from ruler_score.split_reasoning import opened_reasoning, split_reasoning, token_mark
 
 FAMILIES = {
     **{
@@ -18,6 +19,25 @@ FAMILIES = {
     },
     **{name: (f"<{name}>", f"</{name}>") for name in ("reason", "scratchpad", "reflection")},
     "cased": ("<Think>", "</Think>"),
+    "longcat": ("<longcat_think>", "</longcat_think>"),
+    "minimax": ("<mm:think>", "</mm:think>"),
+    "solar": ("<|think:start|>", "<|think:end|>"),
+    "plamo": ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
+    "full width": ("<｜begin▁of▁thinking｜>", "<｜end▁of▁thinking｜>"),
+    "slash in bars": ("<|thinking|>", "<|/thinking|>"),
+    "camel case": ("<BeginThinking>", "<EndThinking>"),
+    "attributes": ('<reasoning effort="high" step=2>', "</reasoning>"),
+    "escaped": ("&lt;think&gt;", "&lt;/think&gt;"),
+    "monologue": ("<INNER_MONOLOGUE>", "</INNER_MONOLOGUE>"),
+    "analysis": ("<analysis>", "</analysis>"),
+    "chain of thought": ("<chain_of_thought>", "</chain_of_thought>"),
+    "cot": ("<cot>", "</cot>"),
+    "self reflection": ("<self-reflection>", "</self-reflection>"),
+    "Chinese": ("<思考>", "</思考>"),
+    "begin in brackets": ("[BEGIN_THINKING]", "[END_THINKING]"),
+    "medgemma": ("<unused94>thought\n", "<unused95>"),
+    "kimi k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    "pangu": ("[unused16]", "[unused17]"),
     "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
     "kimi": ("◁think▷", "◁/think▷"),
     "openthoughts": ("<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -61,7 +81,7 @@ def test_reasoning_is_taken_out_whole(opening, closing, text, reasoning, answer,
 @EACH
 def test_reasoning_that_the_prompt_opened(opening, closing):
     opened = opened_reasoning(f"<|im_start|>assistant\n{opening}\n")
-    assert opened == opening
+    assert opened == opening.rstrip()
     assert split_reasoning(f"so 17{closing}42", opened) == ("so 17", "42", "ended")
     assert split_reasoning(f"{opening}so 17{closing}42", opened).answer == "42"
     assert split_reasoning("so 17, or 42", opened) == ("so 17, or 42", "", "truncated")
@@ -83,7 +103,29 @@ def test_the_scorer_reads_the_same_answer(opening, closing):
 
 @pytest.mark.parametrize(
     "text",
-    ["plain", "", " kept ", "a < b [1]", "<b>1</b>", "analysis of it", "42<|end|>", "thinking: no"],
+    [
+        "plain",
+        "",
+        " kept ",
+        "a < b [1]",
+        "<b>1</b>",
+        "analysis of it",
+        "42<|end|>",
+        "thinking: no",
+        "I think, thinking of the reasoning [reason], that it is 42",
+        "Here are my reasoning steps: 1 + 41. It is 42",
+        "[REASONING] 1 + 41\n[ANSWER] 42",
+        "[thinking](https://example.org/thought) 42",
+        "<https://example.org/thinking> 42",
+        "<deepthought@example.org> 42",
+        "<think of a number> 42",
+        "<think_off>42",  # switches, which enclose nothing
+        "<|no_think|>42",
+        "x < think and y > 42",
+        "a <- reason -> b",
+        "<tool_call>{}</tool_call>42",
+        "<cotton>42</cotton>",
+    ],
 )
 def test_a_text_without_reasoning_stays_as_it_is(text):
     assert split_reasoning(text) == (None, text, "none")
@@ -123,8 +165,28 @@ def test_channels_end_with_the_final_one(text, answer, state):
     assert (parts.answer, parts.state) == (answer, state)
 
 
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_an_answer_in_a_languages_tags_is_never_cut(code):
+    for tag in LANGUAGES[code].tags:
+        text = f"I have been thinking. <{tag}>1234567, 7654321</{tag}>"
+        assert split_reasoning(text) == (None, text, "none")
+        assert split_reasoning(f"<mm:think>1</mm:think>\n{text}").answer == text
+
+
+def test_the_marks_among_a_tokenizers_tokens():
+    assert token_mark("<longcat_think>") == token_mark("<|START_THINKING|>") == "opens"
+    assert token_mark("</mm:think>") == token_mark("<|end_of_thought|>") == "closes"
+    for token in ("<|im_end|>", "<|channel|>", "<think_off>", "think", "<s>"):
+        assert token_mark(token) is None
+
+
 @given(
-    st.lists(st.sampled_from([*PIECES, *REASONING_TAGS, "a", "1234567", " ", "\n"]), max_size=12)
+    st.lists(
+        st.sampled_from(
+            [*PIECES, "<|start|>", "<|end|>", "<", ">", "/", "a", "1234567", " ", "\n"]
+        ),
+        max_size=12,
+    )
 )
 def test_an_answer_holds_no_reasoning(parts):
     answer = split_reasoning("".join(parts)).answer
@@ -138,6 +200,10 @@ def test_an_answer_holds_no_reasoning(parts):
         "<think></thinking>",
         "<think>a</think>",
         "<|channel|>analysis",
+        "<think ",
+        "<think_think_think_think_think_think_think_think",
+        '<think a="b" ',
+        "[THINK_",
     ],
 )
 def test_reading_takes_time_linear_in_the_text(text):

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.eval.run.backends.test_batch import answer
+from tests.eval.run.test_batch import answer
 from tests.in_process import ruler
 
 pytestmark = pytest.mark.skipif(
-    find_spec("openai") is None, reason="the openai extra is not installed"
+    find_spec("transformers") is None, reason="the openai extra is not installed"
 )
 
 

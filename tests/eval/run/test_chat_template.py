@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.prompts import ChatTemplate, Prompter, load_model_tokenizer
+from ruler_eval.run.chat_template import ChatTemplate
+from ruler_eval.run.prompts import Prompter, load_model_tokenizer
 from tests import in_process
 from tests.documents import blocks
 from tests.eval.run.run_options import model_options
@@ -77,7 +78,7 @@ def test_a_run_resumes_only_with_its_own_template(small, tmp_path):
     path = tmp_path / "own.jinja"
     path.write_text(LLAMA_2, encoding="utf-8")
     flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
-    begun = {"format": 1, "chat_template": ChatTemplate.read(path).facts()}
+    begun = {"format": 2, "chat_template": ChatTemplate.read(path).facts()}
     (tmp_path / "run.json").write_text(json.dumps(begun))
     without = in_process.ruler(*flags)
     assert without.code == 2

@@ -10,7 +10,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run import reasoning
-from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backend import Completion
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.row_state import record_of
@@ -38,7 +38,6 @@ def test_truncated_reasoning_leaves_no_answer():
         Completion(
             asked(), "<think>so many words", "length", prompt_tokens=10, completion_tokens=130
         ),
-        4096,
     )
     assert record["prediction"] == ""
     assert record["thinking"] == "so many words"
@@ -57,13 +56,12 @@ def test_the_reasoning_of_a_servers_parser_is_used():
         reasoning="hm",
         reasoning_tokens=15,
     )
-    record = record_of(answer, 4096)
+    record = record_of(answer)
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
     assert record["usage"]["thinking_tokens"] == 15
     assert record["thinking_ended"] is True
     cut = record_of(
         Completion(asked(), "", "length", prompt_tokens=10, completion_tokens=130, reasoning="hm"),
-        4096,
     )
     assert cut["thinking_ended"] is False
 
@@ -83,11 +81,32 @@ def test_the_tokens_of_reasoning_are_those_before_its_end_token():
     assert reasoning.reasoning_length(tokenizer, [7, 1, 2]) is None
 
 
+def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer():
+    text = "The number could be 1234567. Let me look again. " * 20
+    record = record_of(Completion(asked(), text, "length", prompt_tokens=10, completion_tokens=130))
+    assert (record["prediction"], record["thinking"]) == ("", text)
+    assert (record["finish_reason"], record["thinking_ended"]) == ("length", False)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"finish_reason": "stop"},  # a model that did not need to reason
+        {"reasoning_tokens": 90},  # the provider keeps the reasoning to itself
+        {"reasoning": "hm"},  # the server's parser has separated it
+        {"prompt": asked(reasoning_tokens=0), "completion_tokens": 30},
+    ],
+)
+def test_other_texts_without_marks_are_answers(changes):
+    counts = {"prompt_tokens": 10, "completion_tokens": 130, "finish_reason": "length"}
+    completion = Completion(**{"prompt": asked(), "text": "It is 1234567.", **counts, **changes})
+    assert record_of(completion)["prediction"] == "It is 1234567."
+
+
 def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
     record = record_of(
         Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120),
-        4096,
         tiny_tokenizer,
     )
     assert 0 < reasoning.count_tokens(tiny_tokenizer, record["prediction"]) <= 30
@@ -99,7 +118,7 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer):
 def test_half_a_surrogate_pair_can_be_counted_and_truncated(tiny_tokenizer):
     text = "\ud800hm</think>\ud800" + "42 " * 100
     completion = Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120)
-    record = record_of(completion, 4096, tiny_tokenizer)
+    record = record_of(completion, tiny_tokenizer)
     assert record["thinking"] == "?hm"
     assert record["prediction"].startswith("?42 42")
 
@@ -120,13 +139,12 @@ def test_tags_that_are_special_tokens_survive_decoding(tiny_tokenizer):
     assert reasoning.decode(tokenizer, ids) == "[THINK]hm[/THINK]42"
 
 
-@pytest.mark.parametrize("tag", ["think", "thinking", "thought", "reasoning", "seed:think"])
+@pytest.mark.parametrize("tag", ["think", "thought", "seed:think", "mm:think", "longcat_think"])
 def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer, tag):
     text = f"<{tag}>{'word ' * 500}</{tag}>\nIt is 1234567."
     prompt = asked(reasoning_tokens=5000)
     record = record_of(
         Completion(prompt, text, "stop", prompt_tokens=10, completion_tokens=900),
-        8192,
         tiny_tokenizer,
     )
     assert (record["prediction"], record["thinking_ended"]) == ("It is 1234567.", True)
@@ -138,7 +156,7 @@ def test_reasoning_that_a_servers_parser_missed_is_removed():
     completion = Completion(
         asked(), "<think>b</think>42", "stop", prompt_tokens=10, completion_tokens=20, reasoning="a"
     )
-    record = record_of(completion, 4096)
+    record = record_of(completion)
     assert (record["thinking"], record["prediction"]) == ("a\nb", "42")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import shutil
 import signal
 import threading
@@ -12,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations, groupby, pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from huggingface_hub import constants
@@ -21,39 +23,40 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_eval.frozen_release import Release
-from ruler_eval.run import runner
-from ruler_eval.run.backends.backend import Completion, EngineDied
-from ruler_eval.run.backends.oracle import Oracle
+from ruler_eval.run import progress, runner
+from ruler_eval.run import records as records_module
+from ruler_eval.run.backend import Completion, EngineDied
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.oracle import Oracle
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Record, Records, Shard, read_lines
+from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import record_of
 from ruler_eval.run.runner import OpenRun, run
 from tests.eval.run import small_release
-from tests.eval.scoring_helpers import write_lines
-from tests.in_process import ruler_output
+from tests.in_process import ruler_error, ruler_output
 from tests.model_server import Reply, Request, answer, model_server
+from tests.run_folder import answers, edit_answers
 
 
-def lines(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
+def lines(folder: Path) -> list[str]:
+    """Return the lines of all answers below a folder, sorted by row, without their order."""
+    found = [line for path in folder.rglob("answers.jsonl") for line in path.open()]
+    return sorted(found, key=lambda line: (json.loads(line)["config"], json.loads(line)["index"]))
 
 
-def test_every_row_is_answered_once_in_the_file_of_its_configuration(options):
+def sessions(folder: Path) -> list[Any]:
+    return Records(folder).sessions()
+
+
+def test_every_row_is_answered_once(options):
     outcome = run(options)
     assert dict(outcome.total) == {"stop": 20}
-    assert sorted(lines(options.out)) == [
-        "cwe_4k.jsonl",
-        "niah_single_1_4k.jsonl",
-        "qa_1_4k.jsonl",
-        "vt_4k.jsonl",
-    ]
-    for name in lines(options.out):
-        records = list(read_lines(options.out / name))
-        assert [record["index"] for record in records] == [0, 1, 2, 3, 4]
-        assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
+    tasks = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
+    rows = [(record["config"], record["index"]) for record in answers(options.out)]
+    assert rows == [(task, index) for task in tasks for index in range(5)]
+    assert [path.name for path in options.out.glob("*.jsonl")] == ["answers.jsonl"]
 
 
 def test_run_json_records_what_can_change_a_score(options, small):
@@ -63,80 +66,91 @@ def test_run_json_records_what_can_change_a_score(options, small):
     assert settings["model"] == settings["backend"] == "oracle"
     assert settings["mode"] == "chat"
     assert (settings["dataset"], settings["data_version"]) == ("ruler", "1.0.0")
-    digests = {file["config"]: file["rows_sha256"] for file in manifest["files"].values()}
-    assert settings["rows"] == digests
     assert settings["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
-    (session,) = settings["sessions"]
+    (session,) = sessions(options.out)
+    digests = {file["config"]: file["rows_sha256"] for file in manifest["files"].values()}
+    assert session["rows"] == digests
     assert session["started"] < session["ended"]
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
+def test_run_json_is_written_once(options):
+    run(replace(options, configs="vt_4k"))
+    before = (options.out / "run.json").stat()
+    run(options)
+    after = (options.out / "run.json").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    assert [session["configs"] for session in sessions(options.out)] == [
+        ["vt_4k"],
+        ["niah_single_1_4k", "vt_4k", "cwe_4k", "qa_1_4k"],
+    ]
+
+
+def test_a_run_of_an_older_version_is_not_continued(options):
+    run(options)
+    path = options.out / "run.json"
+    path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+    with pytest.raises(RulerError, match="older version of ruler, which can be scored and not"):
+        run(options)
+
+
 def test_only_missing_or_half_written_rows_are_run_again(options):
     run(options)
-    original_files = lines(options.out)
-    path = options.out / "vt_4k.jsonl"
-    rows = path.read_text().splitlines(keepends=True)
-    edited_line = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
-    path.write_text(
-        edited_line + rows[2] + rows[3][:40]
-    )  # a crash: row 3 is half-written, 1, 4 missing
-    (options.out / "cwe_4k.jsonl").unlink()
+    original = lines(options.out)
+    vt = [line for line in original if '"vt_4k"' in line]
+    kept = vt[0].replace('"prediction": "', '"prediction": "KEPT ')
+    # a crash: row 3 of vt is half-written, 1 and 4 and all of cwe are missing
+    others = [line for line in original if '"vt_4k"' not in line and '"cwe_4k"' not in line]
+    (options.out / "answers.jsonl").write_text("".join([*others, kept, vt[2], vt[3][:40]]))
     run(options)
-    assert lines(options.out) == {**original_files, "vt_4k.jsonl": edited_line + "".join(rows[1:])}
+    assert lines(options.out) == [kept if line == vt[0] else line for line in original]
 
 
-def limit_of(options: RunOptions) -> Any:
-    return json.loads((options.out / "run.json").read_text())["limit"]
+def test_a_torn_line_of_any_length_is_removed(options, monkeypatch):
+    monkeypatch.setattr(records_module, "TAIL_BYTES", 7)
+    run(options)
+    original = lines(options.out)
+    path = options.out / "answers.jsonl"
+    for length in (1, 7, 8, 60):
+        with path.open("a") as file:
+            file.write(original[0][:length])
+        run(replace(options, retry_failed=True))
+        assert lines(options.out) == original
+    path.write_text(original[0][:-1])  # the only line
+    run(options)
+    assert lines(options.out) == original
 
 
-def test_run_json_records_the_limit(options):
-    """The recorded limit only grows; None means all rows.
-
-    So `ruler score` does not count rows as wrong that were never requested.
-    """
-    for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
+def test_sessions_record_the_limit(options):
+    """So `ruler score` does not count rows as wrong that were never requested."""
+    for limit in (2, 1, 3, None, 4):
         run(replace(options, limit=limit))
-        assert limit_of(options) == recorded
+    assert [session["limit"] for session in sessions(options.out)] == [2, 3, None]
 
 
-def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(options, monkeypatch):
-    def stop(self: Records, record: Record) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Records, "write", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(replace(options, limit=2, shard="1/2"))
-    assert limit_of(options) == 2
-    run(replace(options, limit=3, shard="2/2"))
-    assert limit_of(options) == 3
-
-
-def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options, monkeypatch):
+def test_a_resumed_run_keeps_failed_rows_without_retry_failed(options):
     run(options)
-    original_files = lines(options.out)
-    path = options.out / "vt_4k.jsonl"
-    records = list(read_lines(path))
-    failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
-    records[1] = cast(Record, failed)
-    (options.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
-    write_lines(path, *records)
-    sent_rows: list[tuple[str, int]] = []
-    original_write = Records.write
+    original = lines(options.out)
 
-    def record_call(self: Records, record: Record) -> None:
-        sent_rows.append((record["config"], record["index"]))
-        original_write(self, record)
+    def fail(record: dict[str, Any]) -> Any:
+        if record["config"] == "cwe_4k":  # there is other work: the run does start
+            return None
+        if (record["config"], record["index"]) == ("vt_4k", 1):
+            return {**record, "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
+        if (record["config"], record["index"]) == ("vt_4k", 2):
+            return {**record, "prediction": "", "finish_reason": "does_not_fit", "error": "long"}
+        return record
 
-    monkeypatch.setattr(Records, "write", record_call)
+    edit_answers(options.out, fail)
+    written = len(answers(options.out))
     outcome = run(options)
-    assert dict(outcome.total) == {"stop": 19, "error": 1}
-    assert {config for config, _ in sent_rows} == {"cwe_4k"}
+    assert dict(outcome.total) == {"stop": 18, "error": 1, "does_not_fit": 1}
     assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
-    sent_rows.clear()
+    assert len(answers(options.out)) == written + 5
     assert dict(run(replace(options, retry_failed=True)).total) == {"stop": 20}
-    assert sent_rows == [("vt_4k", 1)]
-    assert lines(options.out) == original_files
+    assert len(answers(options.out)) == written + 7  # it is appended, and the last line counts
+    read = [json.dumps(record, ensure_ascii=False) + "\n" for record in Records(options.out).read()]
+    assert sorted(read) == sorted(original)
 
 
 @pytest.mark.parametrize(
@@ -157,21 +171,70 @@ def test_a_run_is_not_resumed_with_another_setting(options, change, setting):
     assert lines(options.out) == before
 
 
-def test_a_run_is_not_resumed_on_different_rows(options, tmp_path):
+@pytest.mark.parametrize("configs", ["vt_4k", "qa_1_4k"])
+def test_a_run_is_not_continued_with_rows_of_another_release(options, tmp_path, configs):
+    """It is scored with one release, which must have all its rows."""
     run(replace(options, configs=("vt_4k",)))
     release = small_release.write(tmp_path / "changed", seed=1)
-    with pytest.raises(RulerError, match=r"rows\.vt_4k"):
-        run(replace(options, dataset=str(release)))
+    before = lines(options.out)
+    with pytest.raises(RulerError, match=r"has rows of another release \(vt_4k of '.*ruler'\)"):
+        run(replace(options, dataset=str(release), configs=(configs,)))
+    assert lines(options.out) == before
 
 
-def test_shards_take_whole_files_and_merge_into_the_same_bytes(options, tmp_path):
+def test_a_run_is_continued_with_the_same_release_in_another_place(options, small, tmp_path):
+    run(replace(options, configs=("vt_4k",)))
+    moved = shutil.copytree(small, tmp_path / "moved")
+    assert run(replace(options, dataset=str(moved))).total == {"stop": 20}
+
+
+def test_shards_take_whole_files_and_have_together_the_rows_of_the_run(options, tmp_path):
     run(options)
-    missing = [run(replace(options, out=tmp_path / "S", shard=f"{i}/3")).missing for i in (3, 1, 2)]
-    assert missing == [15, 5, 0]  # four files over three shards, one of which has two
-    assert lines(tmp_path / "S") == lines(options.out)
-    assert run(replace(options, out=tmp_path / "S")).missing == 0
-    settings = json.loads((tmp_path / "S/run.json").read_text())
-    assert [session["shard"] for session in settings["sessions"]] == ["3/3", "1/3", "2/3"]
+    shards = tmp_path / "S"
+    summaries = [run(replace(options, out=shards, shard=f"{i}/3")) for i in (3, 1, 2)]
+    assert [summary.total["stop"] for summary in summaries] == [5, 10, 5]
+    assert [path.name for path in sorted(shards.iterdir())] == ["1of3", "2of3", "3of3"]
+    assert lines(shards) == lines(options.out)
+    assert [sessions(shards / f"{i}of3")[0]["shard"] for i in (1, 2, 3)] == ["1/3", "2/3", "3/3"]
+
+
+def test_shards_are_scored_together(options, tmp_path):
+    run(options)
+    ruler_output("score", options.out)
+    expected = json.loads((options.out / "results.json").read_text())["configurations"]
+    shards = tmp_path / "S"
+    for i in (1, 2, 3):
+        run(replace(options, out=shards, shard=f"{i}/3"))
+    ruler_output("score", shards)
+    assert json.loads((shards / "results.json").read_text())["configurations"] == expected
+    folders = [shards / f"{i}of3" for i in (1, 2, 3)]
+    ruler_output("score", *folders, "--out", tmp_path / "r.json")
+    assert json.loads((tmp_path / "r.json").read_text())["configurations"] == expected
+    ruler_output("compare", options.out, shards)
+
+
+def test_shards_of_different_runs_are_not_scored_together(options, tmp_path):
+    shards = tmp_path / "S"
+    run(replace(options, out=shards, shard="1/2"))
+    with pytest.raises(RulerError, match=r"1of2' was run with repeats = 1, not 2"):
+        run(replace(options, out=shards, shard="2/2", repeats=2))
+    run(replace(options, out=tmp_path / "T", shard="2/2", repeats=2))
+    (tmp_path / "T/2of2").rename(shards / "2of2")
+    error = ruler_error("score", shards)
+    assert "2of2" in error
+    assert "another run" in error
+
+
+def test_a_run_has_shards_or_not(options, tmp_path):
+    run(replace(options, shard="1/2"))
+    with pytest.raises(RulerError, match=r"has shards, such as .*1of2': add --shard"):
+        run(options)
+    with pytest.raises(RulerError, match="is a shard of another number"):
+        run(replace(options, shard="2/3"))
+    whole = replace(options, out=tmp_path / "WHOLE")
+    run(whole)
+    with pytest.raises(RulerError, match="was run without --shard"):
+        run(replace(whole, shard="1/2"))
 
 
 def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, options, ruler_run):
@@ -182,30 +245,35 @@ def test_shards_that_run_at_the_same_time_do_not_lose_rows(small, tmp_path, opti
     for process in runs:
         assert process.wait() == 0, process.stderr.read()
     assert lines(out) == lines(options.out)
-    assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
 
 
-def test_shards_that_start_at_the_same_time_do_not_refuse_each_other(tmp_path):
+def test_one_of_several_runs_that_start_at_the_same_time_gets_the_folder(tmp_path):
     starts = threading.Barrier(8)
 
-    def begin(folder: Path, number: int) -> bool:
+    def begin(folder: Path) -> Records | None:
+        records = Records(folder)
         starts.wait()
-        return Records(folder, Shard(number, 8)).lock()
+        try:
+            return records if records.lock() else None
+        except RulerError:
+            return None
 
     with ThreadPoolExecutor(8) as pool:
-        for turn in range(10):
-            folders = [tmp_path / str(turn)] * 8
-            assert all(pool.map(begin, folders, range(1, 9)))
+        for turn in range(3):
+            owners = [*filter(None, pool.map(begin, [tmp_path / str(turn)] * 8))]
+            assert len(owners) == 1
+            owners[0].close()
 
 
 def test_two_runs_do_not_write_the_same_folder(options):
-    first = Records(options.out)
-    first.lock()
     for shard in (None, "1/2"):
+        asked = replace(options, shard=shard, out=options.out / str(shard)[:1])
+        first = Records(asked.folder)
+        first.lock()
         with pytest.raises(RulerError, match="Another run"):
-            run(replace(options, shard=shard))
-    first.close()
-    assert run(options).total["stop"] == 20
+            run(asked)
+        first.close()
+        assert run(asked).total["stop"] in (10, 20)
 
 
 @pytest.mark.parametrize(
@@ -251,15 +319,14 @@ def test_a_release_on_the_hub_is_run_at_one_commit(small, options, tmp_path, mon
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     ruler_output("run", *flags)
     assert lines(tmp_path / "HUB") == lines(options.out)
-    settings = json.loads((tmp_path / "HUB/run.json").read_text())
-    assert settings["data_revision"] == commit
-    assert [session["source"] for session in settings["sessions"]] == ["org/ruler"]
+    assert json.loads((tmp_path / "HUB/run.json").read_text())["data_revision"] == commit
+    assert [session["source"] for session in sessions(tmp_path / "HUB")] == ["org/ruler"]
 
 
 def test_a_run_is_scored_from_another_folder_than_it_was_made_in(small, tmp_path):
     flags = ["--dataset", small.name, "--configs", "all_4k", "--backend", "oracle"]
     ruler_output("run", *flags, "--out", tmp_path / "RUN", cwd=small.parent)
-    (session,) = json.loads((tmp_path / "RUN/run.json").read_text())["sessions"]
+    (session,) = sessions(tmp_path / "RUN")
     assert session["source"] == str(small.absolute())
     ruler_output("score", tmp_path / "RUN", cwd=tmp_path)
     results = json.loads((tmp_path / "RUN/results.json").read_text())
@@ -272,7 +339,7 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, options, r
         return answer()
 
     def records() -> list[Any]:
-        return [record for path in options.out.glob("*.jsonl") for record in read_lines(path)]
+        return list(read_lines(options.out / "answers.jsonl"))
 
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
     with model_server(slowly) as server:
@@ -290,6 +357,66 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(small, options, r
     assert stdout.startswith("No failures: 20 rows answered.")
     assert len({(r["config"], r["index"]) for r in records()}) == len(records()) == 20
     assert len(server.requests) <= 20 + 2  # two rows were in flight
+
+
+def resume_after(
+    signals: list[tuple[signal.Signals, int]], small: Path, out: Path, ruler_run: Any
+) -> None:
+    """Stop a run with each signal when so many more requests have come in, then let it finish."""
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
+    arrived = threading.Semaphore(0)
+
+    def reply(request: Request) -> Reply:
+        arrived.release()
+        time.sleep(0.01)
+        return answer(f"answer to {len(request.prompt)}")
+
+    with model_server(reply) as server:
+        flags += ["--base-url", server.url, "--concurrency", "3", "--out", str(out)]
+        for number, requests in signals:
+            process = ruler_run(*flags)
+            for _ in range(requests):
+                if not arrived.acquire(timeout=60):
+                    break
+            process.send_signal(number)
+            _, stderr = process.communicate(timeout=60)
+            assert process.returncode in (0, 130, -signal.SIGKILL), stderr
+            assert "Traceback" not in stderr
+            while arrived.acquire(blocking=False):
+                pass
+        process = ruler_run(*flags)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert stdout.startswith("No failures: 20 rows answered.")
+
+
+@pytest.mark.parametrize("place", [1, 4, 9])
+def test_a_run_that_is_stopped_anywhere_continues_to_the_same_answers(
+    small, tmp_path, ruler_run, place
+):
+    resume_after([], small, tmp_path / "WHOLE", ruler_run)
+    stops = [(signal.SIGKILL, place), (signal.SIGINT, place)]
+    resume_after(stops, small, tmp_path / "RUN", ruler_run)
+    whole, stopped = answers(tmp_path / "WHOLE"), answers(tmp_path / "RUN")
+    rows = [(line["config"], line["index"], line["prediction"]) for line in stopped]
+    assert rows == [(line["config"], line["index"], line["prediction"]) for line in whole]
+
+
+@pytest.mark.nightly
+def test_a_run_that_is_stopped_twenty_times_continues_to_the_same_answers(
+    small, tmp_path, ruler_run
+):
+    places = random.Random()
+    resume_after([], small, tmp_path / "WHOLE", ruler_run)
+    for turn in range(10):
+        stops = [
+            (signal.SIGKILL, places.randint(1, 8)),
+            (signal.SIGINT, places.randint(1, 8)),
+        ]
+        resume_after(stops, small, tmp_path / str(turn), ruler_run)
+        whole, stopped = answers(tmp_path / "WHOLE"), answers(tmp_path / str(turn))
+        rows = [(line["config"], line["index"], line["prediction"]) for line in stopped]
+        assert rows == [(line["config"], line["index"], line["prediction"]) for line in whole]
 
 
 def test_rows_with_a_common_beginning_are_next_to_each_other(tmp_path):
@@ -338,7 +465,8 @@ def test_the_summary_leads_with_failures():
     )
     failed = record_of(Completion(prompt, error="HTTP 500: no"))
     endless = record_of(Completion(prompt, "<think>hm", "length"))
-    outcome.add("vt_4k", [failed, endless])
+    outcome.add(failed)
+    outcome.add(endless)
     lines = outcome.lines()
     assert lines[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
     assert "--retry-failed" in lines[1]
@@ -353,10 +481,10 @@ def test_a_run_that_answered_some_rows_continues_with_the_others(tmp_path):
     with OpenRun(options) as open_run:
         open_run.answer(first)
         assert dict(open_run.finish(first).total) == {"stop": 3}
-    assert "ended" in Records(options.out).settings()["sessions"][0]
+    assert "ended" in sessions(options.out)[0]
     with OpenRun(options) as open_run:
         open_run.answer(first)
-        assert len(Records(options.out).settings()["sessions"]) == 1
+        assert len(sessions(options.out)) == 1
         assert open_run.finish(open_run.plan.rows).missing == 47
     assert run(options).total["stop"] == 50
 
@@ -448,3 +576,13 @@ def test_prompts_come_in_the_order_of_rows(monkeypatch):
     with pytest.raises(RulerError, match="no template"):
         next(prompts)
     assert len(taken_rows) <= 8  # a few rows ahead of the row that was asked for
+
+
+def test_without_a_terminal_the_progress_is_a_line_now_and_then(options, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    run(replace(options, progress=True))
+    lines = [line for line in capfd.readouterr().err.splitlines() if "remaining" in line]
+    assert len(lines) == 20
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d rows 10/20, \d+ tokens/s, about \d:\d\d:\d\d remaining", lines[9]
+    )

@@ -10,7 +10,7 @@ import pytest
 from tests.eval.scoring_helpers import right
 from tests.in_process import ruler, ruler_error, ruler_output
 
-CONFIGS = ["vt_4k", "qa_1_4k", "cwe_4k", "fwe_4k"]
+CONFIGS = ["vt_4k", "niah_single_1_4k", "cwe_4k", "fwe_4k"]
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from ruler_eval.tasks import scoring_task
 from ruler_release import api
 from tests.eval.scoring_helpers import effective_lengths, read, record, right, whole_results
 from tests.in_process import ruler, ruler_error, ruler_output
+from tests.run_folder import answers, write_answers
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
@@ -147,14 +148,14 @@ def test_a_run_with_a_limit_is_scored_on_its_first_rows(limited):
 
 
 def test_missing_rows_within_the_limit_of_a_run_are_wrong(limited):
-    path = limited / "vt_4k.jsonl"
-    first, second = path.read_text().splitlines(keepends=True)
-    path.write_text(first)
+    others = [record for record in answers(limited) if record["config"] != "vt_4k"]
+    first, second = answers(limited, "vt_4k")
+    write_answers(limited, [*others, first])
     output = " ".join(ruler("score", limited)[0].split())
     assert "2 of 5 rows per task, 3 of 4 rows" in output
     cell = load(limited)["configurations"]["vt_4k"]
     assert (cell["score"], cell["n"], cell["missing"]) == (50, 2, 1)
-    path.write_text(first + second.replace('"finish_reason": "stop"', '"finish_reason": "error"'))
+    write_answers(limited, [*others, first, {**second, "finish_reason": "error"}])
     ruler("score", limited)
     cell = load(limited)["configurations"]["vt_4k"]
     assert (cell["score"], cell["n"], cell["failed"], cell["missing"]) == (50, 2, 1, 0)

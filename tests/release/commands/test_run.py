@@ -24,6 +24,7 @@ from ruler_release.commands import quickstart
 from ruler_release.commands.run import default_folder, next_step, show_states
 from tests.in_process import Printed, ruler, ruler_command
 from tests.model_server import Reply, answer, model_server
+from tests.run_folder import answers, edit_answers
 
 
 def ruler_run(*flags: str) -> Printed:
@@ -43,7 +44,7 @@ def test_the_quick_way_needs_no_model(flags):
 
 
 def test_failed_rows_make_the_exit_code_1(flags):
-    pytest.importorskip("openai", reason="the openai extra is not installed")
+    pytest.importorskip("httpx", reason="the openai extra is not installed")
     with model_server(lambda r: Reply(400) if r.row % 2 == 0 else answer()) as server:
         result = ruler_run(*flags, "--backend", "openai", "--model", "m", "--base-url", server.url)
         assert result.code == 1
@@ -56,7 +57,7 @@ def test_failed_rows_make_the_exit_code_1(flags):
 
 def test_the_quick_start_runs_all_that_a_release_holds(small, tmp_path):
     quickstart.answer_release(small, tmp_path / "RUN")
-    assert len(list((tmp_path / "RUN").glob("*.jsonl"))) == 4
+    assert len({record["config"] for record in answers(tmp_path / "RUN")}) == 4
 
 
 def summary_of(shard: str | None = None, missing: int = 0, **states: int) -> RunSummary:
@@ -87,11 +88,49 @@ def test_eval_runs_scores_and_reports_in_one_folder(small, tmp_path, monkeypatch
     assert folder.name == f"My-model-1-{date.today().isoformat()}"
     assert {"run.json", "results.json", "report.html"} <= {path.name for path in folder.iterdir()}
     assert "100.0" in done.stdout
-    wrong = next(folder.glob("niah*.jsonl"))
-    wrong.write_text(re.sub('"prediction": "[^"]*"', '"prediction": "no"', wrong.read_text()))
+    edit_answers(
+        folder, lambda line: {**line, "prediction": "no"} if line["config"][0] == "n" else line
+    )
     below = ruler("score", folder, "--fail-under", 85, cwd=tmp_path)
     assert (below.code, "below --fail-under 85" in below.stderr) == (1, True)
     assert ruler("score", folder, "--fail-under", 1, cwd=tmp_path).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("-b", "oracle", "--shard", "1/2"), "`ruler eval` scores a whole run"),
+        (("-b", "batch", "-m", "m"), "`ruler eval` needs the answers at once"),
+    ],
+)
+def test_eval_refuses_what_would_score_a_part_of_a_run(small, tmp_path, flags, words):
+    printed = ruler("eval", "-d", small, "-c", "vt_4k", *flags, "-o", tmp_path / "RUN")
+    assert (printed.code, words in printed.stderr) == (2, True), printed
+    assert not (tmp_path / "RUN").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "eval"])
+def test_a_row_that_the_server_shortened_makes_the_exit_code_1_and_can_be_run_again(
+    command, small, tmp_path
+):
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    short = answer("42")
+    short.body["usage"] = usage
+    flags = ("-d", small, "-c", "vt_4k", "-b", "openai", "-m", "m", "-o", tmp_path / "RUN")
+    with model_server(lambda r: short if r.row == 2 else answer()) as server:
+        printed = ruler(command, *flags, "--base-url", server.url)
+        assert printed.code == 1, printed
+        assert "The server shortened 1 prompt: give it a longer context" in flat(printed.stdout)
+    with model_server() as server:
+        again = ruler(command, *flags, "--base-url", server.url, "--retry-failed")
+        assert again.code == 0, again
+        assert len(server.requests) == 1
+    scored = ruler("score", tmp_path / "RUN")
+    assert (scored.code, "5 rows" in scored.stdout) == (0, True), scored
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def test_eval_takes_this_folder_for_the_run_if_it_is_named(small, tmp_path):

@@ -244,15 +244,17 @@ def _resources(models: Sequence[Model]) -> Figure:
                     "low": low["score"],
                     "low_interval": bounds(low["interval"]),
                     "gap": row["gap"],
+                    "gap_interval": bounds(row["gap_interval"]),
                 }
             )
     high_columns = [Column("high", "high"), Column("95 % interval", "high_interval")]
     low_columns = [Column("low", "low"), Column("95 % interval", "low_interval")]
+    gap_columns = [Column("gap", "gap"), Column("95 % interval", "gap_interval")]
     title = "Languages of high and of low resource"
     return Figure(
         name="resources",
         title=title,
-        columns=[LENGTH, MODEL, *high_columns, *low_columns, Column("gap", "gap")],
+        columns=[LENGTH, MODEL, *high_columns, *low_columns, *gap_columns],
         records=records,
         fold=title,
     )

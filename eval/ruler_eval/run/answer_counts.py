@@ -1,0 +1,81 @@
+"""What the answers of a run have in common: one sentence for each sign that a setting is wrong.
+
+They are shown at the end of a run, because no single answer shows them: reasoning that was not
+asked for, empty answers, and answers that all end at their token limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ruler_common.text import number_of
+from ruler_eval.run.records import Record
+
+MAX_EMPTY_SHARE = 0.1
+"""The share of empty answers from which they are reported."""
+
+
+@dataclass
+class AnswerCounts:
+    """How many answers of a run are empty, hold reasoning, or end at their token limit."""
+
+    thinks: bool = False
+    """Whether reasoning was asked for."""
+    mode: str = ""
+    """The prompt mode; a raw prompt is always continued up to the limit."""
+    answers: int = 0
+    in_reasoning: int = 0
+    """Complete answers that a server's parser took for reasoning, without --thinking."""
+    unasked: int = 0
+    """Other rows with reasoning, without --thinking."""
+    empty: int = 0
+    """Other empty answers; reasoning that did not end is reported by itself."""
+    at_limit: int = 0
+    """Answers that used all their tokens, whatever the server says of their end."""
+
+    def add(self, record: Record) -> None:
+        """Count a recorded row."""
+        state = record["finish_reason"]
+        if state not in ("stop", "length"):
+            return
+        self.answers += 1
+        self.at_limit += state == "length" or record.get("at_limit", False)
+        usage = record["usage"]
+        is_empty = not record["prediction"].strip()
+        has_reasoning = bool(record["thinking"]) or bool(usage and usage["thinking_tokens"])
+        if has_reasoning and not self.thinks:
+            if is_empty and state == "stop" and record["thinking"]:
+                self.in_reasoning += 1
+            else:
+                self.unasked += 1
+        elif is_empty and record.get("thinking_ended") is not False:
+            self.empty += 1
+
+    def lines(self) -> list[str]:
+        """Return a sentence for each sign that a setting is wrong."""
+        rows = number_of(self.answers, "answer")
+        lines = []
+        if self.in_reasoning:
+            lines.append(
+                f"{self.in_reasoning:,} of {rows} came as reasoning, with no text besides it: the "
+                "server's --reasoning-parser takes an answer for reasoning. Start the server "
+                "without it, or run with --thinking."
+            )
+        if self.unasked:
+            lines.append(
+                f"{self.unasked:,} of {rows} had reasoning although --thinking is off, which uses "
+                "up the tokens of the answer: give it tokens (--thinking 8192), or turn it off on "
+                "the server."
+            )
+        if self.empty > MAX_EMPTY_SHARE * self.answers:
+            lines.append(
+                f"{self.empty:,} of {rows} {'is' if self.empty == 1 else 'are'} empty: the model "
+                "ended at once, or only reasoned. Check --mode, the template and --thinking "
+                "(ruler doctor)."
+            )
+        if self.answers and self.at_limit >= self.answers and self.mode != "completion":
+            lines.append(
+                f"Every answer ended at its token limit ({rows}): the model does not end its turn, "
+                "or reasons. Look at some with `ruler show`, and check --mode and the template."
+            )
+        return lines

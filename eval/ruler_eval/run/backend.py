@@ -1,0 +1,182 @@
+"""The interface of a backend, which answers prompts, and the function that starts one.
+
+    backend = start_backend(options, release)
+    for completion in backend.generate(prompts):     # in any order, as they finish
+        print(completion.prompt.config, completion.prompt.index, completion.text)
+
+A backend takes the next prompt only when it can work on it, so a release of any size runs in the
+same memory. Each prompt gets at most one completion. The completion of a failed request has `error`
+set; a row without a completion stays missing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from ruler_common.errors import RulerError, missing_packages
+from ruler_common.manifest import FileEntry
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.chat_template import ServerTemplate
+from ruler_eval.run.classify import Answer, Failure, Kind
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.sampling import Sampling, choose_sampling
+
+UNKNOWN = "unknown"
+"""The value in run.json of a setting that an engine or a server does not report."""
+
+
+class EngineDied(RulerError):
+    """A server that was started for this run died while it answered; it may be started again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """The answer to a prompt. Token counts are None if the backend does not know them."""
+
+    prompt: Prompt = field(kw_only=False)
+    text: str = field(default="", kw_only=False)
+    finish_reason: Literal["stop", "length"] = field(default="stop", kw_only=False)
+    """Whether the answer ended by itself, or used all its tokens."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning: str | None = None
+    """Set only if a server's parser separated the reasoning from the text."""
+    reasoning_tokens: int | None = None
+    at_limit: bool = False
+    """Whether all tokens were used, although the server reports that the answer ended."""
+    error: str | None = None
+    """Why there is no answer."""
+    failure: Kind = "retry"
+    """The kind of the error."""
+    in_flight: int | None = None
+    """Requests in flight when it was sent or answered (the larger number); only from a server."""
+    tries: int | None = None
+    """How often it was sent; only from a server."""
+    seconds: float | None = None
+    """From the last time it was sent to the end of the reply; only from a server."""
+
+
+def completion_of(prompt: Prompt, outcome: Answer | Failure, **facts: Any) -> Completion:
+    """Return what a reply means for a prompt as a completion; `facts` are those of a server."""
+    if isinstance(outcome, Answer):
+        return Completion(prompt, **vars(outcome), **facts)
+    return Completion(
+        prompt,
+        error=outcome.sentence,
+        failure=outcome.kind,
+        prompt_tokens=outcome.prompt_tokens,
+        completion_tokens=outcome.completion_tokens,
+        **facts,
+    )
+
+
+class Backend(ABC):
+    """The interface of vllm, openai, hf, oracle and the batch files."""
+
+    name: str
+    options: RunOptions
+    tokenizer: Any = None
+    """The model's tokenizer; None if the server has it."""
+    limit: int | None = None
+    """The context length in tokens; None if it is unknown."""
+    model_limit: int | None = None
+    """The model's context length, if `limit` is only what the rows are estimated to need."""
+    window: int | None = None
+    """The tokens that the rows are estimated to need, if that was computed."""
+    server_template: ServerTemplate | None = None
+    """The server's chat template, if it renders the prompts and can be asked."""
+    on_note: Callable[[str], None] = staticmethod(lambda text: None)
+    """Called with a sentence that the user should see at once."""
+    needs_token_ids: bool = True
+    """Whether prompts are tokenized if there is a tokenizer."""
+
+    @abstractmethod
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Yield at most one completion for each prompt, as they finish."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that can change a score, for run.json: version, dtype and caches."""
+
+    def default_mode(self) -> str:
+        """Return `prefill` for a model with a chat template, `completion` for one without."""
+        return "prefill" if getattr(self.tokenizer, "chat_template", None) else "completion"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise RulerError before the first row if this backend does not support a mode."""
+        return
+
+    def describe(self) -> list[str]:
+        """Return sentences about the server or engine, shown before the first row."""
+        return []
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Return the tokens of a prompt after templating; None if they are unknown."""
+        return prompt.tokens
+
+    def metrics(self) -> str:
+        """Return the text of vLLM's /metrics; empty for other backends and servers."""
+        return ""
+
+    def accepts_cache_salt(self) -> bool:
+        """Return whether the engine has the request field `cache_salt`, as vLLM does."""
+        return False
+
+    def generation_config(self) -> Mapping[str, Any] | None:
+        """Return the model's default sampling settings; None if they cannot be read."""
+        return None
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How tokens are sampled."""
+        return choose_sampling(self.options, self.generation_config)
+
+    def close(self) -> None:
+        """Free the resources of the backend."""
+        return
+
+
+def start_backend(
+    options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
+) -> Backend:
+    """Start the backend of a run; its packages are imported only then.
+
+    Args:
+        options: The options of the run.
+        release: The release that is run: the oracle reads its references.
+        files: The files of the run: vllm sets its context length for them.
+
+    Raises RulerError that says what to install or correct.
+    """
+    name = options.backend
+    try:
+        if name == "vllm":
+            from ruler_eval.run.launch import LaunchedServer
+
+            return LaunchedServer(options, release, files)
+        if name == "openai":
+            from ruler_eval.run.server import Server
+
+            return Server(options)
+        if name == "hf":
+            from ruler_eval.run.hf_model import Transformers
+
+            return Transformers(options)
+        if name == "batch":
+            from ruler_eval.run.batch import BatchAnswers, BatchRequests
+
+            return BatchAnswers(options, release) if options.answers else BatchRequests(options)
+        from ruler_eval.run.oracle import Oracle
+
+        return Oracle(options, release)
+    except ModuleNotFoundError as error:
+        raise missing_packages(name, f"The {name} backend") from error
+    except ImportError as error:  # a library that is installed but does not load
+        reason = " ".join(str(error).split())
+        raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -1,1 +1,0 @@
-"""Where prompts go and answers come from: vLLM, a server, transformers, the oracle."""

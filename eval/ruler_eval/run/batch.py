@@ -1,0 +1,278 @@
+"""Batch files: requests for a batch API or `vllm run-batch`, and their answers.
+
+    RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0", "method": "POST",
+                                     "url": "/v1/chat/completions", "body": {"model": …}}
+    an answer file                  {"custom_id": "vt_4k/0", "error": null,
+                                     "response": {"status_code": 200, "body": {"choices": …}}}
+
+There are two backends: one writes the requests of the missing rows and answers none, the other
+finds answers by `custom_id`. A row without an answer (it was not sent, or its batch expired) stays
+missing and is written again the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError, system_error_sentence
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.backend import Backend, Completion, completion_of
+from ruler_eval.run.classify import (
+    Answer,
+    Failure,
+    Reply,
+    Request,
+    classify,
+    error_in,
+    field_of,
+)
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.providers import (
+    chat_body,
+    check_provider,
+    extra_fields,
+    provider_for,
+    sampling_fields,
+    with_seed,
+)
+from ruler_eval.run.reasoning import check_model
+from ruler_eval.run.records import Records
+from ruler_eval.run.sampling import read_generation_config
+
+ENDPOINT = "/v1/chat/completions"
+"""The endpoint that every batch API and `vllm run-batch` have."""
+FOLDER = "batch"
+MAX_LINES, MAX_BYTES = 50_000, 100 * 10**6
+"""Requests and bytes of a file: every batch API takes as many."""
+NEVER_RUN = ("batch_expired", "batch_cancelled")
+"""Error codes of requests that did not reach a model: their rows are still missing."""
+MAX_NAME = 200
+"""Characters of an unknown custom_id that are shown."""
+
+
+def custom_id(config: str, index: int, sample: int = 0) -> str:
+    """Return the name of a request: configuration, row, and the sample if it is not the first."""
+    return f"{config}/{index}/{sample}" if sample else f"{config}/{index}"
+
+
+def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
+    """Return the options of a run whose requests were written, with the files of its answers.
+
+    Raises RulerError if the folder is not one of `ruler batch write`.
+    """
+    settings, sessions = Records(run).settings(), Records(run).sessions()
+    stored = [session["options"] for session in sessions if session.get("options")]
+    if settings.get("backend") != "batch" or not stored:
+        raise RulerError(
+            f"'{run}' is not a run of batch files. To write one: ruler batch write --help"
+        )
+    # an answer replaces the failure of an earlier batch
+    options = RunOptions.from_json(stored[-1], run)
+    return replace(options, answers=tuple(answers), retry_failed=True)
+
+
+def request_files(run: Path) -> list[Path]:
+    """Return the request files of a run folder."""
+    pattern = re.compile(r"requests-\d+\.jsonl")
+    paths = (run / FOLDER).glob("*.jsonl")
+    return sorted(path for path in paths if pattern.fullmatch(path.name))
+
+
+class BatchFiles(Backend):
+    """The settings of a run of batch files, whether it writes requests or reads answers."""
+
+    name = "batch"
+
+    def __init__(self, options: RunOptions) -> None:
+        """Load the tokenizer and the context length of the model, as far as they are known."""
+        self.options = options
+        if options.provider == "openai":  # which of OpenAI's entries depends on the model
+            self.provider = provider_for(None, "api.openai.com", [], options.model)
+        else:
+            self.provider = provider_for(options.provider or "vllm", "", [], options.model)
+        is_vllm = self.provider.name == "vllm"
+        tokenizer = options.tokenizer or (options.model if is_vllm else None)
+        if tokenizer is not None:
+            self.tokenizer = load_tokenizer(tokenizer, options.revision)
+            if not self.tokenizer.chat_template:
+                raise RulerError(
+                    f"'{tokenizer}' has no chat template, and batch files have only chat requests: "
+                    "use `ruler run --mode completion`."
+                )
+        self.limit = options.max_model_len
+        if self.limit is None and is_vllm:
+            self.limit = _context_length(options)
+        self._mode = ""
+        self._extra: dict[str, Any] = {}
+        self._sampling = sampling_fields(options, self.provider, self.sampling)
+
+    def generation_config(self) -> Mapping[str, Any] | None:
+        """Return the model's default sampling settings if vLLM answers, else None."""
+        if not self.provider.samplers:
+            return None
+        return read_generation_config(self.options.model, self.options.revision)
+
+    def default_mode(self) -> str:
+        """Return `prefill` if the provider continues an assistant's turn, else `chat`."""
+        return "chat" if self.provider.prefill == "no" else "prefill"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise RulerError for a mode that batch files or the provider do not support."""
+        if mode == "completion":
+            raise RulerError(
+                "Batch files have only chat requests, not --mode completion: use `ruler run`."
+            )
+        if self.tokenizer is None:
+            options, always = self.options, self.provider.always_reasons
+            check_model(options.model, mode, options.reasoning, options.arguments, always)
+        self._mode = mode
+        self._extra = extra_fields(self.options, self.provider, True, template_arguments)
+        check_provider(self.provider, mode, True, "continue_final_message" in self._extra, False)
+        if self.options.reasoning.limited and self.provider.thinking_budget:
+            self._extra[self.provider.thinking_budget] = self.options.reasoning.budget
+
+    def settings(self) -> dict[str, Any]:
+        """Return the endpoint, the provider and the fields of every request."""
+        return {
+            "endpoint": ENDPOINT.removeprefix("/v1/"),
+            "provider": self.provider.name,
+            "request": self._extra,
+            "sent": {**self._sampling, "limit": self.provider.limit},
+            "budget": "unchecked" if self.tokenizer is None else "tokenizer",
+        }
+
+
+class BatchRequests(BatchFiles):
+    """Writes the requests of all prompts into as few files as the limits of batch APIs allow."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Write the requests into numbered files. No prompt is answered.
+
+        Request files of an earlier call are replaced.
+        """
+        folder = self.options.folder / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in request_files(self.options.folder):
+            path.unlink()
+        paths: list[Path] = []
+        lines = size = 0
+        for prompt in prompts:
+            line = self._request_line(prompt)
+            if not paths or lines == MAX_LINES or size + len(line) > MAX_BYTES:
+                paths.append(folder / f"requests-{len(paths) + 1:03}.jsonl")
+                lines = size = 0
+            with paths[-1].open("ab") as file:
+                file.write(line)
+            lines, size = lines + 1, size + len(line)
+        return iter(())
+
+    def _request_line(self, prompt: Prompt) -> bytes:
+        """Return a line of a request file."""
+        sampling = with_seed(self._sampling, self.provider, prompt.sample)
+        model = self.options.model
+        line = {
+            "custom_id": custom_id(prompt.config, prompt.index, prompt.sample),
+            "method": "POST",
+            "url": ENDPOINT,
+            "body": chat_body(prompt, self._mode, model, sampling, self._extra, self.provider),
+        }
+        return json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+class BatchAnswers(BatchFiles):
+    """Reads the answers to prompts from output and error files, in any order."""
+
+    needs_token_ids = False  # the requests were counted when they were written
+
+    def __init__(self, options: RunOptions, release: Release) -> None:
+        """Read all files. Raises RulerError for a line that is not an answer to a row's request."""
+        super().__init__(options)
+        self._answers: dict[str, dict[str, Any]] = {}
+        for path in options.answers:
+            self._read(path, release)
+
+    def _read(self, path: Path, release: Release) -> None:
+        """Add the answers of a file; an answer replaces a failure of the same request."""
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if not line.strip():
+                        continue
+                    name, answer = _parse_answer(line, f"'{path}', line {number},")
+                    if not _is_row(name, release, self.options):
+                        raise RulerError(
+                            f"'{path}', line {number}, answers '{name[:MAX_NAME]}', "
+                            "which is not a row of this run: give the answers to the requests "
+                            "of this run."
+                        )
+                    if name not in self._answers or not _has_answer(self._answers[name]):
+                        self._answers[name] = answer
+        except OSError as error:
+            raise RulerError(system_error_sentence(error)) from error
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Yield the answers. A request that expired, or met a busy server, has none."""
+        for prompt in prompts:
+            answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
+            if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
+                continue
+            outcome = outcome_of(answer, Request(prompt=prompt, limit=self.limit))
+            if isinstance(outcome, Answer) or outcome.kind != "wait":
+                yield completion_of(prompt, outcome)
+
+
+def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        answer = None
+    name = answer.get("custom_id") if isinstance(answer, dict) else None
+    if not isinstance(answer, dict) or not isinstance(name, str):
+        raise RulerError(f"{where} is not an answer of a batch: download the output file again.")
+    if "response" not in answer and "error" not in answer:
+        raise RulerError(f"{where} is a request, not an answer: give the output file.")
+    return name, answer
+
+
+def _has_answer(answer: Mapping[str, Any]) -> bool:
+    """Whether a line has an answer and not an error."""
+    status = field_of(answer, "response", "status_code")
+    body = field_of(answer, "response", "body")
+    return not answer.get("error") and status in (200, None) and error_in(body) is None
+
+
+def _is_row(name: str, release: Release, options: RunOptions) -> bool:
+    """Whether a custom_id names a sample of a row of the release."""
+    match = re.fullmatch(r"(.+?)/(\d{1,9})(?:/(\d{1,4}))?", name, re.ASCII)
+    if match is None or match[1] not in release.configs:
+        return False
+    return int(match[2]) < release.size(match[1]) and int(match[3] or 0) < options.repeats
+
+
+def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:
+    """Return what a line of an output or error file means."""
+    status, body = field_of(answer, "response", "status_code"), field_of(answer, "response", "body")
+    if error := answer.get("error"):  # {} and "" are not errors
+        body = {"error": error}
+    status = status if type(status) is int else 200
+    return classify(Reply(status=status, body=body), request)
+
+
+def _context_length(options: RunOptions) -> int | None:
+    """Return the context length in a model's configuration; None if it does not have one."""
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(
+            options.model, revision=options.revision, trust_remote_code=False
+        )
+    except Exception:  # an unreadable configuration: --max-model-len gives the length
+        return None
+    length = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return length if isinstance(length, int) else None

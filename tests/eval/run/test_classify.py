@@ -1,0 +1,357 @@
+"""What replies mean: a table of what real servers, gateways and batch files say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_eval.prediction import finish_reason_of
+from ruler_eval.run.classify import (
+    RULES,
+    Answer,
+    Failure,
+    Reply,
+    Request,
+    StreamedReply,
+    classify,
+    end_of,
+    error_codes,
+    error_in,
+    error_text,
+    rule_for,
+    status_in,
+)
+from ruler_eval.run.prompts import Prompt
+
+PROMPT = Prompt(
+    config="vt_4k",
+    index=0,
+    messages=(),
+    text="",
+    token_ids=None,
+    max_new_tokens=30,
+    row_tokens=4000,
+)
+REQUEST = Request(prompt=PROMPT)
+TABLE = Path(__file__).with_name("server_replies.tsv")
+
+
+def table() -> list[tuple[str, int | str, Any]]:
+    """Return kind, status and body of each line."""
+    lines = []
+    for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]:
+        kind, status, _, body = line.split("\t")
+        if body.startswith(("{", "[")):
+            body = json.loads(body)
+        lines.append((kind, int(status) if status.isdecimal() else status, body))
+    return lines
+
+
+@pytest.mark.parametrize(("kind", "status", "body"), table())
+def test_a_reply_means_what_its_line_says(kind, status, body):
+    failure = classify(Reply(status=status, body=body), REQUEST)
+    assert isinstance(failure, Failure)
+    assert failure.kind == kind, failure
+    assert failure.sentence
+    assert "\n" not in failure.sentence
+
+
+def test_every_rule_is_the_meaning_of_a_reply():
+    unused = set(RULES)
+    for _, status, body in table():
+        error = error_in(body) if status == 200 else body
+        if error is not None:
+            code = status_in(error, status) if status == 200 else status
+            unused.discard(rule_for(code, f"{error_codes(error)} {error_text(error)}"))
+    assert unused == set()
+
+
+def test_a_crowded_server_is_asked_again_with_fewer_requests():
+    """llama.cpp's slots share one cache: a row that fits alone does not fit beside others."""
+    reply = Reply(status=500, body={"error": {"message": "Context size has been exceeded."}})
+    crowded = classify(reply, replace(REQUEST, is_alone=False))
+    alone = classify(reply, REQUEST)
+    assert isinstance(crowded, Failure)
+    assert isinstance(alone, Failure)
+    assert (crowded.kind, crowded.crowded) == ("wait", True)
+    assert (alone.kind, alone.crowded) == ("too_long", False)
+
+
+def test_a_message_that_quotes_the_prompt_is_not_read_as_one_about_it():
+    row = {"messages": "maximum context length, rate limit, insufficient_quota " * 9}
+    body = {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs", "input": row}]}
+    failure = classify(Reply(status=422, body=body), replace(REQUEST, fields=["seed"]))
+    assert failure == Failure(
+        kind="refused",
+        sentence="HTTP 422: body.seed: Extra inputs",
+        remedy="leave the field out with --omit seed",
+        final=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("Use 'max_completion_tokens' instead of 'max_tokens'.", "--provider openai"),
+        ("max_tokens is too large: 9000.", "lower --thinking"),
+        ("temperature does not support 0.0 with this model.", "--omit temperature"),
+        ("Unknown field: top_k", "--omit top_k"),
+        ("'stream_options' is not allowed", "--stream"),
+        ("unexpected continue_final_message", "--mode chat"),
+        ("best_of: extra", "--engine-arg"),
+        ("bad request", "docs/servers.md"),
+    ],
+)
+def test_a_refused_field_names_the_flag_that_helps(message, remedy):
+    fields = ["max_tokens", "temperature", "top_k", "best_of", "stream_options"]
+    fields += ["continue_final_message"]
+    failure = classify(Reply(status=400, body={"error": message}), replace(REQUEST, fields=fields))
+    assert isinstance(failure, Failure)
+    assert failure.kind == "refused"
+    assert remedy in failure.remedy
+
+
+# ---- finish reasons ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "reasons"),
+    [
+        ("stop", ["stop", "eos", "eos_token", "EOS_TOKEN", "stop_sequence", "end_turn", "STOP"]),
+        ("stop", ["FinishReason.STOP", "FINISH_REASON_STOP", "COMPLETE", "completed", "stop_str"]),
+        ("length", ["length", "max_tokens", "MAX_TOKENS", "max_length", "FinishReason.MAX_TOKENS"]),
+        ("length", ["max_new_tokens", "max_output_tokens", "token_limit"]),
+        ("too_long", ["model_length", "model_context_window_exceeded"]),
+        ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
+        ("retry", ["error", "network_error", "abort", "tool_calls", "function_call"]),
+        ("unknown", ["FINISH_REASON_UNSPECIFIED", "gibberish"]),
+        (None, [None, "", " "]),
+    ],
+)
+def test_a_finish_reason_means_the_same_in_every_spelling(end, reasons):
+    assert {reason: end_of(reason) for reason in reasons} == dict.fromkeys(reasons, end)
+
+
+def test_scoring_and_running_read_finish_reasons_alike():
+    reasons = {"eos_token": "stop", "MAX_TOKENS": "length", "model_length": "does_not_fit"}
+    assert {reason: finish_reason_of(reason) for reason in reasons} == reasons
+    for reason in ("stop", "length", "does_not_fit", "error", "content_filter", "odd", "", None):
+        assert finish_reason_of(reason) == reason
+
+
+def completion(finish_reason: Any = "stop", text: Any = "42", **usage: Any) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": finish_reason, "message": {"content": text}}
+    return {"choices": [choice], "usage": usage or None}
+
+
+def outcome(body: Any, counted: int | None = None, limit: int | None = None) -> Any:
+    prompt = replace(PROMPT, counted_tokens=counted)
+    return classify(Reply(status=200, body=body), Request(prompt=prompt, limit=limit))
+
+
+@pytest.mark.parametrize("reason", ["eos_token", "end_turn", "STOP", "", None])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_complete_answer_ends_however_its_end_is_called(reason, streamed):
+    body: Any = completion(reason)
+    if streamed:
+        stream = StreamedReply()
+        stream.add({"choices": [{"index": 0, "delta": {"content": "4"}, "finish_reason": ""}]})
+        stream.add({"choices": [{"index": 0, "delta": {"content": "2"}, "finish_reason": reason}]})
+        stream.add({"id": "x", "usage": {"prompt_tokens": 3990, "completion_tokens": 3}})
+        stream.has_ended = True
+        body = stream.whole()
+    answer = outcome(body)
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.finish_reason) == ("42", "stop")
+    assert answer.completion_tokens == (3 if streamed else None)
+
+
+@pytest.mark.parametrize(
+    ("body", "counted", "limit", "end"),
+    [
+        (completion(prompt_tokens=4000, completion_tokens=9), 4000, 8192, "stop"),
+        (completion("length", prompt_tokens=4000, completion_tokens=30), 4000, 8192, "length"),
+        # some servers count a token less, and gateways with another tokenizer
+        (completion("length", prompt_tokens=4000, completion_tokens=29), 4000, 8192, "length"),
+        (completion("length", prompt_tokens=4000, completion_tokens=24), 4000, 8192, "length"),
+        # the window was full, without a word (vLLM's /v1/completions)
+        (completion("length", prompt_tokens=4000, completion_tokens=12), 4000, None, "too_long"),
+        (completion("length", prompt_tokens=4070, completion_tokens=26), 4070, 4096, "too_long"),
+        # … and called a stop
+        (completion(prompt_tokens=4080, completion_tokens=16), 4080, 4096, "too_long"),
+        # the beginning of the prompt was dropped
+        (completion(prompt_tokens=2048, completion_tokens=9), 4000, None, "truncated"),
+        (completion(prompt_tokens=1024, completion_tokens=9), None, None, "truncated"),
+        # another tokenizer than the file's
+        (completion(prompt_tokens=3100, completion_tokens=9), None, None, "stop"),
+        # no usage at all
+        (completion("length"), None, None, "length"),
+        (completion(None, prompt_tokens=4000, completion_tokens=30), 4000, 8192, "length"),
+        (completion(None), None, None, "stop"),
+        (completion("content_filter"), None, None, "refused"),
+        (completion("gibberish"), None, None, "retry"),
+    ],
+)
+def test_the_end_of_an_answer_and_its_token_counts(body, counted, limit, end):
+    result = outcome(body, counted, limit)
+    assert (result.finish_reason if isinstance(result, Answer) else result.kind) == end
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": 40, "prompt_tokens_details": {"cached_tokens": 3960}},
+        {"prompt_tokens": 2500, "cache_read_input_tokens": 1500},
+        {
+            "input_tokens": 40,
+            "output_tokens": 9,
+            "cache_read_input_tokens": 3000,
+            "cache_creation_input_tokens": 960,
+        },
+        {
+            "prompt_tokens": 2100,
+            "completion_tokens": 9,
+            "total_tokens": 4009,
+            "prompt_tokens_details": {"cached_tokens": 1900},
+        },
+    ],
+)
+def test_cached_tokens_that_are_reported_apart_are_a_part_of_the_prompt(usage):
+    answer = outcome(completion(**usage), counted=4000)
+    assert isinstance(answer, Answer)
+    assert answer.prompt_tokens == 4000
+
+
+def test_a_shortened_prompt_with_cached_tokens_is_still_shortened():
+    usage = {"prompt_tokens": 1500, "prompt_tokens_details": {"cached_tokens": 900}}
+    assert outcome(completion(**usage), counted=4000).kind == "truncated"
+
+
+def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complete():
+    answer = outcome(completion("stop", prompt_tokens=4000, completion_tokens=30), 4000)
+    assert (answer.finish_reason, answer.at_limit) == ("stop", True)
+    answer = outcome(completion("length", prompt_tokens=4000, completion_tokens=30), 4000)
+    assert (answer.finish_reason, answer.at_limit) == ("length", False)
+
+
+# ---- the forms of a completion -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "reasoning"),
+    [
+        ("42", "42", None),
+        (None, "", None),
+        ([], "", None),
+        ([{"type": "text", "text": "4"}, {"type": "text", "text": "2"}], "42", None),
+        ([{"type": "output_text", "text": "42", "annotations": []}], "42", None),
+        ([{"type": "whatever", "content": "42"}], "42", None),
+        (["4", "2"], "42", None),
+        ([{"type": "reference", "ids": [1]}, {"type": "text", "text": "42"}], "42", None),
+        ([{"type": "image_url", "image_url": {"url": "x"}}], "", None),
+        (
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "well"}]}, "42"],
+            "42",
+            "well",
+        ),
+        ([{"type": "reasoning", "text": "well"}, {"type": "text", "text": "42"}], "42", "well"),
+    ],
+)
+def test_the_content_of_a_message_is_a_text_or_parts_of_any_type(content, text, reasoning):
+    answer = outcome(completion(text=content))
+    assert (answer.text, answer.reasoning) == (text, reasoning)
+
+
+def test_separated_reasoning_is_read_from_every_field():
+    for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
+        value: Any = [{"type": "reasoning.text", "text": "hm"}] if "details" in name else "hm"
+        body = completion(text=None)
+        body["choices"][0]["message"][name] = value
+        answer = outcome(body)
+        assert (answer.text, answer.reasoning) == ("", "hm")
+
+
+def test_a_choice_without_a_message_is_an_empty_answer_that_ended():
+    body = {"choices": [{"index": 0, "finish_reason": "length"}]}
+    answer = outcome(body)
+    assert (answer.text, answer.finish_reason) == ("", "length")
+    assert outcome({"choices": [{"index": 0, "finish_reason": "SAFETY"}]}).kind == "refused"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        [],
+        {},
+        {"choices": [5]},
+        {"choices": [{}]},
+        {"choices": [{"message": "x"}]},
+        "nonsense",
+    ],
+)
+def test_anything_else_is_not_a_completion_and_is_asked_for_again(body):
+    assert outcome(body).kind == "retry"
+
+
+@pytest.mark.parametrize("count", [True, -1, float("nan"), "9"])
+def test_an_invalid_count_is_unknown(count):
+    answer = outcome(completion(prompt_tokens=count, completion_tokens=count))
+    assert (answer.prompt_tokens, answer.completion_tokens) == (None, None)
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+def streamed(*pieces: Any) -> Any:
+    stream = StreamedReply()
+    for piece in pieces:
+        stream.add(piece)
+    return outcome(stream.whole())
+
+
+def piece(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "finish_reason": finish_reason, **fields}], "usage": None}
+
+
+USAGE = {"prompt_tokens": 3900, "completion_tokens": 9}
+
+
+@pytest.mark.parametrize("last", [{"choices": []}, {"choices": None}, {}])
+def test_a_streamed_answer_equals_a_whole_one(last):
+    answer = streamed(
+        piece(delta={"role": "assistant", "content": ""}),
+        piece(delta={"reasoning_content": "we"}),
+        piece(delta={"reasoning": "ll"}),
+        piece(delta={"content": "an "}),
+        {"choices": [{"delta": {"content": "another"}, "index": 1}]},
+        piece("stop", delta={"content": [{"type": "text", "text": "answer"}]}),
+        {**last, "usage": USAGE},
+    )
+    body = completion(text="an answer", **USAGE)
+    body["choices"][0]["message"]["reasoning"] = "well"
+    assert answer == outcome(body)
+
+
+def test_a_streamed_raw_completion_is_read():
+    assert streamed(piece(text="4"), piece(text="2"), piece("length", text="")).text == "42"
+    assert streamed(completion()).text == "42"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind"),
+    [
+        ([], "retry"),
+        ([piece(text="4")], "retry"),
+        ([{"choices": [5]}], "retry"),
+        ([piece("stop", delta={"content": 5})], "retry"),
+        ([piece(text="4"), {"error": {"message": "Overloaded", "code": 529}}], "wait"),
+        ([piece(text="4"), {"error": "context length exceeded"}], "too_long"),
+    ],
+)
+def test_a_stream_that_breaks_off_or_reports_an_error_is_no_answer(pieces, kind):
+    assert streamed(*pieces).kind == kind
