@@ -17,16 +17,24 @@ from tests.project import PACKAGES, ROOT
 NAME = "labelled_sentence"
 TOY = ROOT / "tests" / NAME
 # How a new path of the recipe ends, and the file to copy there
-NEW_FILES = {"tasks/NAME.py": "task.py", "suites/NAME.toml": "suite.toml"}
+NEW_FILES = {
+    "tasks/NAME.py": "task.py",
+    "audits/NAME.py": "audit.py",
+    "suites/NAME.toml": "suite.toml",
+}
 # By file: the imports of the new entry, the line after which it goes, and the entry
 EDITED = {
     "builder/ruler_builder/tasks/registry.py": (
         f"from ruler_builder.tasks import {NAME}\n",
         "FAMILIES = {\n",
         f'    "{NAME}": Family(\n'
-        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.audit,\n"
-        f"        {NAME}.TEMPLATES,\n"
+        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.TEMPLATES\n"
         "    ),\n",
+    ),
+    "builder/ruler_builder/verify/audits/families.py": (
+        f"from ruler_builder.verify.audits import {NAME}\n",
+        "AUDITS: dict[str, Audit] = {\n",
+        f'    "{NAME}": {NAME}.audit,\n',
     ),
     "eval/ruler_eval/tasks.py": (
         "",
@@ -131,9 +139,11 @@ def test_a_family_added_by_the_recipe_can_be_built_verified_run_and_scored(exten
     assert "### Labelled sentences" in (work / "toy/README.md").read_text(encoding="utf-8")
     cells = json.loads((work / "RUN/results.json").read_text())["configurations"]
     assert [cell["score"] for cell in cells.values()] == [100, 100, 100]
-    path = work / "RUN/label_6_4k.jsonl"
+    path = work / "RUN/answers.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    lines[0]["prediction"], lines[1]["prediction"] = "", "It is a cow."
+    wrong = {("label_6_4k", 0): "", ("label_6_4k", 1): "It is a cow."}
+    for line in lines:
+        line["prediction"] = wrong.get((line["config"], line["index"]), line["prediction"])
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     run(
         extended,
@@ -146,11 +156,11 @@ def test_a_family_added_by_the_recipe_can_be_built_verified_run_and_scored(exten
     result = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
     assert [(error["config"], error["index"], error["kind"]) for error in result] == [
         ("label_6_4k", 0, "empty"),
-        ("label_6_4k", 1, "other"),
+        ("label_6_4k", 1, "wrong words"),
     ]
     page = (work / "page.html").read_text(encoding="utf-8")
     kinds = page.split('<ul class="kinds">')[1].split("</ul>")[0]
-    assert re.findall("<b>(.*?)</b>", kinds) == ["empty", "other"]
+    assert re.findall("<b>(.*?)</b>", kinds) == ["empty", "wrong words"]
     ((panel,),) = json.loads((work / "correlation.json").read_text())["complexity"].values()
     assert panel["title"] == "labelled sentence: words"
     assert [(line["value"], line["scores"]["4k"]) for line in panel["lines"]] == [

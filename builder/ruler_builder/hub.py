@@ -1,5 +1,6 @@
 """Publish a release on the Hugging Face Hub, and download one, or a part of it, into a folder.
 
+    plan_push("org/ruler", Path("ruler"))       # files, tag, and what the Hub has already
     push("org/ruler", Path("ruler"), print, verification=VerifyOptions("ruler"))
     fetched = fetch("org/ruler", Path("ruler"), configs=("niah_mk_4k",), revision="v1.0.0")
 
@@ -31,7 +32,7 @@ from ruler_builder.release.folder import (
 )
 from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import sha256_of, write_whole
 from ruler_common.hub import hub_errors, hub_file, is_repository
 from ruler_common.manifest import (
@@ -50,6 +51,86 @@ from ruler_dataset import files_of
 # ---- Push ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class PushPlan:
+    """What a push would do, and what the Hub has already."""
+
+    manifest: Manifest
+    tag: str
+    files: Mapping[str, Path | bytes]  # by path in the repository
+    existing: frozenset[str]  # the Parquet files that the Hub has
+    deleted: list[str]
+    published_as: list[str]  # the tags, if the Hub holds this very release
+    state: HubState
+    is_answered: bool  # whether the Hub could be asked
+
+    def bytes_of(self, path: str) -> int:
+        """Return the size of a file."""
+        content = self.files[path]
+        return len(content) if isinstance(content, bytes) else content.stat().st_size
+
+
+def plan_push(
+    repo: str,
+    root: Path,
+    *,
+    private: bool = False,
+    revision: str | None = None,
+    needs_hub: bool = True,
+) -> PushPlan:
+    """Return what a push of a release would do; nothing is sent.
+
+    Raises RulerError for a file that differs from the manifest, if published rows would change, or
+    if the tag exists.
+
+    Args:
+        repo: The dataset on the Hub, ORG/NAME.
+        root: The folder of the release.
+        private: Whether a repository that is created is private.
+        revision: The tag; by default `v` and the data version.
+        needs_hub: Whether it is an error if the Hub cannot be asked.
+    """
+    if is_unfinished(root):
+        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
+    manifest = read_manifest(root)
+    tag = _tag_of(manifest["data_version"], revision)
+    state, published = HubState(), None
+    is_answered = True
+    try:
+        state, published = _published(repo)
+    except Unreachable:
+        if needs_hub:
+            raise
+        is_answered = False
+    if private and state.head and not state.private:
+        raise RulerError(f"'{repo}' is public already: leave --private out, or change it there.")
+    published_as: list[str] = []
+    existing: set[str] = set()
+    deleted: list[str] = []
+    if published:
+        if manifest_text(published) == manifest_text(manifest):
+            tags = [name for name, commit in state.tags.items() if commit == state.head]
+            published_as = tags if revision in tags or not revision else []
+        deleted = _files_to_delete(repo, root, manifest, published, state)
+        existing = _files_in_both(manifest, published)
+    if tag in state.tags and not published_as:
+        free = _free_tag(f"v{manifest['data_version']}", state.tags)
+        raise RulerError(
+            f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
+            f"this release another tag: --revision {free}"
+        )
+    return PushPlan(
+        manifest=manifest,
+        tag=tag,
+        files=_files_to_send(root, manifest, repo),
+        existing=frozenset(existing),
+        deleted=deleted,
+        published_as=published_as,
+        state=state,
+        is_answered=is_answered,
+    )
+
+
 def push(
     repo: str,
     root: Path,
@@ -61,8 +142,8 @@ def push(
 ) -> None:
     """Verify a release, commit it and tag the commit.
 
-    Raises RulerError, before anything is sent, if the release does not verify, if published rows
-    would change, or if the tag exists. The Hub itself decides whether the token may write.
+    Raises RulerError, before anything is sent, as `plan_push` does and if the release does not
+    verify. The Hub itself decides whether the token may write.
 
     Args:
         repo: The dataset on the Hub, ORG/NAME; created if it does not exist.
@@ -72,10 +153,31 @@ def push(
         revision: The tag; by default `v` and the data version.
         verification: How to verify the release; None compares only the files' digests.
     """
-    if is_unfinished(root):
-        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
-    manifest = read_manifest(root)
-    version = manifest["data_version"]
+    plan = plan_push(repo, root, private=private, revision=revision)
+    if plan.published_as:
+        note(f"'{repo}' holds this release already, as {', '.join(plan.published_as)}.")
+        return
+    note(_verify(root, verification))
+    manifest, tag = plan.manifest, plan.tag
+    count = number_of(len(manifest["files"]), "file")
+    commit, url = send(
+        repo,
+        "dataset",
+        plan.files,
+        title=f"{manifest['dataset']} {manifest['data_version']}, {count}",
+        state=plan.state,
+        tag=tag,
+        deleted=plan.deleted,
+        private=private,
+    )
+    note(f"Sent: {url}")
+    note(f"Tagged {tag}, commit {commit}: cite that.")
+    config = next(iter(manifest["files"].values()))["config"]
+    note(f'Load it: load_dataset("{repo}", "{config}", revision="{tag}")')
+
+
+def _tag_of(version: str, revision: str | None) -> str:
+    """Return the tag of a release. Raises RulerError if it names another data version."""
     tag = revision or f"v{version}"
     in_tag = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
     if in_tag and in_tag[1] != version:
@@ -83,31 +185,7 @@ def push(
             f"--revision {tag} names another version than {version}, the release's: "
             f"leave it out for v{version}."
         )
-    state = hub_state(repo, "dataset")
-    if private and state.head and not state.private:
-        raise RulerError(f"'{repo}' is public already: leave --private out, or change it there.")
-    published = _published_manifest(repo, state)
-    if published and manifest_text(published) == manifest_text(manifest):
-        tags = [name for name, commit in state.tags.items() if commit == state.head]
-        if revision in tags or (tags and not revision):
-            note(f"'{repo}' holds this release already, as {', '.join(tags)}.")
-            return
-    deleted = _files_to_delete(repo, root, manifest, published, state) if published else []
-    if tag in state.tags:
-        raise RulerError(
-            f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
-            f"this release another tag: --revision {_free_tag(f'v{version}', state.tags)}"
-        )
-    files = _files_to_send(root, manifest, repo)
-    note(_verify(root, verification))
-    title = f"{manifest['dataset']} {version}, {number_of(len(manifest['files']), 'file')}"
-    commit, url = send(
-        repo, "dataset", files, title=title, state=state, tag=tag, deleted=deleted, private=private
-    )
-    note(f"Sent: {url}")
-    note(f"Tagged {tag}, commit {commit}: cite that.")
-    config = next(iter(manifest["files"].values()))["config"]
-    note(f'Load it: load_dataset("{repo}", "{config}", revision="{tag}")')
+    return tag
 
 
 def _free_tag(tag: str, tags: Mapping[str, str]) -> str:
@@ -116,6 +194,22 @@ def _free_tag(tag: str, tags: Mapping[str, str]) -> str:
     while f"{tag}.{number}" in tags:
         number += 1
     return f"{tag}.{number}"
+
+
+def _published(repo: str) -> tuple[HubState, Manifest | None]:
+    """Return the state of a repository, and the manifest of its newest commit, if it has one."""
+    state = hub_state(repo, "dataset")
+    return state, _published_manifest(repo, state)
+
+
+def _files_in_both(manifest: Manifest, published: Manifest) -> set[str]:
+    """Return the files that are published with the same bytes."""
+    paths = set()
+    for path, entry in manifest["files"].items():
+        on_hub = published["files"].get(path)
+        if on_hub and on_hub["sha256"] == entry["sha256"]:
+            paths.add(path)
+    return paths
 
 
 def _published_manifest(repo: str, state: HubState) -> Manifest | None:

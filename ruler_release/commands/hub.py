@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from ruler_builder.options import VerifyOptions
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, check_options, names_in, options_of
-from ruler_common.text import command_line, number_of, plain, without_passwords
+from ruler_common.text import (
+    command_line,
+    number_of,
+    plain,
+    sentences,
+    show,
+    table,
+    without_passwords,
+)
 from ruler_eval.publish import ResultsOptions, publish
 from ruler_release.commands.build import show_report
+
+if TYPE_CHECKING:
+    from ruler_builder.hub import PushPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +40,9 @@ class PushCommand:
     revision: Annotated[str | None, Option("Tag to create. Default: v and the data version.")] = (
         None
     )
+    dry_run: Annotated[
+        bool, Option("List files, sizes, the tag and what the Hub has; send nothing.")
+    ] = False
     skip_verify: Annotated[bool, Option("Only check the digests of the files, not their rows.")] = (
         False
     )
@@ -46,6 +60,8 @@ class PushCommand:
                 "Name a release or the metric: ruler push DIR --repo ORG/NAME, or "
                 "ruler push --metric --repo ORG/ruler_score"
             )
+        if self.metric and self.dry_run:
+            raise RulerError("--dry-run lists the files of a release: leave out --metric.")
 
 
 def push(options: PushCommand) -> None:
@@ -55,6 +71,8 @@ def push(options: PushCommand) -> None:
 
     Example: ruler push ruler --repo ORG/ruler
 
+    Example: ruler push ruler --repo ORG/ruler --dry-run
+
     Example: ruler push --metric --repo ORG/ruler_score
     """
     if options.root is None:
@@ -62,8 +80,19 @@ def push(options: PushCommand) -> None:
 
         push_metric(options.repo, show_note, private=options.private, revision=options.revision)
         return
+    from ruler_builder.hub import plan_push
     from ruler_builder.hub import push as push_release
 
+    if options.dry_run:
+        plan = plan_push(
+            options.repo,
+            options.root,
+            private=options.private,
+            revision=options.revision,
+            needs_hub=False,
+        )
+        show_plan(options.repo, plan)
+        return
     verification = None
     if not options.skip_verify:
         verification = VerifyOptions(
@@ -142,6 +171,34 @@ def fetch(options: FetchCommand) -> None:
         raise SystemExit(1)
     if not report.proved:
         raise SystemExit(3)
+
+
+def show_plan(repo: str, plan: PushPlan) -> None:
+    """Print what a push would send, delete and tag."""
+    rows, total = [], 0
+    for path in plan.files:
+        size = plan.bytes_of(path)
+        on_hub = "yes" if path in plan.existing else "no"
+        if path not in plan.manifest["files"]:
+            on_hub = "written again"
+        elif not plan.is_answered:
+            on_hub = "not known"
+        rows.append((path, f"{size:,}", on_hub))
+        if path not in plan.existing:
+            total += size
+    show(table(["file", "bytes", "on the Hub"], rows, left=(0, 2)))
+    if plan.published_as:
+        show(f"'{repo}' holds this release already, as {', '.join(plan.published_as)}.")
+        return
+    for path in plan.deleted:
+        show(f"To delete, of an older data version: {path}")
+    count = number_of(len(rows) - len(plan.existing), "file")
+    text = f"To send to '{plain(repo)}': {count}, {total:,} bytes, tagged {plan.tag}."
+    if not plan.is_answered:
+        text += " The Hub does not answer, so what it has is not known."
+    elif plan.state.head is None:
+        text += " The repository would be created."
+    show(sentences(f"{text} Nothing was sent, and the rows were not verified."))
 
 
 def show_note(text: str) -> None:

@@ -6,24 +6,16 @@ kqzrte: a fox runs over hills.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draw, letters
 from ruler_builder.tasks.templates import (
-    AuditInputs,
-    check_no_stray_references,
-    check_spans,
-    context_of,
     fill_templates,
-    longest_line,
-    pattern_of,
 )
 from ruler_builder.window.haystacks import LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
-from ruler_common.rows import Row
 
 # ---- Parameters ----------------------------------------------------------------------------------
 
@@ -87,29 +79,3 @@ class LabelledSentence(Task[LabelledParams]):
     def _line(self, label: str, text: str) -> str:
         line: str = self.templates["line"].format(label=label, text=text)
         return line
-
-
-# ---- Audit: without the code that makes rows -----------------------------------------------------
-
-
-def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Yield what is wrong with a row: every line is a sentence, one has the asked label."""
-    words = " ".join(["[a-z]{6}"] * inputs.params.words)
-    line = pattern_of(inputs.templates["line"], label="[a-z]{6}", text=words)
-    asked = pattern_of(inputs.templates["question"], label="[a-z]{6}").fullmatch(row["question"])
-    label = asked["label"] if asked else ""
-    at, spans, right = row["context_start"], [], []
-    lines = context_of(row).split("\n")
-    for one in lines:
-        match = line.fullmatch(one)
-        if match is None:
-            yield f"a line is not a sentence: {one[:80]!r}"
-        elif match["label"] == label:
-            spans.append((at, at + len(one), True))
-            right.append(match["text"])
-        at += len(one) + 1
-    if right != row["outputs"]:
-        yield "the reference is not the labelled sentence"
-    yield from check_spans(row, spans)
-    yield from check_no_stray_references(row)
-    yield from inputs.check_full(row, longest_line(lines, inputs.count))

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -36,19 +35,14 @@ from ruler_builder.tasks.base import (
 from ruler_builder.tasks.draws import Draw, all_but
 from ruler_builder.tasks.templates import (
     CONTEXT,
-    MAX_COUNTED,
-    AuditInputs,
     Frame,
-    context_of,
     fill_templates,
-    fold,
 )
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import CountedTexts
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
-from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
 
@@ -369,67 +363,3 @@ def list_frame(template: str) -> Frame:
     head, _, tail = template.partition(CONTEXT)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
-
-
-# ---- Audit: without the code that makes rows ---------------------------------------------------
-
-
-_ITEM = re.compile(r"(?:^| )(\d+)\. ")
-
-
-def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Yield what is wrong with a cwe row: counts of the list, words shared with the text."""
-    yield from audit_list(row, inputs)
-    frame = fill_templates(inputs.templates, n=inputs.params.num_cw)
-    wording = f"{frame.head}{frame.tail}{frame.prefix}".casefold()
-    example = row["input"][: row["context_start"]].removesuffix(frame.head).casefold().split()
-    for word in row["outputs"]:
-        if word.casefold() in wording:
-            yield f"the reference '{word}' occurs in the wording around the list"
-        if inputs.params.examples and word.casefold() in example:
-            yield f"the reference '{word}' occurs in the solved example too"
-
-
-def audit_list(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Yield what is wrong with a numbered list whose common words are the references.
-
-    Each common word appears `times.common` times and every other word `times.uncommon` times, which
-    is fewer; no common word is part of another word. This is the whole audit of a row of ONERULER.
-    """
-    times = inputs.params.counts(inputs.entry["max_length"])
-    common, words = row["outputs"], list_items(context_of(row))
-    if words is None:
-        yield "the context is not a list numbered from 1"
-        return
-    tally = Counter(words)
-    if len(common) != inputs.params.num_cw or len(set(common)) != len(common):
-        yield f"there are {len(set(common))} references, not {inputs.params.num_cw}"
-    for word in common:
-        if tally[word] != times.common:
-            yield f"the common word '{word}' appears {tally[word]} times, not {times.common}"
-    for word in tally.keys() - set(common):
-        if tally[word] != times.uncommon:
-            yield f"the word '{word}' appears {tally[word]} times, not {times.uncommon}"
-            break
-    folded = {fold(word) for word in tally}
-    if len(folded) < len(tally):
-        yield "two words differ only in case or width"
-    joined = "\n".join(folded)
-    for word in common:
-        if joined.count(fold(word)) > 1:
-            yield f"reference '{word}' is part of another word of the list"
-    if row["evidence"]:
-        yield "a list has no needles, but there is evidence"
-    if not inputs.entry["exhausted"]:
-        longest = sorted(tally, key=len)[-MAX_COUNTED:]
-        unit = max((inputs.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
-        yield from inputs.check_full(row, unit * times.uncommon * 5 // 4)
-
-
-def list_items(text: str) -> list[str] | None:
-    """Return the words of a numbered list `1. word 2. word …`; None if it is not one."""
-    parts = _ITEM.split(text)
-    words, numbers = parts[2::2], parts[1::2]
-    if parts[0] or numbers != [str(number) for number in range(1, len(words) + 1)]:
-        return None
-    return words

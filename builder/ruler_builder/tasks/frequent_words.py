@@ -9,9 +9,6 @@ Rank 1 is the noise word `...`; the question asks for the `words` ranks after it
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,9 +17,8 @@ import numpy as np
 
 from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import letters
-from ruler_builder.tasks.templates import AuditInputs, context_of, fill_templates
+from ruler_builder.tasks.templates import fill_templates
 from ruler_builder.window.prompt import Impossible, PromptBuilder
-from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
 
@@ -173,47 +169,3 @@ class FrequentWords(Task[FrequentParams]):
         fillers = [word for word in drawn if word not in asked][:filler_count]
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *fillers], before=" ")
         return counted.texts, counted.tokens
-
-
-# ---- Audit: without the code that makes rows ---------------------------------------------------
-
-_MAX_COUNTED_WORDS = 64  # the most frequent words, whose tokens an audit counts
-
-
-def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Check an fwe row's words and their order, that no ranks tie, and the distribution."""
-    params: FrequentParams = inputs.params
-    tally = Counter(context_of(row).split(" "))
-    for word in tally:
-        if word != NOISE_WORD and not re.fullmatch(f"[a-z]{{{params.word_letters}}}", word):
-            yield f"a word is neither {params.word_letters} letters nor the noise word: {word!r}"
-            break
-    ranked = [word for word, _ in tally.most_common()]
-    if ranked[0] != NOISE_WORD or ranked[1 : params.words + 1] != row["outputs"]:
-        yield f"the references {row['outputs']} are not ranks 2 to {params.words + 1}, in order"
-    leads = -np.diff([tally[word] for word in ranked[1 : params.words + 2]])
-    if len(leads) < params.words or leads.min() < 1:
-        yield "a tie: an asked word does not appear more often than the next one"
-    if row["evidence"]:
-        yield "a coded text has no needles, but there is evidence"
-    default = max(inputs.entry["max_length"] // _TOKENS_PER_WORD, params.words + 2)
-    shares = zeta_shares(float(params.alpha), params.vocabulary or default)
-    counts = np.array(sorted(tally.values(), reverse=True))
-    total = _longest_text(counts, shares)
-    if total is None:
-        yield f"the words' counts {counts[:8].tolist()} … are not a Zeta distribution"
-        return
-    words_added = int(np.sum(np.floor((total + 1) * shares) - np.floor(total * shares)))
-    max_tokens = max(inputs.count(f" {word}") for word in ranked[:_MAX_COUNTED_WORDS])
-    yield from inputs.check_full(row, words_added * max_tokens + 2)
-
-
-def _longest_text(counts: np.ndarray, shares: np.ndarray) -> int | None:
-    """Return the largest N for which every rank k appears floor(N * shares[k]) times, or None."""
-    min_total = int(counts[0] / shares[0])
-    max_total = int((counts[0] + 1) / shares[0]) + 1
-    for total in range(max_total, min_total - 1, -1):
-        expected = np.floor(total * shares).astype(int)
-        if np.array_equal(expected[expected > 0], counts):
-            return total
-    return None

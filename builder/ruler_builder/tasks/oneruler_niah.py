@@ -9,10 +9,7 @@ the text holds no such number. Text and instruction may be in two languages.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,19 +25,12 @@ from ruler_builder.tasks.base import (
 from ruler_builder.tasks.draws import Draw, numbers
 from ruler_builder.tasks.templates import (
     CONTEXT,
-    AuditInputs,
     Frame,
-    check_no_stray_references,
-    check_spans,
-    context_of,
-    fold,
-    pattern_of,
 )
 from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import DEPTHS, MAX_NEEDLES, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
-from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
 
@@ -219,71 +209,3 @@ def _apart(draw: Draw, clashes: np.ndarray, count: int) -> list[int]:
             "translate with other nouns."
         )
     return chosen
-
-
-# ---- Audit: without the code that makes rows ---------------------------------------------------
-
-_LONG_NUMBER = re.compile(r"\d\d{6,}")  # in any script; found faster than by \d{7,}
-
-
-def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Yield what is wrong with a multilingual niah row: needles, references, evidence."""
-    params: MultilingualNiahParams = inputs.params
-    text = inputs.languages[inputs.entry["language"]]
-    instruction = inputs.languages[inputs.entry["instruction_language"]]
-    context, start = context_of(row), row["context_start"]
-    pattern = pattern_of(
-        text["parts"]["needle"], key=_one_of(text["nouns"]), value=r"[1-9][0-9]{6}"
-    )
-    needles = list(pattern.finditer(context))
-    values: dict[str, list[str]] = {}
-    for match in needles:
-        values.setdefault(match["key"], []).append(match["value"])
-    if sorted(map(len, values.values())) != [params.values] * params.keys:
-        yield f"the context has {len(needles)} needles of {len(values)} keys"
-    asked = _asked_nouns(row, params, instruction)
-    if len(set(asked)) != params.queries:
-        yield f"the question asks for {len(set(asked))} nouns, not {params.queries}"
-    nouns = [text["nouns"][instruction["nouns"].index(noun)] for noun in asked]
-    expected = [sorted(values.get(noun, [])) for noun in nouns]
-    if params.absent:
-        expected, carrying = [[instruction["none_word"]]], set()
-        for noun in nouns:
-            for key in values:
-                if fold(noun) in fold(key) or fold(key) in fold(noun):
-                    yield f"the absent key '{noun}' occurs in a needle as '{key}'"
-    else:
-        carrying = set(nouns)
-        yield from check_no_stray_references(row)
-    size = max(1, len(expected[0])) if expected else 1
-    outputs = row["outputs"]
-    if [sorted(outputs[at : at + size]) for at in range(0, len(outputs), size)] != expected:
-        yield f"the references {outputs} are not the right ones for {asked}, in this order"
-    none_word = instruction["none_word"] if params.none_sentence else ""
-    if row["none_word"] != none_word:
-        yield f"none_word is '{row['none_word']}', not '{none_word}'"
-    yield from check_spans(
-        row, [(start + m.start(), start + m.end(), m["key"] in carrying) for m in needles]
-    )
-    runs = " ".join(unicodedata.normalize("NFKC", run) for run in _LONG_NUMBER.findall(context))
-    for value, times in Counter(match["value"] for match in needles).items():
-        if times > 1 or runs.count(value) != 1:
-            yield f"value '{value}' occurs elsewhere in the context too"
-
-
-def _asked_nouns(row: Row, params: MultilingualNiahParams, instruction: Any) -> list[str]:
-    """Return the nouns that the question asks for, in its order; none if it is another question."""
-    names = {f"query{place + 1}": _one_of(instruction["nouns"]) for place in range(params.queries)}
-    frame = needle_frame(
-        instruction["parts"],
-        instruction["separator"],
-        params.none_sentence,
-        [f"{{{name}}}" for name in names],
-    )
-    match = pattern_of(frame.question, **names).fullmatch(row["question"])
-    return [match[name] for name in names] if match else []
-
-
-def _one_of(nouns: Collection[str]) -> str:
-    """Return a regular expression for any of these nouns, a longer one before its beginnings."""
-    return "|".join(re.escape(noun) for noun in sorted(nouns, key=len, reverse=True))

@@ -1,7 +1,6 @@
 """The task families, and the suites (TOML) that choose tasks from them; a family is one line.
 
     FAMILIES["variable_tracking"].task          # makes rows
-    FAMILIES["variable_tracking"].audit(row, inputs)            # what is wrong with a row
 
     suite = read_suite("ruler_2024")          # ruler_builder/suites/ruler_2024.toml
     suite = read_suite(Path("mine.toml"))     # a custom suite
@@ -32,7 +31,7 @@ from ruler_builder.tasks import (
     variable_tracking,
 )
 from ruler_builder.tasks.base import Task, TaskKey, TaskParams
-from ruler_builder.tasks.templates import CONTEXT, Audit
+from ruler_builder.tasks.templates import CONTEXT
 from ruler_builder.text.sources import language_sources
 from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
@@ -57,48 +56,41 @@ class Family(NamedTuple):
 
     params: type[TaskParams]
     task: type[Task[Any]]  # makes rows
-    audit: Audit  # yields what is wrong with a row, without the code that makes rows
     templates: dict[str, Any]  # its wording, and `max_new_tokens` of its tasks
     dataset: str = "ruler"
 
 
 FAMILIES = {
-    "niah": Family(niah.NiahParams, niah.Niah, niah.audit, niah.TEMPLATES),
+    "niah": Family(niah.NiahParams, niah.Niah, niah.TEMPLATES),
     "variable_tracking": Family(
         variable_tracking.ChainParams,
         variable_tracking.VariableTracking,
-        variable_tracking.audit,
         variable_tracking.TEMPLATES,
     ),
     "common_words": Family(
         common_words.CommonParams,
         common_words.CommonWords,
-        common_words.audit,
         common_words.TEMPLATES,
     ),
     "frequent_words": Family(
         frequent_words.FrequentParams,
         frequent_words.FrequentWords,
-        frequent_words.audit,
         frequent_words.TEMPLATES,
     ),
     "question_answering": Family(
         question_answering.QaParams,
         question_answering.QuestionAnswering,
-        question_answering.audit,
         question_answering.TEMPLATES,
     ),
     "multilingual_niah": Family(
         oneruler_niah.MultilingualNiahParams,
         oneruler_niah.MultilingualNiah,
-        oneruler_niah.audit,
         oneruler_niah.TEMPLATES,
         "oneruler",
     ),
     "multilingual_words": Family(
         common_words.MultilingualWordsParams,
         common_words.MultilingualWords,
-        common_words.audit_list,
         common_words.MULTILINGUAL_TEMPLATES,
         "oneruler",
     ),

@@ -11,10 +11,8 @@ them; in the essays, which the reference code has too, they are sentences.
 
 from __future__ import annotations
 
-import re
 import string
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,10 +23,6 @@ import numpy as np
 from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
 from ruler_builder.tasks.draws import Draw, letters, numbers
 from ruler_builder.tasks.templates import (
-    AuditInputs,
-    check_no_stray_references,
-    check_spans,
-    context_of,
     fill_templates,
 )
 from ruler_builder.text.corpora import NOISE
@@ -42,7 +36,6 @@ from ruler_builder.window.haystacks import (
     RunOnHaystack,
 )
 from ruler_builder.window.prompt import PromptBuilder, fit
-from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
 
@@ -298,51 +291,3 @@ class VariableTracking(Task[ChainParams]):
         haystack, min_units = self._haystack, self._min_units
         budget = max(_EXAMPLE_TOKENS, draft(min_units).tokens)
         return fit(draft, budget, haystack.step, haystack.max_units, min_units).draft.text
-
-
-# ---- Audit: without the code that makes rows ---------------------------------------------------
-
-# A line that assigns a name to another name ends with a space, as in the reference code.
-_LINE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+) )")
-_SENTENCE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+))\.")
-
-
-def audit(row: Row, inputs: AuditInputs) -> Iterator[str]:
-    """Yield what is wrong with a vt row: chains, names, references, evidence."""
-    params: ChainParams = inputs.params
-    context, start = context_of(row), row["context_start"]
-    pattern = _SENTENCE if params.haystack == "essay" else _LINE
-    assignments = list(pattern.finditer(context))
-    value_of: dict[str, str] = {}
-    for match in assignments:
-        name, value, source = match.groups()
-        if name in value_of:
-            yield f"variable '{name}' is assigned more than once"
-        elif source and source not in value_of:
-            yield f"'{source}' is used before it is assigned"
-        elif len(name) != params.name_letters:
-            yield f"the name '{name}' does not have {params.name_letters} letters"
-        value_of.setdefault(name, value or value_of.get(source, ""))
-    asked = re.search(r"[1-9][0-9]{4}", row["question"])
-    value = asked[0] if asked else ""
-    chain = [name for name, end in value_of.items() if end == value]
-    if row["outputs"] != chain:
-        yield f"the references {row['outputs']} are not the names bound to '{value}', in order"
-    sizes = sorted(Counter(value_of.values()).values())
-    if sizes != [params.hops + 1] * params.chains:
-        yield f"there are chains of {sizes} names, not {params.chains} of {params.hops + 1}"
-    yield from check_no_stray_references(row)
-    yield from check_spans(
-        row, [(start + m.start(), start + m.end(), value_of[m[1]] == value) for m in assignments]
-    )
-    example = row["input"][:start]
-    for name in sorted(set(re.findall(r"VAR ([A-Z]+) =", example))):
-        if holding := [output for output in row["outputs"] if name in output]:
-            yield f"the example's name '{name}' is part of '{holding[0]}'"
-    if value in example:
-        yield f"the asked value {value} occurs in the example too"
-    if params.haystack == "noise":
-        unit = inputs.count(f"{NOISE}\n{NOISE}") - inputs.count(NOISE)
-        if params.layout == "2024":
-            unit = inputs.count(f"{NOISE}\n {NOISE}\n {NOISE}") - inputs.count(NOISE)
-        yield from inputs.check_full(row, unit)

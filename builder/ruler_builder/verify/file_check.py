@@ -26,12 +26,15 @@ from ruler_builder.options import VerifyOptions
 from ruler_builder.release.folder import digest_row, rows_of
 from ruler_builder.release.worker import FileBuilder, FileJob
 from ruler_builder.tasks.base import DATA_VERSION
-from ruler_builder.tasks.registry import sources_of, suite_in
+from ruler_builder.tasks.registry import read_params, sources_of, suite_in
+from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.languages import language_folders
 from ruler_builder.text.sources import Sources, Store, choice_from_manifest
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, load_counter_from, named, pinned_files
-from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
+from ruler_builder.verify.audits.families import AUDITS
+from ruler_builder.verify.audits.file import WHOLE_FILE, FileAudit
+from ruler_builder.verify.audits.shared import AuditInputs
 from ruler_builder.window.prompt import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_parquet, release_memory
@@ -301,7 +304,18 @@ class FileChecker:
         except RulerError as error:
             report.not_checked = str(error)
             return None
-        return FileAudit(self.manifest, entry, counter.count)
+        described = self.manifest["tasks"][entry["task"]]
+        inputs = AuditInputs(
+            entry=entry,
+            params=read_params(entry["task"], described),
+            templates=self.manifest["families"][described["family"]],
+            noise=NOISE,
+            languages=self.manifest["languages"],
+            canary=self.manifest["canary"],
+            reserve=self.manifest["reserve"],
+            count=counter.count,
+        )
+        return FileAudit(inputs, AUDITS[described["family"]])
 
     def _missing_tokenizer(self, name: str) -> str:
         """Say which tokenizer file is missing and how to get it; "" if none is."""

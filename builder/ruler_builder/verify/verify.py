@@ -7,7 +7,7 @@ There are three steps: check the digests of every file; compare its rows with th
 version, or build the file again and compare the two (file_check.py); compare the manifest, the
 card, eval.yaml and croissant.json with those that a build writes. What cannot be rebuilt on this
 machine is listed with the command that downloads what is missing. With `audit`, every row is also
-checked by separate code (audit.py), which uses nothing that makes rows.
+checked by separate code (audits/), which uses nothing that makes rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from ruler_builder.text.sources import (
     source_entry,
 )
 from ruler_builder.tokens.tokenizers import known_digests, named
-from ruler_builder.verify.audit import check_paired
+from ruler_builder.verify.audits.file import check_paired
 from ruler_builder.verify.file_check import (
     FileChecker,
     FileReport,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from ruler_builder.release.metadata import collect_facts
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from tests.builder.verify.planting import write_manifest
+from tests.hub.client import environment
 from tests.hub.hub_store import Blob
+from tests.in_process import ruler_command
 
 ROWS = [f"data/tekken/1k/niah_single_{i}.parquet" for i in (1, 2, 3)]
 
@@ -40,6 +44,36 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(hub, client, sm
     assert f"Tagged v1.0.0, commit {repo.main}: cite that." in message
     assert 'load_dataset("org/first", "niah_single_1_1k", revision="v1.0.0")' in message
     assert not repo.private
+
+
+def test_a_dry_run_lists_what_a_push_would_send_and_sends_nothing(
+    hub, client, small, extended, tmp_path
+):
+    mark = len(hub.requests)
+    message = client.ruler("push", small, "--repo", "org/dry", "--dry-run")
+    size = (small / ROWS[0]).stat().st_size
+    assert f" {ROWS[0]} {size:,} no " in message
+    assert "tagged v1.0.0. The repository would be created. Nothing was sent" in message
+    assert hub.sent_since(mark) == []
+    client.ruler("push", small, "--repo", "org/dry", "--skip-verify")
+    message = client.ruler("push", small, "--repo", "org/dry", "--dry-run")
+    assert "'org/dry' holds this release already, as v1.0.0." in message
+    mark = len(hub.requests)
+    extension = ("push", extended, "--repo", "org/dry", "--dry-run", "--revision", "v1.0.0.1")
+    message = client.ruler(*extension)
+    assert f" {ROWS[0]} {size:,} yes " in message
+    assert re.search(r" data/mine/1k/niah_single_1\.parquet [0-9,]+ no ", message)
+    assert hub.sent_since(mark) == []
+    done = subprocess.run(
+        ruler_command(*extension),
+        env=environment("http://127.0.0.1:9", tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    sentence = "The Hub does not answer, so what it has is not known."
+    assert sentence in " ".join(done.stdout.split())
+    assert done.stderr == ""
 
 
 def test_a_second_push_sends_nothing(hub, client, small):

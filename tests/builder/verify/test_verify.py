@@ -15,7 +15,7 @@ from ruler_builder.release.build import build
 from ruler_builder.release.card import card_files
 from ruler_builder.release.metadata import collect_facts
 from ruler_builder.release.worker import FileRows
-from ruler_builder.verify import audit
+from ruler_builder.verify.audits.file import check_paired
 from ruler_builder.verify.verify import audit_release
 from ruler_common.manifest import MANIFEST, read_manifest
 from ruler_release.api import verify
@@ -142,7 +142,7 @@ def test_a_changed_an_empty_and_a_missing_file_are_named(root):
 
 def test_a_row_with_another_question_at_another_length_is_named():
     questions = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
-    assert [*audit.check_paired(questions)] == [
+    assert [*check_paired(questions)] == [
         ("b", "the row's question is not that of the same row in a", 7)
     ]
 

@@ -1,11 +1,11 @@
 """`ruler verify --audit`: check every row of a file without the code that makes rows.
 
-    audit = FileAudit(manifest, entry, counter.count)
+    audit = FileAudit(inputs, AUDITS["niah"])
     for row in rows:
         audit.add(row)
     audit.finish()               # [(3, "length is 4090, counted 4091"), …]
 
-The checks of every row are here; those of a task are in its file in tasks/.
+The checks of every row are here; those of a task family are in its own file.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ruler_builder.tasks.registry import FAMILIES, read_params
-from ruler_builder.tasks.templates import AuditInputs, context_of
-from ruler_common.manifest import FileEntry, Manifest
+from ruler_builder.verify.audits.shared import Audit, AuditInputs, context_of
 from ruler_common.rows import Row
 
 WHOLE_FILE = -1
@@ -30,18 +28,8 @@ _MAX_PLACES = 1000  # of a row's asked words, if these are counted in a list
 class FileAudit:
     """The audit of one file: what is wrong with its rows, and with all of them together."""
 
-    def __init__(self, manifest: Manifest, entry: FileEntry, count: Callable[[str], int]) -> None:
-        described = manifest["tasks"][entry["task"]]
-        self.family = FAMILIES[described["family"]]
-        self.inputs = AuditInputs(
-            entry=entry,
-            params=read_params(entry["task"], described),
-            templates=manifest["families"][described["family"]],
-            languages=manifest["languages"],
-            canary=manifest["canary"],
-            reserve=manifest["reserve"],
-            count=count,
-        )
+    def __init__(self, inputs: AuditInputs, audit: Audit) -> None:
+        self.inputs, self.audit = inputs, audit
         self.clear()
 
     def clear(self) -> None:
@@ -59,7 +47,7 @@ class FileAudit:
         """Check a row."""
         index = row["index"] if row["index"] is not None else WHOLE_FILE
         try:
-            problems = [*self._check_row(row), *self.family.audit(row, self.inputs)]
+            problems = [*self._check_row(row), *self.audit(row, self.inputs)]
             self._collect(row)
         except Exception as error:  # a row that no builder makes; the others are still checked
             problems = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
@@ -123,7 +111,7 @@ class FileAudit:
             self.problems.append((row["index"], "its index occurs twice"))
         asked = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
         self.asked[row["index"]] = _digest(asked)
-        if not (self.family.params.from_corpus and self.inputs.evidence_only):
+        if not (self.inputs.params.from_corpus and self.inputs.evidence_only):
             first = self._index_of_input.setdefault(_digest(row["input"]), row["index"])
             if first != row["index"]:
                 self.problems.append((row["index"], f"the row is row {first} again"))
