@@ -6,7 +6,6 @@ in bfloat16 two engines add in another order and, where two tokens are nearly as
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import read_rows
 from ruler_eval.run.prompts import Prompter
-from ruler_eval.run.records import read_lines
+from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run.run_options import model_options
 from tests.in_process import ruler_command
@@ -68,12 +67,12 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.nightly
 def test_the_example_answers_the_rows_that_are_built_now(model, tmp_path):
-    """If this fails, the rows that differ are to be answered again, and run.json's digests."""
+    """If this fails, the rows that differ are to be answered again, and their digests."""
     from ruler_builder.options import BuildOptions
     from ruler_builder.release.build import build
 
     folder = Path(ruler_eval.example.__file__).parent
-    recorded = json.loads((folder / "run/run.json").read_text(encoding="utf-8"))["rows"]
+    recorded = Records(folder / "run").digests()
     tasks = ("niah_single_1", "niah_multikey_2", "niah_multikey_3", "vt", "cwe", "fwe")
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
