@@ -139,7 +139,7 @@ class FileBuilder:
         for language in task.languages:
             settings["languages"][language.code] = language.entry
         for name in sources_of(settings, config):
-            settings["sources"][name] = self._counted_sources.sources.used[name]
+            settings["sources"][name] = self._counted_sources.sources.entry(name)
         settings["tokenizers"][config.tokenizer] = task.counter.about
         return CheckedJob(job._replace(rows=rows.count), settings, impossible)
 

@@ -3,7 +3,7 @@
     sources = Sources(Store(mirror), parse_sources_option(["squad=embedded"]))
     sources.read("essays")          # checked bytes
     sources.read("book-pl")         # ONERULER: niah-, cwe-, book-, words-<language>
-    sources.used                    # what the manifest records of the files that were read
+    sources.entry("essays")         # what the manifest records of it
 
 sources.toml lists the corpora of RULER, and ruler_common/languages/*.toml the files of ONERULER's
 languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache, then
@@ -595,13 +595,12 @@ def choice_from_manifest(
     return SourceChoice(frozenset(embedded & registry().keys()), custom or {})
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sources:
-    """Reads sources from a store, and collects their manifest entries in `used`."""
+    """Reads sources from a store."""
 
     store: Store
     choice: SourceChoice = field(default_factory=SourceChoice)
-    used: dict[str, SourceEntry] = field(default_factory=dict)
 
     def file(self, name: str) -> SourceFile:
         """Return the file that is read for a source."""
@@ -617,6 +616,10 @@ class Sources:
             )
         return source.embedded
 
+    def entry(self, name: str) -> SourceEntry:
+        """Return the manifest's entry for the file of a source. Raises RulerError."""
+        return source_entry(self.file(name))
+
     def quoted_name(self, name: str) -> str:
         """Return how an error names a source: by its file in a language folder, else by name."""
         return f"'{self.file(name).path if name in self.choice.custom else name}'"
@@ -630,7 +633,7 @@ class Sources:
         """Return the checked bytes of a source. Raises RulerError with the remedy."""
         file = self.file(name)
         try:
-            data = self._store_of(file).read(file.file)
+            return self._store_of(file).read(file.file)
         except RulerError as error:
             # The embedded text cannot replace a custom language's file or a damaged local file.
             if name not in registry() or self.has(name):
@@ -641,8 +644,6 @@ class Sources:
             raise RulerError(
                 f"{error} Or build from the project's own texts{which}: --sources embedded."
             ) from error
-        self.used[name] = source_entry(file)
-        return data
 
     def _store_of(self, file: SourceFile) -> Store:
         return Store(file.folder) if file.folder else self.store

@@ -283,7 +283,7 @@ def _source_entries(
     for entry in files.values():
         for name in sources_of(manifest, Config.from_entry(manifest["dataset"], entry)):
             try:
-                entries[name] = source_entry(sources.file(name))
+                entries[name] = sources.entry(name)
             except RulerError:  # of a language whose folder was not given
                 if name in registry():
                     entries[name] = source_entry(registry()[name].canonical)
