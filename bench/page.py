@@ -59,6 +59,15 @@ def repeated(lines: Sequence[Mapping[str, Any]], rows: int) -> Iterator[Mapping[
         yield {**lines[index % len(lines)], "index": index}
 
 
+def answers_by_task(run: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the example's answers to each task."""
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for line in (run / "answers.jsonl").open(encoding="utf-8"):
+        record = json.loads(line)
+        answers.setdefault(record["config"].removesuffix("_4k_smollm2"), []).append(record)
+    return answers
+
+
 def write_runs(folder: Path) -> list[Path]:
     """Write three scored runs on the example's rows, and their references."""
     write_example(folder / "example")
@@ -71,9 +80,7 @@ def write_runs(folder: Path) -> list[Path]:
     for number, name in enumerate(("run", FIRST_LINE, "run")):
         runs.append(folder / f"model-{number}")
         runs[-1].mkdir()
-        for path in sorted((folder / "example" / name).glob("*.jsonl")):
-            records = [json.loads(line) for line in path.open(encoding="utf-8")]
-            task = path.stem.removesuffix("_4k_smollm2")
+        for task, records in answers_by_task(folder / "example" / name).items():
             if number == 2:
                 data = (EXAMPLE / f"references/4096/{task}.jsonl").open(encoding="utf-8")
                 for record, line in list(zip(records, map(json.loads, data), strict=True))[::2]:
@@ -92,10 +99,8 @@ def write_runs(folder: Path) -> list[Path]:
 def write_run(folder: Path, release: Release) -> Path:
     """Write a scored run on every row of a release."""
     real = {
-        path.stem.removesuffix("_4k_smollm2"): [
-            json.loads(line)["prediction"] for line in path.open(encoding="utf-8")
-        ]
-        for path in sorted((EXAMPLE / "run").glob("*.jsonl"))
+        task: [record["prediction"] for record in records]
+        for task, records in answers_by_task(EXAMPLE / "run").items()
     }
     run = folder / "on-release"
     for name in release.configs:

@@ -76,7 +76,7 @@ def from_files_to_results(folder: Path, rng: random.Random) -> tuple[float, floa
                     line = {"index": index, "pred": text, "outputs": outputs, "others": {}}
                     file.write(json.dumps(line) + "\n")
     start = time.process_time()
-    write(score(*open_predictions(PredictionOptions(folder))), folder / "results.json")
+    write(*score(*open_predictions(PredictionOptions(folder))), folder / "results.json")
     seconds = time.process_time() - start
     start = time.process_time()
     for path in folder.glob("*/pred/*.jsonl"):

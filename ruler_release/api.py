@@ -212,9 +212,9 @@ def score_files(options: ScoreOptions) -> Results:
     from ruler_common.text import announce, steps
     from ruler_eval.score import scoring
     from ruler_eval.score.aggregates import parse_baseline
-    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.predictions import open_predictions
     from ruler_eval.score.results import write
+    from ruler_eval.score.rows import ScoringRules
 
     rules = ScoringRules(
         compat=cast("Compat | None", options.compat),
@@ -228,10 +228,10 @@ def score_files(options: ScoreOptions) -> Results:
     dataset = release.dataset if release else predictions.names.dataset
     claimed = None if options.claimed is None else parse_length(options.claimed.lower(), dataset)
     bar = functools.partial(steps, label="Scoring", quiet=not options.progress)
-    results = scoring.score(predictions, release, rules, baseline, claimed, bar)
+    scored = scoring.score(predictions, release, rules, baseline, claimed, bar)
     if place := results_path(options):
-        write(results, place)
-    return results
+        write(*scored, place)
+    return scored.results
 
 
 def results_path(options: ScoreOptions) -> Path | None:
@@ -270,7 +270,7 @@ def compare(
     """
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.compare import decision, seeds_of
-    from ruler_eval.score.results import open_results
+    from ruler_eval.score.stored import open_results
 
     results_a = open_results(Path(a)) if isinstance(a, str | Path) else a
     results_b = open_results(Path(b)) if isinstance(b, str | Path) else b

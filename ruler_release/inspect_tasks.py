@@ -60,7 +60,7 @@ from ruler_eval.run.options import MODES
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.score.inspect_log import prediction
-from ruler_eval.score.join import ScoringRules, row_score
+from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 

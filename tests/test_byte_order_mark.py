@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+from ruler_eval.score.results import load
 from tests.in_process import ruler_output
 from tests.run_folder import answers
 
@@ -28,9 +29,8 @@ def test_a_run_and_its_release_with_marks_can_be_resumed_scored_and_compared(ora
     for path, data in originals.items():
         if path.suffix == ".jsonl":
             assert path.read_bytes().removeprefix(MARK) == data
-    unmarked = json.loads((oracle_runs / "run-ruler/results.json").read_bytes())
     scored = tmp_path / "results.json"
-    assert json.loads(scored.read_bytes())["rows"] == unmarked["rows"]
+    assert load(scored)["rows"] == load(oracle_runs / "run-ruler")["rows"]
     scored.write_bytes(MARK + scored.read_bytes())
     ruler_output("compare", scored, oracle_runs / "run-ruler")
 

@@ -5,7 +5,6 @@ read_name(Names.standard("ruler"), "vt_10000").max_length            # 10000
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Mapping
@@ -47,28 +46,6 @@ def finish_reason_of(reason: str | None) -> str | None:
 def digest(text: str) -> str:
     """Return a short digest of a text: 8 hex digits."""
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=DIGEST_BYTES).hexdigest()
-
-
-def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | None:
-    """Return references as a tuple of strings: a single string is one reference.
-
-    Args:
-        outputs: A string, a list of strings, or None.
-        printed: Whether a list may be a string, as in CSV: `['a', 'b']`, or numpy's `['a' 'b']`.
-
-    Raises TypeError for anything else.
-    """
-    if outputs is None:
-        return None
-    if isinstance(outputs, str):
-        if not printed or not outputs.startswith("["):
-            return (outputs,)
-        strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
-        return tuple(str(ast.literal_eval(string)) for string in strings)
-    is_list = isinstance(outputs, list | tuple)
-    if not is_list or not all(type(output) in (str, int) for output in outputs):
-        raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
-    return tuple(map(str, outputs))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from ruler_common.options import Option, check_options
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score.own_run import RunFacts
-from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
+from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, rows_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -112,6 +112,8 @@ def publish(options: ResultsOptions) -> Published:
 
     if not is_repository(options.model):
         raise RulerError(f"'{options.model}' is not a model repository: --model takes ORG/MODEL.")
+    from ruler_eval.score.stored import open_results  # slow to import: numpy
+
     results = open_results(options.path)
     benchmark = benchmark_of(results, options.dataset_repo, options.revision)
     rows = rows_of(results)

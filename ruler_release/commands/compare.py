@@ -257,7 +257,7 @@ def _by_label(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]
 
     If several results are of the same model, the path is added to its name.
     """
-    from ruler_eval.score.results import open_results
+    from ruler_eval.score.stored import open_results
 
     if names and len(names) != len(paths):
         raise RulerError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import check_file, write_whole
-from ruler_common.options import Option, paths
+from ruler_common.options import Option
 from ruler_common.text import announce, plain
 from ruler_eval.score.options import TRUNCATION_RULES, PredictionOptions, ScoreOptions
 
@@ -127,14 +127,12 @@ def errors(options: ErrorsCommand) -> None:
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
-    from ruler_eval.score.join import rules_of_run
-    from ruler_eval.score.predictions import open_predictions
+    from ruler_eval.score.stored import open_scores
 
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
-    rules = rules_of_run(paths(options.files), options.truncated)
-    predictions, release = open_predictions(options, keep_prompts=True)
-    wrong = collect(predictions, release, rules, options.strict)
+    scores = open_scores(options, options.truncated)
+    wrong = collect(scores.configs, scores.release, options.strict)
     if options.out is not None:
         write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in wrong))
     print(plain(analysis_tables.errors(wrong, options.markdown)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 import ruler_release as ruler
 from ruler_builder.release.build import Built
 from ruler_eval.run.progress import RunSummary
+from ruler_eval.score.results import load
 from tests.conftest import Once
 from tests.project import PACKAGES
 from tests.run_folder import answers, edit_answers
@@ -102,7 +102,7 @@ def test_run_counts_how_every_row_ended(out, tmp_path):
 
 def test_score_returns_what_it_writes(run, tmp_path):
     results = ruler.score([run], name="me", threshold=90, out=tmp_path / "mine.json")
-    assert json.loads((tmp_path / "mine.json").read_text(encoding="utf-8")) == results
+    assert load(tmp_path / "mine.json") == results
     assert (results["model"], results["configurations"]["vt_4k"]["score"]) == ("me", 100.0)
     groups = results["summary"]["tekken"]["en"]
     assert groups["multi-hop tracing (VT)"]["average"]["score"] == 100.0

@@ -279,6 +279,8 @@ def test_results_that_do_not_describe_their_language_are_refused(done, tmp_path)
     results = json.loads((done[0] / "runs/turkish/results.json").read_text(encoding="utf-8"))
     results["dataset"]["languages"] = {}
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    table = done[0] / "runs/turkish/rows.parquet"
+    (tmp_path / table.name).write_bytes(table.read_bytes())
     printed = in_process.ruler("analyze", "results.json", cwd=tmp_path)
     assert printed.code == 2
     assert "rows in 'tr' but no description of that language" in " ".join(printed.stderr.split())

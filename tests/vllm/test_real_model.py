@@ -131,13 +131,13 @@ def long_run(order: RunOptions, of_transformers: Any) -> Any:
 
 @pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order, long_run):
-    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
+    from ruler_eval.score.rows import ScoringRules
     from ruler_eval.score.scoring import score
 
     predictions, release = open_predictions(PredictionOptions(long_run[0], dataset=order.dataset))
-    cell = score(predictions, release, ScoringRules())["configurations"][LONG]
+    cell = score(predictions, release, ScoringRules()).results["configurations"][LONG]
     assert cell["n"] == ROWS
     assert cell["score"] >= 80
 

@@ -2,7 +2,7 @@
 
 RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
 
-    error_of(joined_row).kind                              # "distractor"
+    error_of(scored, "niah_multikey_1").kind             # "distractor"
 
 A wrong answer has one kind: the first of KINDS, in their order, whose definition it meets.
 """
@@ -12,14 +12,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import JoinedConfig, JoinedRow, RowScore, ScoringRules, join_predictions
-from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.rows import ConfigScores, RowScore
 from ruler_eval.tasks import Answers, family_of, row_of_prompt
 from ruler_score.language_text import (
     Language,
@@ -109,31 +108,34 @@ class Error:
     needle: str | None = None
 
 
-def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
+def error_of(
+    scored: RowScore, task: str, language: Language | None = None, strict: bool = False
+) -> Error | None:
     """Return the error of a wrong answer; None for a right one.
 
     Args:
-        joined: the row and its answer; the row has COLUMNS, as far as they are known, and the
-            model's own answer at 0k as `memory`.
+        scored: the answer; its row has COLUMNS, as far as they are known, and the model's own
+            answer at 0k as `memory`.
+        task: the task whose scoring rule applies.
+        language: the language of the instruction in ONERULER; None in RULER.
         strict: whether an answer must be strictly right.
     """
-    row, prediction, result = joined.row, joined.prediction, joined.results[0]
-    task, language = joined.task, joined.language
-    if (result.strict if strict else result.score) == 1:
+    row, prediction = scored.row, scored.prediction
+    if (scored.strict if strict else scored.score) == 1:
         return None
-    rules = joined.rules.languages.rules(language) if language else None
+    rules = language
     references = {normalize(reference, rules) for reference in row["outputs"]}
     of = 1 if task in QA_TASKS else len(references)
-    if kind := _kind_without_text(prediction, result):
-        return Error(kind, 0, of)
+    if scored.kind is not None:
+        return Error(scored.kind, 0, of)
     raw = split_reasoning(prediction.text if prediction else "").answer
     text = normalize(raw, rules)
     if is_oneruler(task, rules):
         text = read_answer(text, rules or "en")
     if not re.search(r"[^\W_]", text):
         return Error("empty", 0, of)
-    answers = family_of(task, "oneruler" if language else "ruler").answers
-    right = min(int(result.found), of)
+    answers = family_of(task, "oneruler" if rules else "ruler").answers
+    right = min(int(scored.found), of)
     if right == of and task != "niah_none":
         return Error("wrong count", right, of)
     form = _value_form(task, references)
@@ -159,21 +161,6 @@ def error_of(joined: JoinedRow, strict: bool = False) -> Error | None:
     if named or (answers == "words" and any(letter.isalpha() for letter in text)):
         return Error("wrong words", right, of)
     return Error("repeats the prompt" if _copies(raw, instruction) else "other", right, of)
-
-
-def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str | None:
-    """Return the kind of a row without an answer to read."""
-    if prediction is None:
-        return "missing"
-    if result.state == "does_not_fit":
-        return "does not fit"
-    if result.state == "failed":
-        return "failed"
-    if result.thinking == "truncated" or (
-        result.state == "truncated" and not result.truncated_scored
-    ):
-        return "truncated"
-    return None
 
 
 def _value_form(task: str, references: Collection[str]) -> re.Pattern[str]:
@@ -386,7 +373,7 @@ def answers_from_memory(
 
 
 def collect(
-    predictions: Predictions, release: Release | None, rules: ScoringRules, strict: bool = False
+    configs: Mapping[str, ConfigScores], release: Release | None, strict: bool = False
 ) -> list[dict[str, Any]]:
     """Return every wrong row with its kind, in the order of the release's files.
 
@@ -397,26 +384,34 @@ def collect(
          "outputs": ["1234567"], "prediction": "7654321"}
 
     `memory` is the model's own answer without documents, if it was asked. Without a release the
-    rows are made from the prompts in the files. Raises RulerError for files without prompts, and
-    for predictions of other rows than the release's.
+    rows are made from the prompts in the files. Raises RulerError for files without prompts.
     """
-    joined = join_predictions(predictions, release, rules)
     memories: dict[str, dict[int, str]] = {}
-    names = list(joined)
+    names = list(configs)
     if release is not None:
-        names = [name for name in release.configs if name in joined]
-        memories = answers_from_memory({n: config.answers for n, config in joined.items()}, release)
+        names = [name for name in release.configs if name in configs]
+        answers = {name: scores.answers for name, scores in configs.items()}
+        memories = answers_from_memory(answers, release)
     errors = []
     for name in names:
-        config = joined[name]
+        scores = configs[name]
         memory = memories.get(name, {})
-        for joined_row in config.rows(COLUMNS) if release else _rows_of_prompts(config):
-            row, answer = joined_row.row, joined_row.prediction
-            row["memory"] = memory.get(int(row["index"]))
-            error = error_of(joined_row, strict)
+        wrong = {}
+        for index, scored in scores.by_index.items():
+            if (scored.strict if strict else scored.score) < 1:
+                wrong[index] = scored
+        rows = release.some_rows(name, COLUMNS, wrong) if release else _rows_of_prompts(scores)
+        for row in rows:
+            index = int(row["index"])
+            if index not in wrong:
+                continue
+            answer = wrong[index].prediction
+            row["memory"] = memory.get(index)
+            scored = replace(wrong[index], row=row)
+            error = error_of(scored, scores.task, scores.language_rules, strict)
             if error is None:
                 continue
-            place = {"config": name, "languages": config.config.languages, "index": row["index"]}
+            place = {"config": name, "languages": scores.config.languages, "index": row["index"]}
             shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
             item = {**place, **asdict(error), **shown}
             if row["memory"] is not None:
@@ -425,10 +420,10 @@ def collect(
     return errors
 
 
-def _rows_of_prompts(config: JoinedConfig) -> Iterator[JoinedRow]:
+def _rows_of_prompts(scores: ConfigScores) -> Iterator[PartialRow]:
     """Yield the rows that are made from the prompts in the prediction files."""
-    family = family_of(config.config.task, config.config.dataset)
-    for index, answer in sorted(config.answers.items()):
+    family = family_of(scores.config.task, scores.config.dataset)
+    for index, answer in sorted(scores.answers.items()):
         prompt = answer.known_prompt
         if prompt is None or not answer.outputs:
             raise RulerError(
@@ -436,4 +431,4 @@ def _rows_of_prompts(config: JoinedConfig) -> Iterator[JoinedRow]:
                 "contexts: add --dataset."
             )
         row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
-        yield config.join({"index": index, **row})
+        yield {"index": index, **row}

@@ -15,7 +15,7 @@ from typing import cast
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.run.records import Record
-from ruler_eval.score.join import ScoringRules, row_score
+from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
 SCORE_COLUMNS = ("index", "outputs", "none_word")

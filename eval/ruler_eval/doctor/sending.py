@@ -25,12 +25,9 @@ from ruler_eval.doctor.conditions import (
 )
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.run.backend import (
-    Backend,
-    Completion,
-    start_backend,
-)
+from ruler_eval.run.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt, Prompter
+from ruler_eval.run.start_backend import start_backend
 
 FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
 """The padding at the front of a prompt: FILLER is one token in nearly every vocabulary."""

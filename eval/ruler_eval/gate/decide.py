@@ -48,7 +48,8 @@ from ruler_eval.score.intervals import (
     paired_mean,
     strata_of,
 )
-from ruler_eval.score.results import Results, documents_of, open_results, row_values
+from ruler_eval.score.results import Results, documents_of, row_values
+from ruler_eval.score.stored import open_results
 
 RULE = "bets 5"
 """The version of the rule and of the order of rows; a change of either needs a new number."""

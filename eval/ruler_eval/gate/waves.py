@@ -23,11 +23,11 @@ from ruler_eval.run.records import UNANSWERED as UNANSWERED_STATES
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.score import scoring
-from ruler_eval.score.join import ScoringRules, row_score
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import UNANSWERED, Results, row_values
 from ruler_eval.score.results import write as write_results
+from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
@@ -205,7 +205,7 @@ class RunInWaves:
         predictions, release = open_predictions(run)
         rules = ScoringRules(compat=self._rules.compat, truncated=self._rules.truncated)
         scored = scoring.score(predictions, release, rules)
-        write_results(scored, self.options.folder / "results.json")
+        write_results(*scored, self.options.folder / "results.json")
         return summary
 
     @property

@@ -12,17 +12,18 @@ view in the terminal, page/build.py as a page.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import state_of
-from ruler_eval.score.join import join_predictions, join_row, rules_of_run
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.rows import RowScore
+from ruler_eval.score.stored import open_scores
 from ruler_eval.tasks import scoring_task
+from ruler_score.language_text import Language
 
 COLUMNS = (
     "input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length",
@@ -178,24 +179,32 @@ def _pieces(row: PartialRow) -> tuple[Piece, ...]:
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
     """Return how a run answered a row, scored by the rules of its results."""
     options = PredictionOptions(run, dataset=release.source, revision=release.revision)
-    predictions, _ = open_predictions(options)
-    rules = rules_of_run([run])
-    joined = join_predictions(predictions, release, rules)
-    memories = answers_from_memory({name: c.answers for name, c in joined.items()}, release)
-    row = {**row, "memory": memories.get(config, {}).get(int(row["index"]))}
-    if config in joined:
-        joined_row = joined[config].join(row)
-    else:
-        parsed = release.parse(config)
-        task = scoring_task(parsed.task, parsed.dataset, release)
-        language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-        joined_row = join_row(row, [], task, language, rules.for_release(release))
-    answer, error = joined_row.prediction, error_of(joined_row)
+    scores = open_scores(options)
+    answers = {name: of_config.answers for name, of_config in scores.configs.items()}
+    memories = answers_from_memory(answers, release)
+    index = int(row["index"])
+    row = {**row, "memory": memories.get(config, {}).get(index)}
+    task, language = _rule_of(release, config)
+    of_config = scores.configs.get(config)
+    scored = of_config.by_index.get(index) if of_config else None
+    if scored is None:
+        scored = RowScore(row, None, 0.0, 0.0, "missing")
+    scored = replace(scored, row=row)
+    answer, error = scored.prediction, error_of(scored, task, language)
     return RunAnswer(
-        model=str(predictions.run.get("model") or run),
+        model=str(scores.model or run),
         text=None if answer is None or answer.failed else answer.text,
         state=state_of(answer),
-        score=joined_row.results[0].score,
+        score=scored.score,
         kind=None if error is None else error.kind,
         reasoning=answer.thinking if answer else None,
     )
+
+
+def _rule_of(release: Release, config: str) -> tuple[str, Language | None]:
+    """Return the task whose scoring rule applies to a configuration, and ONERULER's language."""
+    parsed = release.parse(config)
+    task = scoring_task(parsed.task, parsed.dataset, release)
+    if parsed.dataset != "oneruler":
+        return task, None
+    return task, release.languages.rules(parsed.instruction_language)

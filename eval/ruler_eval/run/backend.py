@@ -1,4 +1,4 @@
-"""The interface of a backend, which answers prompts, and the function that starts one.
+"""The interface of a backend, which answers prompts (start_backend.py starts one).
 
     backend = start_backend(options, release)
     for completion in backend.generate(prompts):     # in any order, as they finish
@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from ruler_common.errors import RulerError, missing_packages
-from ruler_common.manifest import FileEntry
-from ruler_eval.frozen_release import Release
+from ruler_common.errors import RulerError
 from ruler_eval.run.chat_template import ServerTemplate
 from ruler_eval.run.classify import Answer, Failure, Kind
 from ruler_eval.run.options import RunOptions
@@ -140,43 +138,3 @@ class Backend(ABC):
     def close(self) -> None:
         """Free the resources of the backend."""
         return
-
-
-def start_backend(
-    options: RunOptions, release: Release, files: Mapping[str, FileEntry] | None = None
-) -> Backend:
-    """Start the backend of a run; its packages are imported only then.
-
-    Args:
-        options: The options of the run.
-        release: The release that is run: the oracle reads its references.
-        files: The files of the run: vllm sets its context length for them.
-
-    Raises RulerError that says what to install or correct.
-    """
-    name = options.backend
-    try:
-        if name == "vllm":
-            from ruler_eval.run.launch import LaunchedServer
-
-            return LaunchedServer(options, release, files)
-        if name == "openai":
-            from ruler_eval.run.server import Server
-
-            return Server(options)
-        if name == "hf":
-            from ruler_eval.run.hf_model import Transformers
-
-            return Transformers(options)
-        if name == "batch":
-            from ruler_eval.run.batch import BatchAnswers, BatchRequests
-
-            return BatchAnswers(options, release) if options.answers else BatchRequests(options)
-        from ruler_eval.run.oracle import Oracle
-
-        return Oracle(options, release)
-    except ModuleNotFoundError as error:
-        raise missing_packages(name, f"The {name} backend") from error
-    except ImportError as error:  # a library that is installed but does not load
-        reason = " ".join(str(error).split())
-        raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -15,13 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_score.split_reasoning import CHANNEL_TOKENS, NAMED_TOKENS, token_mark
-
-if TYPE_CHECKING:
-    from ruler_eval.run.backend import Completion
 
 ON_BUDGET = 8192
 """Tokens for reasoning with `--thinking on`."""
@@ -88,18 +85,6 @@ def check_model(
             "answer, and --thinking is off: give it tokens (--thinking 8192), or turn its "
             "reasoning off (such as --engine-arg reasoning_effort=none)."
         )
-
-
-def is_unmarked(completion: Completion, state: str) -> bool:
-    """Return whether a text without marks is reasoning that did not end.
-
-    A server's template may open the reasoning in the prompt, which we do not see. A text that was
-    asked to reason, has no closing mark and ends at the token limit can then be reasoning alone,
-    and is never scored as the answer. If the server has separated or counted the reasoning, the
-    text is the answer.
-    """
-    is_separated = completion.reasoning is not None or bool(completion.reasoning_tokens)
-    return completion.prompt.reasoning_tokens > 0 and state == "length" and not is_separated
 
 
 def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:

@@ -80,7 +80,7 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
     parts = split_reasoning(_encodable(completion.text), opened)
-    if parts.state == "none" and reasoning.is_unmarked(completion, state):
+    if parts.state == "none" and _is_unmarked(completion, state):
         return parts.answer, "", False
     if completion.reasoning is None:
         ended = None if parts.state == "none" else parts.state == "ended"
@@ -90,6 +90,18 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
         before = f"{before}\n{parts.reasoning}" if before else parts.reasoning
     answered = bool(parts.answer.strip()) or state == "stop"
     return before, parts.answer, answered and parts.state != "truncated"
+
+
+def _is_unmarked(completion: Completion, state: str) -> bool:
+    """Return whether a text without marks is reasoning that did not end.
+
+    A server's template may open the reasoning in the prompt, which we do not see. A text that was
+    asked to reason, has no closing mark and ends at the token limit can then be reasoning alone,
+    and is never scored as the answer. If the server has separated or counted the reasoning, the
+    text is the answer.
+    """
+    is_separated = completion.reasoning is not None or bool(completion.reasoning_tokens)
+    return completion.prompt.reasoning_tokens > 0 and state == "length" and not is_separated
 
 
 def _encodable(text: str) -> str:

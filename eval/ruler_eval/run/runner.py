@@ -24,7 +24,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import announce
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.run.answer_counts import AnswerCounts
-from ruler_eval.run.backend import Backend, EngineDied, start_backend
+from ruler_eval.run.backend import Backend, EngineDied
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import (
     Estimate,
@@ -42,6 +42,7 @@ from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import PROMPT_END, Prompt, Prompter
 from ruler_eval.run.records import Record, check_settings, key_of
 from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.start_backend import start_backend
 
 MAX_THREADS = 16
 

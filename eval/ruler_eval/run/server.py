@@ -534,7 +534,7 @@ class Server(Backend):
                 f"The server at {self._first.where} has not answered for {patience:g} seconds "
                 f"({shown(failure)}). {KEPT} Run the same command to continue."
             )
-        if waited >= NOTICE_SECONDS and not self._has_noted_wait:
+        if waited >= NOTICE_SECONDS and not self._has_noted_wait and not failure.crowded:
             self._has_noted_wait = True
             self.on_note(
                 f"The server is not available ({shown(failure)}): waiting up to {patience:g} "

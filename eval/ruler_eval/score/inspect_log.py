@@ -1,14 +1,16 @@
-"""Read Inspect's logs (`logs/*.eval`) of `ruler_release/ruler` and `ruler_release/oneruler`.
+"""Read Inspect's logs of `ruler_release/ruler` and `ruler_release/oneruler`: .eval or .json.
 
     settings(Path("logs/2026-….eval"))["mode"]            # the log's run, as run.json has it
     for prediction in predictions(Path("logs/2026-….eval")): …
 
-A sample is a row, with its configuration and index as metadata (ruler_release/inspect_tasks.py).
-The logs are read by the package inspect-ai, because their format changes with it.
+A sample is an answer to a row, one of several if the task has epochs. Its metadata have the row's
+configuration and index (ruler_release/inspect_tasks.py). The logs are read by the
+package inspect-ai, because their format changes with it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +25,22 @@ from ruler_eval.score.own_run import RunFacts
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
+SUFFIX = ".eval"
 _EXCLUDED = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
 """Fields of a sample that scoring does not need."""
+
+
+_JSON_LOG = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":')
+
+
+def is_log(file: Path) -> bool:
+    """Return whether a file is a log of Inspect: NAME.eval, or the same as JSON."""
+    if file.suffix == SUFFIX:
+        return True
+    if file.suffix != ".json":
+        return False
+    with file.open("rb") as stream:
+        return _JSON_LOG.match(stream.read(200)) is not None
 
 
 def settings(file: Path) -> RunFacts:
@@ -65,6 +81,7 @@ def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
                 outputs=tuple(target),
                 prompt=_prompt(sample.input) if keep_prompts else None,
                 where=f"{file}:{sample.id}",
+                sample=sample.epoch - 1,
             )
 
 

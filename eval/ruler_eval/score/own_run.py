@@ -1,11 +1,9 @@
-"""A run of `ruler run` as scoring reads it: its run.json and its lines of predictions.
+"""The settings of a run of `ruler run`, as scoring reads them from its run.json.
 
     run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
-    list(own_predictions(Path("runs/qwen/answers.jsonl"), damaged=[]))
 
-Runs of any version and files written by hand can be read: every field of run.json may be missing,
-but none may have another type, and a line needs `config`, `index` and `prediction`. The runner
-itself reads more of both.
+Runs of any version can be read: every field of run.json may be missing, but none may have another
+type. The runner itself reads more of it.
 
 A run that stops when its scores look decided may stop at a lucky moment, so the usual intervals for
 that number of rows are not valid. The valid interval is the one that `ruler decide` or `ruler run
@@ -14,45 +12,16 @@ that number of rows are not valid. The valid interval is the one that `ruler dec
 
 from __future__ import annotations
 
-import codecs
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from typing_extensions import NotRequired, Required, TypedDict
+from typing_extensions import NotRequired, TypedDict
 
-from ruler_common.errors import RulerError
 from ruler_common.files import check_type, parse_json
-from ruler_eval.prediction import Prediction, finish_reason_of, read_references, row_number
 from ruler_eval.run.records import ANSWERS, RUN_FILE, Records, shard_folders
 
 RESULTS = ("decision", "estimate")
 """The results of a run that are files of their own."""
-NOT_UTF_8 = "has bytes that are not UTF-8, which are read as �: save the file as UTF-8"
-
-
-class OwnUsage(TypedDict, total=False):
-    """The tokens of a row, as the model counts them."""
-
-    prompt_tokens: int | None
-    thinking_tokens: int | None
-
-
-class OwnLine(TypedDict, total=False):
-    """The fields of a line of predictions that scoring reads."""
-
-    config: Required[str]
-    index: Required[Any]  # checked by `row_number`
-    prediction: Required[str | None]
-    sample: int | None
-    finish_reason: str | None
-    thinking: str | None
-    thinking_ended: bool | None
-    usage: OwnUsage | None
-    error: str | None
-    seconds: float | None
-    outputs: Any  # checked by `read_references`
 
 
 class SessionFacts(TypedDict):
@@ -123,6 +92,11 @@ def run_folders(path: Path) -> list[Path]:
     return [path] if (path / RUN_FILE).is_file() else shard_folders(path)
 
 
+def is_of_run(file: Path) -> bool:
+    """Whether a file has the answers of a run, and not only the same name."""
+    return file.name == ANSWERS and (file.parent / RUN_FILE).is_file()
+
+
 def run_facts(folder: Path) -> RunFacts | None:
     """Return the run.json of a folder, with its sessions and results; None without one.
 
@@ -141,90 +115,6 @@ def run_facts(folder: Path) -> RunFacts | None:
         run["sessions"], run["rows"] = sessions, records.digests()
     check_type(run, RunFacts, file, "Score another folder.")
     return cast(RunFacts, run)
-
-
-def is_own_file(file: Path) -> bool:
-    """Return whether `own_predictions` can read the first line of a file."""
-    if file.suffix in (".csv", ".json", ".parquet"):
-        return False
-    for _, line in json_lines(file, []):
-        return isinstance(line, dict) and {"config", "index", "prediction"} <= line.keys()
-    return False
-
-
-def own_predictions(file: Path, damaged: list[str]) -> Iterator[Prediction]:
-    """Yield the predictions of a file in its order; note lines that are not JSON in `damaged`.
-
-    In the answers of a run the last line of a row counts, and they are sorted. Raises RulerError
-    for a line with a missing or wrong field.
-    """
-    predictions = _predictions_in(file, damaged)
-    if not _is_of_run(file):
-        yield from predictions
-        return
-    last = {(row.config, row.index, row.sample): row for row in predictions}
-    yield from (last[key] for key in sorted(last))
-
-
-def _is_of_run(file: Path) -> bool:
-    """Whether a file has the answers of a run, and not only the same name."""
-    return file.name == ANSWERS and (file.parent / RUN_FILE).is_file()
-
-
-def _predictions_in(file: Path, damaged: list[str]) -> Iterator[Prediction]:
-    """Yield the prediction in each line of a file."""
-    for where, value in json_lines(file, damaged):
-        check_type(value, OwnLine, where, "Correct the line, or remove it.")
-        line: OwnLine = value
-        finish_reason, usage = line.get("finish_reason"), line.get("usage") or {}
-        try:
-            index, outputs = row_number(line["index"]), read_references(line.get("outputs"))
-        except (ValueError, TypeError) as error:
-            raise RulerError(f"'{where}' has a wrong field: {error}.") from error
-        yield Prediction(
-            line["config"],
-            index,
-            line["prediction"] or "",
-            finish_reason=finish_reason_of(finish_reason),
-            thinking=line.get("thinking"),
-            thinking_ended=line.get("thinking_ended"),
-            thinking_tokens=usage.get("thinking_tokens"),
-            prompt_tokens=usage.get("prompt_tokens"),
-            error=line.get("error"),
-            seconds=line.get("seconds"),
-            outputs=outputs,
-            where=where,
-            sample=line.get("sample") or 0,
-        )
-
-
-def json_lines(file: Path, damaged: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the place and the value of each line of JSON; note other lines in `damaged`."""
-    has_noted_bytes = False
-    with file.open("rb") as stream:
-        for number, data in enumerate(stream, 1):
-            where, encoding = f"{file}:{number}", "utf-8"
-            if number == 1:
-                encoding = "utf-8-sig"
-                if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                    raise RulerError(f"'{file}' is UTF-16: save it as UTF-8.")
-            is_text = True
-            try:
-                line = data.decode(encoding)
-            except UnicodeDecodeError:
-                line, is_text = data.decode(encoding, errors="replace"), False
-            if not line or line.isspace():
-                continue
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                if not _is_of_run(file) or data.endswith(b"\n"):  # else a row in flight
-                    damaged.append(f"{where} is not JSON")
-                continue
-            if not is_text and not has_noted_bytes:
-                damaged.append(f"{where} {NOT_UTF_8}")
-                has_noted_bytes = True
-            yield where, value
 
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:

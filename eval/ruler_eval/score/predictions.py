@@ -3,21 +3,22 @@
     predictions, release = open_predictions(PredictionOptions("runs/qwen"))
     predictions.rows[0].text, predictions.run["model"], predictions.files
 
-Predictions are the lines of `ruler run` (own_run.py), an Inspect log (inspect_log.py), or another
-tool's files (other_files.py). References come from a release, from the files themselves, or from
-the reference code's data files (references.py). One call reads one run; a folder with several runs
-is an error that names them.
+Predictions are in the files of `ruler run` or another tool (read.py), or in an Inspect log
+(inspect_log.py). References come from a release, from the files themselves, or from the reference
+code's data files (references.py). One call reads one run; a folder with several runs is an error
+that names them.
 """
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -27,13 +28,16 @@ from ruler_common.options import paths
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction, dataset_of
 from ruler_eval.run.records import RUN_FILE, Records, check_settings, shard_folders
+from ruler_eval.score.columns import Columns
+from ruler_eval.score.file_records import COMPRESSED_SUFFIXES
+from ruler_eval.score.inspect_log import is_log
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.own_run import RunFacts, is_own_file, own_predictions, run_facts
+from ruler_eval.score.own_run import RunFacts, run_facts
+from ruler_eval.score.read import ReadFile, dataset_of_path, files_of_a_tool, read_file
+from ruler_eval.score.source import Source, is_oneruler
 
-if TYPE_CHECKING:
-    from ruler_eval.score.forms import Form
-
-INSPECT_LOG = ".eval"
+_LINES = (".jsonl", *(f".jsonl{suffix}" for suffix in COMPRESSED_SUFFIXES))
+_INSPECT_LOG = (".eval",)
 _MAX_NAMES = 4  # of runs in a message
 _SETTINGS = (
     "model",
@@ -86,11 +90,8 @@ def open_predictions(
     """
     if options.references is not None and options.dataset is not None:
         raise RulerError("--references and --dataset both name references: give only one of them.")
-    form = None
     if options.columns is not None:
-        from ruler_eval.score.forms import form_of_columns
-
-        form = form_of_columns(options.columns)
+        Columns(options.columns)  # refused before a file is read
     sources: list[RunFiles] = []
     settings: list[RunFacts] = []
     for path in paths(options.files):
@@ -105,11 +106,19 @@ def open_predictions(
         parse_length(options.length, names.dataset)
     predictions = Predictions(names=names)
     with without_garbage_collection():
-        _read(predictions, sources, options, form, release, keep_prompts)
+        _read(predictions, sources, options, release, keep_prompts)
         if options.references is not None:
             from ruler_eval.score.references import add_references
 
-            add_references(predictions, Path(options.references), keep_prompts)
+            found = add_references(
+                predictions.rows,
+                Path(options.references),
+                names,
+                predictions.run.get("rows", {}),
+                keep_prompts,
+            )
+            predictions.rows, predictions.reference_rows = found.rows, found.digests
+            predictions.damaged += found.notes
     if release is None and options.config is None and "dataset" not in predictions.run:
         predictions.names = _names_of_answers(predictions)
     if options.name is not None:
@@ -138,33 +147,30 @@ def without_garbage_collection() -> Iterator[None]:
 def find_files(path: Path) -> RunFiles:
     """Find the prediction files of a folder (links followed), or take the file itself.
 
-    Raises RulerError if no files are found, and for several runs.
+    Raises RulerError if no files are found, and for several runs of this project or of Inspect.
     """
     if path.is_file():
         folder, files = path.parent, [path]
     elif path.is_dir():
-        folder, files = path, _direct_files(path, ".jsonl")
+        folder, files = path, _direct_files(path, _LINES)
     else:
         raise RulerError(f"There is no file or folder '{path}'.")
     if files and (facts := run_facts(folder)) is not None:
         return RunFiles(path, files, [facts])
-    files = files or _direct_files(path, INSPECT_LOG)
+    files = files or _saved_dataset(path) or _direct_files(path, _INSPECT_LOG)
     if not files:
         below = sorted(_files_below(path))
         runs = sorted({file.parent for file in below if file.name == RUN_FILE})
         if len(runs) == 1 and runs[0] != path:
             return find_files(runs[0])
         _refuse_several(path, [str(run) for run in runs])
-        files = _files_of_a_form(path, below)
-    logs = [file for file in files if file.suffix == INSPECT_LOG]
+        files = _files_of_a_tool(path, below)
+    logs = [file for file in files if is_log(file)]
     if logs:
         from ruler_eval.score import inspect_log
 
         _refuse_several(path, [str(file.parent) for file in files])
         return RunFiles(path, files, [inspect_log.settings(log) for log in logs])
-    from ruler_eval.score.forms import run_of_path
-
-    _refuse_several(path, [run_of_path(file) for file in files])
     facts = run_facts(files[0].parent)
     return RunFiles(path, files, [] if facts is None else [facts])
 
@@ -182,9 +188,32 @@ def _shards_of(path: Path) -> list[Path]:
     return folders
 
 
-def _direct_files(folder: Path, suffix: str) -> list[Path]:
+def _direct_files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """Return the files of a folder with a suffix, without those that a run is still writing."""
-    return sorted(file for file in folder.glob(f"*{suffix}") if not file.name.startswith("tmp_"))
+    files = []
+    for file in sorted(folder.iterdir()):
+        if file.name.endswith(suffixes) and not file.name.startswith(("tmp_", ".")):
+            files.append(file)
+    return files
+
+
+def _saved_dataset(folder: Path) -> list[Path]:
+    """Return the data files of a folder that `datasets` wrote by save_to_disk, in their order."""
+    state = folder / "state.json"
+    if state.is_file():
+        try:
+            names = [item["filename"] for item in json.loads(state.read_bytes())["_data_files"]]
+        except (ValueError, LookupError, TypeError) as error:
+            raise RulerError(f"'{state}' is damaged: save the data set again.") from error
+        return [folder / name for name in names]
+    splits = folder / "dataset_dict.json"
+    if not splits.is_file():
+        return []
+    folders = [split.parent for split in sorted(folder.glob("*/state.json"))]
+    if len(folders) != 1:
+        splits_of = ", ".join(split.name for split in folders) or "none"
+        raise RulerError(f"'{folder}' has the splits {splits_of}: name the folder of one of them.")
+    return _saved_dataset(folders[0])
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -199,13 +228,10 @@ def _files_below(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in names)
 
 
-def _files_of_a_form(path: Path, files: Sequence[Path]) -> list[Path]:
-    """Return the files of the first form that any of them is of."""
-    from ruler_eval.score.forms import forms
-
-    for form in forms():
-        if of_form := [file for file in files if form.is_of(file)]:
-            return of_form
+def _files_of_a_tool(path: Path, below: Sequence[Path]) -> list[Path]:
+    """Return the files below a folder that a known tool wrote."""
+    if files := files_of_a_tool(below):
+        return files
     if (path / MANIFEST).is_file():
         raise RulerError(f"'{path}' is a release: name a RUN folder, or files of predictions.")
     raise RulerError(
@@ -252,10 +278,8 @@ def _names_of_files(
             return Names.standard(run["dataset"])
     if options.config:
         return Names.standard(dataset_of(options.config))
-    from ruler_eval.score.forms import is_oneruler
-
     for source in sources:
-        if any(is_oneruler(file) for file in source.files):
+        if any(dataset_of_path(file) == "oneruler" or is_oneruler(file) for file in source.files):
             return Names.standard("oneruler")
     return Names.standard("ruler")
 
@@ -286,60 +310,74 @@ def _read(
     predictions: Predictions,
     sources: Sequence[RunFiles],
     options: PredictionOptions,
-    form: Form | None,
     release: Release | None,
     keep_prompts: bool,
 ) -> None:
     """Add the answers in all files, their digests and the settings of their run."""
-    run_of_config: dict[str, str] = {}
+    run_of_answer: dict[tuple[str, int], str] = {}
+    seeds: dict[int, None] = {}  # in the paths of files
     for source in sources:
         models: dict[str, None] = {}
+        runs: dict[str, None] = {}
         for file in source.files:
-            rows, run, model = _read_file(file, predictions, options, form, release, keep_prompts)
-            if model:
-                models[model] = None
-            predictions.rows += rows
+            read = _read_file(file, source, predictions, options, release, keep_prompts)
+            if read.model:
+                models[read.model] = None
+            predictions.rows += read.rows
+            predictions.damaged += read.notes
             predictions.files[str(file)] = sha256_of(file)
-            if not rows:
+            if not read.rows:
                 predictions.damaged.append(f"{file} has no predictions")
-            for row in rows:  # shards of one run share a folder
-                first_run = run_of_config.setdefault(row.config, run)
-                if first_run != run:
-                    raise RulerError(
-                        f"Two runs answer '{row.config}' ({first_run} and {run}): give the files "
-                        "of one run at a time."
-                    )
+            runs[read.run] = None
+            if read.sample is not None:
+                seeds[read.sample] = None
+            _refuse_several(source.path, runs)
+            _refuse_two_runs(read, run_of_answer)
         # the authors' script of ONERULER has special rules for o3 and deepseek, by this name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
+    if len(seeds) > 1:
+        numbers = ", ".join(map(str, seeds))
+        predictions.damaged.append(f"The files of {numbers} are read as samples of one run")
     if not predictions.rows:
         why = predictions.damaged[0] if predictions.damaged else "there are no predictions"
         raise RulerError(f"{why}: name a RUN folder, or files of predictions.")
 
 
+def _refuse_two_runs(read: ReadFile, run_of_answer: dict[tuple[str, int], str]) -> None:
+    """Raise RulerError if another run answers a configuration, except as another sample.
+
+    `run_of_answer` is the run by configuration and sample; those of the file are added.
+    """
+    for row in read.rows:  # shards of one run share a folder
+        first_run = run_of_answer.setdefault((row.config, row.sample), read.session)
+        if first_run != read.session:
+            raise RulerError(
+                f"Two runs answer '{row.config}' ({first_run} and {read.session}): give the "
+                "files of one run at a time."
+            )
+
+
 def _read_file(
     file: Path,
+    files: RunFiles,
     predictions: Predictions,
     options: PredictionOptions,
-    form: Form | None,
     release: Release | None,
     keep_prompts: bool,
-) -> tuple[list[Prediction], str, str | None]:
-    """Return a file's answers, what the files of its run have in common, and the model's name.
-
-    Notes on its lines are added to `predictions.damaged`.
-    """
-    if file.suffix == INSPECT_LOG:
+) -> ReadFile:
+    """Read a file of another tool, or of a run."""
+    if is_log(file):
         from ruler_eval.score import inspect_log
 
-        return list(inspect_log.predictions(file, keep_prompts)), str(file), None
-    if form is None and is_own_file(file):
-        return list(own_predictions(file, predictions.damaged)), str(file.parent), None
-    from ruler_eval.score.other_files import read_other_file
-
-    return read_other_file(
-        file, options, form, predictions.names, release, keep_prompts, predictions.damaged
-    )
+        rows = list(inspect_log.predictions(file, keep_prompts))
+        return ReadFile(
+            rows, run=str(file.parent), session=str(file), sample=None, model=None, notes=[]
+        )
+    source = Source(file, options, predictions.names, release, keep_prompts)
+    if files.settings:  # a run of this project numbers its samples itself
+        source.is_own_run, source.sample = True, None
+    return read_file(source)
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

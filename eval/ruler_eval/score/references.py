@@ -17,20 +17,20 @@ references to a run that recorded the same digests.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
-from ruler_eval.prediction import Prediction, digest, read_name, read_references, row_number
-from ruler_eval.score.forms import facts_of_folders
-from ruler_eval.score.own_run import json_lines
-
-if TYPE_CHECKING:
-    from ruler_eval.score.predictions import Predictions
+from ruler_common.names import Names
+from ruler_eval.prediction import Prediction, digest, read_name, row_number
+from ruler_eval.score.file_records import json_lines
+from ruler_eval.score.source import facts_of_folders
+from ruler_eval.score.values import read_references
+from ruler_score.ruler_score import QA_TASKS
 
 ROWS_FILE = "rows.json"
 
@@ -50,31 +50,52 @@ class ReferenceLine:
     columns: Mapping[str, Any] | None = None
 
 
-def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = False) -> None:
+class WithReferences(NamedTuple):
+    """Predictions whose references were found, notes on the others, and digests of the rows."""
+
+    rows: list[Prediction]
+    notes: list[str]
+    digests: dict[str, str]
+    """The `rows_sha256` by configuration, if the folder has them."""
+
+
+def add_references(
+    predictions: Sequence[Prediction],
+    folder: Path,
+    names: Names,
+    digests_of_run: Mapping[str, str],
+    keep_prompts: bool = False,
+) -> WithReferences:
     """Give every prediction the references of its line, and the line's number as index.
 
-    With `keep_prompts` it also gets the prompt as far as the line has it, for sorting errors.
-    Configurations whose references are not in the folder are left out, with a note. Raises
-    RulerError if the folder has none of them, or if its lines belong to other rows.
+    Args:
+        predictions: the predictions. With `keep_prompts` they also get the prompt as far as the
+            line has it, for sorting errors.
+        folder: the folder of the data files. Configurations whose references are not in it are left
+            out, with a note.
+        names: the names of tasks.
+        digests_of_run: the digests of the rows that the run answered, as far as they are known.
+        keep_prompts: whether prompts are kept.
+
+    Raises RulerError if the folder has none of them, or if its lines belong to other rows.
     """
-    lines_of_config = _read(folder, predictions, keep_prompts)
     groups: dict[str, list[Prediction]] = {}
-    for row in predictions.rows:
+    for row in predictions:
         groups.setdefault(row.config, []).append(row)
+    lines_of_config = _read(folder, groups, names, keep_prompts)
     if not lines_of_config.keys() & groups.keys():
         raise RulerError(
             f"'{folder}' has no references for {', '.join(groups)}: name the folder of their data "
             "files (TASK.jsonl or TASK/validation.jsonl, below a folder named by the length)."
         )
-    digests = folder / ROWS_FILE
-    if digests.is_file():
-        predictions.reference_rows = parse_json(
-            digests.read_bytes(), dict[str, str], digests, "Remove it, or write it again."
-        )
+    digests, notes = {}, []
+    file = folder / ROWS_FILE
+    if file.is_file():
+        remedy = "Remove it, or write it again."
+        digests = parse_json(file.read_bytes(), dict[str, str], file, remedy)
     for name, rows in groups.items():
-        digest_of_run = predictions.run.get("rows", {}).get(name)
-        digest = predictions.reference_rows.get(name)
-        if digest_of_run and digest and digest_of_run != digest:
+        of_run, of_folder = digests_of_run.get(name), digests.get(name)
+        if of_run and of_folder and of_run != of_folder:
             raise RulerError(
                 f"'{folder}' has the references of other rows of {name} than the run answered: "
                 "name the references of its rows."
@@ -82,8 +103,9 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
         if name in lines_of_config:
             _pair(name, rows, lines_of_config[name], folder)
         else:
-            predictions.damaged.append(f"{name}: no references in '{folder}', left out")
-    predictions.rows = [row for row in predictions.rows if row.config in lines_of_config]
+            notes.append(f"{name}: no references in '{folder}', left out")
+    rows = [row for row in predictions if row.config in lines_of_config]
+    return WithReferences(rows, notes, digests)
 
 
 def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder: Path) -> None:
@@ -111,25 +133,25 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
 
 
 def _read(
-    folder: Path, predictions: Predictions, keep_prompts: bool
+    folder: Path, configs: Collection[str], names: Names, keep_prompts: bool
 ) -> dict[str, list[ReferenceLine]]:
-    """Return the lines of the data files below a folder, by the predictions' configurations."""
+    """Return the lines of the data files below a folder, by configuration."""
     if not folder.is_dir():
         raise RulerError(
             f"There is no folder '{folder}': --references takes a folder of data files."
         )
-    configs = {row.config for row in predictions.rows}
     lines_of_config: dict[str, list[ReferenceLine]] = {}
     for file in sorted(folder.rglob("*.jsonl")):
-        facts = facts_of_folders(file.absolute(), predictions.names)
+        facts = facts_of_folders(file, names)
         if "task" not in facts or "pred" in file.parts:
             continue
         status = file.stat()
-        lines = _data_lines(file, status.st_mtime_ns, status.st_size, keep_prompts)
+        is_free_text = facts["task"] in QA_TASKS
+        lines = _data_lines(file, status.st_mtime_ns, status.st_size, is_free_text, keep_prompts)
         of_task = [n for n in configs if re.fullmatch(rf"{facts['task']}_\d+[km]?(?:_.+)?", n)]
         if "length" in facts:
             for name in of_task:
-                if read_name(predictions.names, name).max_length == facts["length"]:
+                if read_name(names, name).max_length == facts["length"]:
                     lines_of_config[name] = lines
         elif len(of_task) == 1:
             lines_of_config[of_task[0]] = lines
@@ -137,12 +159,14 @@ def _read(
 
 
 @lru_cache(maxsize=128)  # the runs on one page have the same rows
-def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list[ReferenceLine]:
+def _data_lines(
+    file: Path, changed: int, size: int, is_free_text: bool, keep_prompts: bool
+) -> list[ReferenceLine]:
     """Return the lines of a data file; time of change and size are the key of the cache."""
     lines, damaged = [], list[str]()
     for where, line in json_lines(file, damaged):
         try:
-            lines.append(_reference_line(line, keep_prompts))
+            lines.append(_reference_line(line, is_free_text, keep_prompts))
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             why = f"it has no {error}" if isinstance(error, KeyError) else error
             raise RulerError(f"'{where}' is not a line of a data file: {why}.") from None
@@ -151,11 +175,13 @@ def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list
     return lines
 
 
-def _reference_line(line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:
+def _reference_line(
+    line: Mapping[str, Any], is_free_text: bool, keep_prompts: bool
+) -> ReferenceLine:
     prompt = line["input"] + (line.get("answer_prefix") or "") if "input" in line else None
     return ReferenceLine(
         index=row_number(line["index"]),
-        outputs=read_references(line["outputs"]) or (),
+        outputs=read_references(line["outputs"], is_free_text) or (),
         asked=None if prompt is None else digest(prompt),
         question=line.get("question"),
         prompt=prompt if keep_prompts else None,

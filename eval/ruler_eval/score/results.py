@@ -1,11 +1,11 @@
-"""results.json: what `ruler score` writes and every later command reads.
+"""results.json and rows.parquet: what `ruler score` writes and every later command reads.
 
-    results = open_results(Path("runs/qwen"))            # scored again if its answers changed
-    results = load(Path("results.json"))                 # always what the file has
+    results = load(Path("results.json"))
     row_values(results, "score")["vt_4k"][7]             # 0 … 1
     pandas.DataFrame(results["rows"])                    # a line for each row
+    read_lines(Path("results.json"))["answer"]           # a line for each answer
 
-The schema (FORMAT 5; scores and intervals 0 … 100, lengths in tokens, null if unknown):
+The schema (FORMAT 6; scores and intervals 0 … 100, lengths in tokens, null if unknown):
 
     format, score_version     versions of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
@@ -49,23 +49,28 @@ The schema (FORMAT 5; scores and intervals 0 … 100, lengths in tokens, null if
                               about one; design_effect: the factor by which that increases the
                               variance of the score (score/scoring.py)
       depth                   ten bins (score/scoring.py), or null
-    rows                      one table of all counted rows, as columns of equal length: config,
-                              task, length, language ("en-ko": text and instruction), index, score
-                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit; for
-                              several samples that of the first one that is not ok), found
-                              (references found), right (samples that are right),
-                              thinking_tokens, prompt_tokens, and digests of what the row asks:
-                              references, question, prompt, and document (equal for rows on the same
-                              documents)
+    table                     file and sha256 of rows.parquet, next to results.json
     summary                   the tables' aggregates (score/aggregates.py)
     notes                     sentences about missing, duplicated or damaged predictions
+
+rows.parquet has a line for each answer to a row that the run was asked to answer, and for each that
+is missing: config, task, length, language ("en-ko": text and instruction), index, sample (null if
+it is missing), counted (whether the row counts; see dropped and partial), answer, reasoning,
+finish_reason, error, outputs (the references), score and strict (0 … 1), found (references found),
+state (ok, truncated, missing, failed or does_not_fit), thinking (none, ended or truncated),
+truncated_scored, kind (of error, if the row has no answer to read; `ruler errors` sorts the
+others), thinking_tokens, prompt_tokens, and digests of what the row asks: references, question,
+prompt, and document (equal for rows on the same documents).
+
+`results["rows"]` in Python is computed from it: a line for each counted row, with the mean score of
+its samples, the state of the first one that is not ok, and right (samples that are right).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -73,14 +78,21 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import parse_json, sha256_of, write_whole
+from ruler_common.files import (
+    check_type,
+    open_parquet,
+    parse_json,
+    sha256_of,
+    temporary_beside,
+    write_whole,
+)
 from ruler_common.frozen import rows_label
 from ruler_common.manifest import MANIFEST
 from ruler_common.names import EVIDENCE_ALONE
-from ruler_common.text import note
-from ruler_eval.score.own_run import RunFacts, run_folders
+from ruler_eval.score.own_run import RunFacts
+from ruler_score.split_reasoning import ReasoningState
 
-FORMAT = 5
+FORMAT = 6
 Compat = Literal["authors"]
 TruncationRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
@@ -121,6 +133,40 @@ class RowTable(TypedDict):
     question: list[str | None]
     prompt: list[str | None]
     document: list[str | None]
+
+
+class Lines(TypedDict):
+    """The columns of rows.parquet; see the module's docstring."""
+
+    config: list[str]
+    task: list[str]
+    length: list[str]
+    language: list[str]
+    index: list[int]
+    sample: list[int | None]
+    counted: list[bool]
+    answer: list[str | None]
+    reasoning: list[str | None]
+    finish_reason: list[str | None]
+    error: list[str | None]
+    outputs: list[list[str]]
+    score: list[float]
+    strict: list[float]
+    found: list[float]
+    state: list[RowState]
+    thinking: list[ReasoningState]
+    truncated_scored: list[bool]
+    kind: list[str | None]
+    thinking_tokens: list[int | None]
+    prompt_tokens: list[int | None]
+    references: list[str]
+    question: list[str | None]
+    prompt: list[str | None]
+    document: list[str | None]
+
+
+_TEXTS = ("answer", "reasoning", "error", "outputs")
+"""The columns that only showing and sorting answers needs."""
 
 
 class DepthBin(TypedDict):
@@ -368,8 +414,15 @@ class Latency(TypedDict):
     p95: float
 
 
-class Results(TypedDict):
-    """The whole of a results.json; see the module's docstring."""
+class TableFile(TypedDict):
+    """The rows.parquet of a results.json."""
+
+    file: str
+    sha256: str
+
+
+class ResultsFile(TypedDict):
+    """The content of a results.json; see the module's docstring."""
 
     format: int
     score_version: str
@@ -383,30 +436,168 @@ class Results(TypedDict):
     predictions: dict[str, str]
     latency: NotRequired[Latency | None]  # not in files of older versions
     configurations: dict[str, Cell]
-    rows: RowTable
     summary: Summary
     notes: list[str]
+    table: NotRequired[TableFile]  # in the file
 
 
-def write(results: Results, path: Path) -> None:
-    """Write results.json in one step, with each column of rows on one line."""
-    parts = []
+class Results(ResultsFile):
+    """The same, with the table of its rows."""
+
+    rows: RowTable
+
+
+# ---- The table of rows ---------------------------------------------------------------------------
+
+
+def row_table(lines: Lines) -> RowTable:
+    """Return the table of counted rows: a line for each, of all its samples."""
+    configs, indices, counted = lines["config"], lines["index"], lines["counted"]
+    starts, last = [], None  # the place of the first sample of each row
+    for place, row in enumerate(zip(configs, indices, strict=True)):
+        if row != last:
+            starts.append(place)
+            last = row
+    ends = [*starts[1:], len(configs)]
+    spans = [(start, end) for start, end in zip(starts, ends, strict=True) if counted[start]]
+    columns: dict[str, list[Any]] = {column: [] for column in RowTable.__annotations__}
+    for column in _OF_FIRST_SAMPLE:
+        values = cast(list[Any], lines[column])
+        columns[column] = [values[start] for start, _ in spans]
+    scores, states, found = lines["score"], lines["state"], lines["found"]
+    columns["right"] = [scores[start:end].count(1) for start, end in spans]
+    for start, end in spans:
+        samples = end - start
+        if samples == 1:
+            columns["score"].append(scores[start])
+            columns["found"].append(found[start])
+            columns["state"].append(states[start])
+            continue
+        columns["score"].append(math.fsum(scores[start:end]) / samples)
+        columns["found"].append(math.fsum(found[start:end]) / samples)
+        trouble = [state for state in states[start:end] if state not in ("ok", "missing")]
+        columns["state"].append(trouble[0] if trouble else states[start])
+    return cast(RowTable, columns)
+
+
+_OF_FIRST_SAMPLE: tuple[
+    Literal[
+        "config", "task", "length", "language", "index", "thinking_tokens", "prompt_tokens",
+        "references", "question", "prompt", "document",
+    ],
+    ...,
+] = (
+    "config", "task", "length", "language", "index", "thinking_tokens", "prompt_tokens",
+    "references", "question", "prompt", "document",
+)  # fmt: skip
+
+
+def read_lines(path: Path, texts: bool = True) -> Lines:
+    """Return the rows.parquet of a results.json; without `texts` only what numbers need.
+
+    Raises RulerError if it is missing, damaged, or the one of other results.
+    """
+    stored = json.loads(path.read_bytes()).get("table")
+    file = path.with_name(stored["file"]) if stored else rows_path(path)
+    if not file.is_file():
+        raise RulerError(
+            f"There is no '{file}', which has the rows of '{path}': keep both files together, or "
+            "score the answers again."
+        )
+    if stored and sha256_of(file) != stored["sha256"]:
+        raise RulerError(f"'{file}' is not the table of '{path}': score the answers again.")
+    columns = [name for name in Lines.__annotations__ if texts or name not in _TEXTS]
+    with open_parquet(file) as parquet:
+        table = parquet.read(columns=columns)
+    return cast(Lines, table.to_pydict())
+
+
+def rows_path(path: Path) -> Path:
+    """Return the file of rows that belongs to a results.json or to results of another name."""
+    if path.name == "results.json":
+        return path.with_name("rows.parquet")
+    return path.with_name(f"{path.name.removesuffix('.json')}.rows.parquet")
+
+
+def write(results: Results, lines: Lines, path: Path) -> None:
+    """Write rows.parquet, then results.json in one step, so that the two belong together."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = rows_path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    columns = {name: _column(cast(list[Any], values), name) for name, values in lines.items()}
+    table = pa.Table.from_arrays(list(columns.values()), names=list(columns))
+    with temporary_beside(file) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+    stored: TableFile = {"file": file.name, "sha256": sha256_of(file)}
+    content: dict[str, Any] = {}
     for name, value in results.items():
+        content[name] = value if name != "rows" else stored
         if name == "rows":
-            columns = []
-            for column, values in results["rows"].items():
-                line = json.dumps(values, ensure_ascii=False, allow_nan=False)
-                columns.append(f"  {json.dumps(column)}: {line}")
-            parts.append(' "rows": {\n' + ",\n".join(columns) + "\n }")
-        else:
-            text = json.dumps({name: value}, ensure_ascii=False, indent=1, allow_nan=False)
-            parts.append(text[1:-1].strip("\n"))
-    write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
+            content["table"] = content.pop("rows")
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    write_whole(path, text + "\n")
+
+
+def _column(values: Sequence[Any], name: str) -> Any:
+    r"""Return a column of rows.parquet as an Arrow array.
+
+    It is built from its buffers, because `pa.array` imports pandas, which takes a quarter of a
+    second. A lone surrogate, which UTF-8 cannot encode, is written as the escape `\udXXX`.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if name == "outputs":
+        counts = [len(outputs) for outputs in values]
+        texts = [text for outputs in values for text in outputs]
+        offsets = pa.Array.from_buffers(pa.int64(), len(counts) + 1, [None, _offsets(counts)])
+        return pa.LargeListArray.from_arrays(offsets, _column(texts, "text"))
+    known = None
+    if None in values:
+        is_known = np.array([value is not None for value in values], dtype=bool)
+        known = pa.py_buffer(np.packbits(is_known, bitorder="little"))
+    if name in _NUMBERS:
+        numbers = np.array([value or 0 for value in values], dtype=_NUMBERS[name])
+        kind = pa.int64() if _NUMBERS[name] == "int64" else pa.float64()
+        return pa.Array.from_buffers(kind, len(values), [known, pa.py_buffer(numbers)])
+    if name in ("counted", "truncated_scored"):
+        bits = np.packbits(np.array(values, dtype=bool), bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+    texts = [value or "" for value in values] if known else list(values)
+    joined = "".join(texts)
+    if joined.isascii():
+        lengths, data = [len(text) for text in texts], joined.encode()
+    else:
+        pieces = [text.encode("utf-8", "backslashreplace") for text in texts]
+        lengths, data = [len(piece) for piece in pieces], b"".join(pieces)
+    buffers = [known, _offsets(lengths), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string(), len(values), buffers)
+
+
+def _offsets(lengths: Sequence[int]) -> Any:
+    """Return Arrow's offsets of values with these lengths."""
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.py_buffer(np.concatenate([[0], np.cumsum(lengths)]).astype("int64"))
+
+
+_NUMBERS = {
+    **dict.fromkeys(("index", "sample", "thinking_tokens", "prompt_tokens"), "int64"),
+    **dict.fromkeys(("score", "strict", "found"), "float64"),
+}
+"""The columns of numbers, and their types."""
+
+
+# ---- results.json --------------------------------------------------------------------------------
 
 
 def load(path: Path) -> Results:
-    """Read a results.json, or the one in a RUN folder.
+    """Read a results.json, or the one in a RUN folder, with the table of its rows.
 
+    The table may also be in the JSON itself, as Python's json writes the result of `ruler.score`.
     Raises RulerError if it does not exist, or is another file or of another format.
     """
     if (path / MANIFEST).is_file():
@@ -420,77 +611,12 @@ def load(path: Path) -> Results:
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
     remedy = "Write it again with `ruler score`."
     what = "not a results.json of `ruler score`"
-    results = cast(Results, parse_json(path.read_bytes(), Results, path, remedy, FORMAT, what))
-    if results["format"] != FORMAT:
-        raise RulerError(f"'{path}' has the older format {results['format']}. {remedy}")
-    return results
-
-
-def open_results(path: Path) -> Results:
-    """Return the results in a file, or those of the present answers in a RUN folder.
-
-    If the answers changed after they were scored, or were never scored, the run is scored with the
-    rules and release of the last time, results.json is replaced, and a line on stderr says so.
-    Raises RulerError if that fails.
-    """
-    folders = run_folders(path)
-    if not folders:
-        return load(path)
-    place = path / "results.json"
-    stored = load(place) if place.exists() else None
-    digests = set()
-    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
-        if not file.name.startswith("tmp_"):
-            digests.add(sha256_of(file))
-    if stored is not None:
-        scored = set(stored["predictions"].values())
-        if not digests or digests == scored:
-            return stored
-        scored_folders = {str(Path(name).parent) for name in stored["predictions"]}
-        if len(scored_folders) > len(folders):
-            if digests <= scored:
-                return stored
-            raise RulerError(
-                f"The answers in '{path}' changed after they were scored together with those of "
-                f"other folders. Score them again: ruler score {' '.join(sorted(scored_folders))}"
-            )
-    why = "it had no results.json" if stored is None else "its answers changed after the last time"
-    try:
-        results = _score(path, stored)
-    except RulerError as error:
-        raise RulerError(
-            f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
-            f"ruler score {path} --dataset RELEASE"
-        ) from error
-    with suppress(OSError):  # the folder is read-only
-        write(results, place)
-    note(f"Scored '{path}': {why}.")
-    return results
-
-
-def _score(folder: Path, stored: Results | None) -> Results:
-    """Score a run, with the options of its stored results if it has any."""
-    # imported here because most results are not scored again
-    from ruler_eval.score import scoring
-    from ruler_eval.score.join import ScoringRules
-    from ruler_eval.score.options import PredictionOptions
-    from ruler_eval.score.predictions import open_predictions
-
-    if stored is None:
-        predictions, release = open_predictions(PredictionOptions(folder))
-        return scoring.score(predictions, release)
-    dataset, rules = stored["dataset"], stored["rules"]
-    options = stored["options"]
-    as_stored = PredictionOptions(
-        folder, dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
-    )
-    predictions, release = open_predictions(as_stored)
-    return scoring.score(
-        predictions,
-        release,
-        ScoringRules(
-            compat=rules["compat"], truncated=rules["truncated"], partial=options["partial"]
-        ),
-        options["threshold"],
-        options["claimed"],
-    )
+    content = parse_json(path.read_bytes(), ResultsFile, path, remedy, FORMAT, what)
+    if content["format"] != FORMAT:
+        raise RulerError(f"'{path}' has the older format {content['format']}. {remedy}")
+    if "rows" in content:
+        check_type(content["rows"], RowTable, path, remedy, what)
+    else:
+        content["rows"] = row_table(read_lines(path, texts=False))
+    content.pop("table", None)
+    return cast(Results, content)

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_eval.analysis.errors import KINDS, Error, error_of
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import ScoringRules, join_row
+from ruler_eval.score.rows import ScoringRules, row_score
 from tests.eval.scoring_helpers import right, write_run_folder
 from tests.in_process import ruler, ruler_error, ruler_output
 
@@ -131,8 +131,8 @@ def kind(row, task, text, language=None, strict=False, **fields):
 
 def error(row, prediction, task, language=None, strict=False):
     """The error of one answer to a row, or of a missing one."""
-    samples = [] if prediction is None else [prediction]
-    return error_of(join_row(row, samples, task, language, ScoringRules()), strict)
+    scored = row_score(row, prediction, task, language, ScoringRules())
+    return error_of(scored, task, language, strict)
 
 
 CASES = [

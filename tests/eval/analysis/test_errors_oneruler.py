@@ -9,7 +9,7 @@ import pytest
 from ruler_common.files import read_toml
 from ruler_eval.analysis.errors import Error, error_of
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import ScoringRules, join_row
+from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_score.ruler_score import ANSWER_TAGS
 
 FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
@@ -58,7 +58,8 @@ def cwe(language):
 
 
 def error(row, task, language, text):
-    return error_of(join_row(row, [Prediction("c", 0, text)], task, language, ScoringRules()))
+    scored = row_score(row, Prediction("c", 0, text), task, language, ScoringRules())
+    return error_of(scored, task, language)
 
 
 @LANGUAGES

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ruler_eval.analysis.errors import error_of
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.join import ScoringRules, join_row
+from ruler_eval.score.rows import ScoringRules, row_score
 
 JUDGED = Path(__file__).with_name("judged_errors.jsonl")
 
@@ -34,8 +34,8 @@ def test_each_answer_has_the_kind_that_a_reader_gave_it():
     cases = [json.loads(line) for line in JUDGED.read_text(encoding="utf-8").splitlines()]
     for case in cases:
         prediction = Prediction("c", 0, case["answer"])
-        joined = join_row(row_of(case), [prediction], case["task"], None, ScoringRules())
-        error = error_of(joined)
+        scored = row_score(row_of(case), prediction, case["task"], None, ScoringRules())
+        error = error_of(scored, case["task"])
         assert error is not None, case
         assert (error.kind, error.found, error.of) == (case["kind"], case["found"], case["of"]), (
             case["answer"]

@@ -6,6 +6,7 @@ tests/vllm/test_vllm_inspect.py; the commands: tests/test_readme.py.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import zipfile
@@ -256,6 +257,20 @@ def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, f
     (row,) = frozen.some_rows("qa_1_4k", COLUMNS, [first])
     assert (read.text, read.outputs) == (long, tuple(row["outputs"]))
     assert read.prompt == row["input"] + row["answer_prefix"].removeprefix(" ")
+
+
+def test_a_log_is_read_as_json_and_its_epochs_are_samples(package, built, tmp_path):
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    replies = itertools.cycle(["no", "none"])
+    task = package.ruler(str(built), "qa_1_4k", limit=2)
+    task.epochs = 2
+    log, _ = evaluate(task, lambda turns: output(next(replies)), tmp_path / "logs")
+    write_eval_log(read_eval_log(log.location), tmp_path / "log.json")
+    for path in (log.location, tmp_path / "log.json"):
+        ruler_command("score", path, "--out", tmp_path / "r.json")
+        cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
+        assert (cell["rows_asked"], cell["repeats"], cell["duplicated"]) == (2, 2, 0)
 
 
 def test_a_log_of_another_task_is_refused(logged, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -219,6 +220,7 @@ def test_a_base_that_cannot_be_compared_is_refused_before_any_row_is_run(base, t
     if other == "rules":
         results["score_version"] = "0.9.0"
     (tmp_path / "results.json").write_text(json.dumps(results))
+    shutil.copyfile(base / "rows.parquet", tmp_path / "rows.parquet")
     arguments = options(tmp_path / "b")
     tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
     root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
@@ -361,6 +363,7 @@ def test_a_base_with_a_custom_chat_template_requires_one_for_model_b(base, tmp_p
     results = json.loads((base / "results.json").read_text(encoding="utf-8"))
     results["run"]["chat_template"] = {"name": "llama2.jinja", "sha256": "0" * 64}
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    shutil.copyfile(base / "rows.parquet", tmp_path / "rows.parquet")
     with pytest.raises(RulerError, match=r"--chat-template llama2\.jinja"):
         ruler_release.decide(tmp_path / "results.json", **options(tmp_path / "b"))
     assert not (tmp_path / "b").exists()

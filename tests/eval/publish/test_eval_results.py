@@ -13,7 +13,7 @@ from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval import publish as publishing
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.aggregates import summary
-from ruler_eval.score.results import rows_by_config
+from ruler_eval.score.results import load, rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.eval.scoring_helpers import record, write_lines, write_oneruler
 from tests.in_process import ruler, ruler_error, ruler_output
@@ -138,7 +138,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     folder = run()
     _, first = publish(folder, tmp_path)
     path = folder / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8"))
+    results = load(path)
     results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
     rows = rows_by_config(results)
     results["summary"] = summary(results["configurations"], rows, Names.standard("ruler"))

@@ -95,12 +95,12 @@ def test_inspect_sends_the_prompts_of_ruler_run(mode, small, tiny, tmp_path):
 def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     """The rows' scores as `ruler score` has them."""
     from ruler_eval.score import scoring
-    from ruler_eval.score.join import ScoringRules
     from ruler_eval.score.options import PredictionOptions
     from ruler_eval.score.predictions import open_predictions
+    from ruler_eval.score.rows import ScoringRules
 
     result, rows = open_predictions(PredictionOptions(logs, dataset=str(release)))
-    results = scoring.score(result, rows, ScoringRules(partial=True))
+    results = scoring.score(result, rows, ScoringRules(partial=True)).results
     table = results["rows"]
     places = zip(table["config"], table["index"], strict=True)
     return dict(zip(places, table["score"], strict=True))

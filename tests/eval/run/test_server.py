@@ -157,7 +157,7 @@ def test_a_refused_field_is_named_with_the_flag_that_helps(options):
         return Reply(400, refused) if "temperature" in request.body else answer()
 
     with model_server(reply) as server:
-        with pytest.raises(RulerError, match=r"this model\): leave the field out with --omit te"):
+        with pytest.raises(RulerError, match=r"this model\): leave the field out with --omit"):
             run(at(options, server))
         assert run(at(options, server, omit="temperature")).total == {"stop": 36}
 

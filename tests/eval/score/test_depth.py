@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.join import ScoringRules
-from ruler_eval.score.scoring import Mark, by_depth, is_spread, marks, score
+from ruler_eval.score.cells import Mark, by_depth, is_spread, marks
+from ruler_eval.score.rows import ScoringRules
+from ruler_eval.score.scoring import score
 from tests.eval.scoring_helpers import read
 
 
@@ -73,6 +74,6 @@ def test_a_model_that_reads_only_the_first_half_scores_only_there(write_run, fro
         return row["outputs"][0] if depths[config, row["index"]] < 0.5 else ""
 
     run = write_run(answer, configs=["niah_single_2_4k", "niah_single_2_8k"])
-    for cell in score(read(run), frozen, ScoringRules())["configurations"].values():
+    for cell in score(read(run), frozen, ScoringRules()).results["configurations"].values():
         for bin in cell["depth"]:
             assert bin["score"] in (None, 100 if bin["depth"][0] < 0.5 else 0)

@@ -10,9 +10,9 @@ import pytest
 
 import ruler_eval.example
 from ruler_eval.run.records import Records
-from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.rows import ScoringRules
 from ruler_eval.score.scoring import score
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
@@ -36,7 +36,7 @@ SCORES = {
 def test_every_task_is_scored_by_the_examples_references():
     options = PredictionOptions(EXAMPLE / "run", references=EXAMPLE / "references")
     predictions, release = open_predictions(options)
-    cells = score(predictions, release, ScoringRules())["configurations"]
+    cells = score(predictions, release, ScoringRules()).results["configurations"]
     scores = {cell["task"]: cell["score"] for cell in cells.values()}
     assert scores == pytest.approx(SCORES, abs=1e-3)
     assert {cell["n"] for cell in cells.values()} == {20}

@@ -28,8 +28,10 @@ def pair(write_run):
 
 def test_a_stale_results_json_does_not_decide_a_gate(pair):
     good, retried = pair
-    stale = retried.parent / "stale.json"
-    shutil.copyfile(retried / "results.json", stale)
+    stale = retried.parent / "stale/results.json"
+    stale.parent.mkdir()
+    for name in ("results.json", "rows.parquet"):
+        shutil.copyfile(retried / name, stale.with_name(name))
     stdout, error, code = ruler("compare", good, retried, "--max-drop", 30)
     assert code == 0, error
     assert "which is below 30 points" in " ".join(stdout.split())

@@ -14,9 +14,9 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.terminal import headline
-from ruler_eval.score.join import ScoringRules, row_score
 from ruler_eval.score.options import ScoreOptions
 from ruler_eval.score.results import FORMAT, load
+from ruler_eval.score.rows import ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
@@ -28,7 +28,7 @@ ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
 
 def scored(folder, frozen, **rules):
-    return score(read(folder), frozen, ScoringRules(**rules))
+    return score(read(folder), frozen, ScoringRules(**rules)).results
 
 
 def answer(text="1234567", **fields):
@@ -283,7 +283,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
     ruler_output("score", run)
     results = load(run / "results.json")
-    assert results["format"] == FORMAT == 5
+    assert results["format"] == FORMAT == 6
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {
@@ -383,7 +383,7 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text(json.dumps(whole_results({"configurations": {}}) | {"format": FORMAT - 1}))
-    with pytest.raises(RulerError, match=r"has the older format 4\. Write it again with"):
+    with pytest.raises(RulerError, match=r"has the older format 5\. Write it again with"):
         load(path)
     path.write_text("[]")
     with pytest.raises(RulerError, match=r"is not a results\.json of `ruler score`: "):

@@ -13,9 +13,8 @@ import ruler_eval.example
 from docs.abridge_example_rows import COLUMNS, write_abridged
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.join import ScoringRules
 from ruler_eval.score.options import PredictionOptions
-from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.stored import open_scores
 from tests.eval.scoring_helpers import record
 from tests.in_process import ruler
 
@@ -26,8 +25,8 @@ KINDS = {"other": 46, "incomplete": 67, "wrong words": 47, "distractor": 31}
 
 def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object, ...]]:
     """The kind of each wrong row, and how near a distractor stood."""
-    predictions, release = open_predictions(PredictionOptions(run, **source), keep_prompts=True)
-    result = collect(predictions, release, ScoringRules())
+    scores = open_scores(PredictionOptions(run, **source))
+    result = collect(scores.configs, scores.release)
     return {
         (error["config"], error["index"]): (error["kind"], error["found"], error["gap"])
         for error in result

@@ -20,7 +20,7 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +29,8 @@ from ruler_eval.analysis.errors import COLUMNS, answers_from_memory, error_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import state_of
 from ruler_eval.report.page.runs import PageInput, ReportedRun
-from ruler_eval.score.join import JoinedConfig, join_row
 from ruler_eval.score.results import RowState, row_values
+from ruler_eval.score.rows import ConfigScores
 from ruler_eval.tasks import family_of, row_of_prompt
 
 SORTED_CHARACTERS = 1_500_000_000
@@ -66,7 +66,7 @@ class ConfigRows:
     """One run's rows of one configuration, by index, and the kinds of its errors."""
 
     run: ReportedRun
-    joined: JoinedConfig
+    scored: ConfigScores
     scores: Mapping[int, float]  # 0 … 1
     states: Mapping[int, RowState]
     memory: Mapping[int, str]  # the run's answers without documents (analysis/errors.py)
@@ -76,14 +76,14 @@ class ConfigRows:
 
     def kind_of(self, row: PartialRow) -> str | None:
         """Return the kind of error of the answer to a row; None if the answer is right."""
-        index, joined = row["index"], self.joined
+        index = row["index"]
         if index in self.kinds:
             return self.kinds[index]
         if self.scores[index] >= 1 or "input" not in row:
             return None
-        samples = [joined.answers[index]] if index in joined.answers else []
         row = {**row, "memory": self.memory.get(index)}
-        error = error_of(join_row(row, samples, joined.task, joined.language, joined.rules))
+        scored = replace(self.scored.by_index[index], row=row)
+        error = error_of(scored, self.scored.task, self.scored.language_rules)
         return None if error is None else error.kind
 
 
@@ -106,7 +106,7 @@ def read_rows(page: PageInput, every_error: bool = False) -> PageRows:
         for name, rows in rows_by_config.items():
             root = rows.run.release.root if rows.run.release else None
             groups.setdefault((root, name), []).append(rows)
-    tokens = sum(group[0].joined.config.max_length for group in groups.values())
+    tokens = sum(group[0].scored.config.max_length for group in groups.values())
     end = max(MIN_SORTED_ROWS, SORTED_CHARACTERS // (_TOKEN_CHARACTERS * max(1, tokens)))
     dialog: dict[str, list[dict[str, Any]]] = {}
     for (_, name), group in groups.items():
@@ -139,25 +139,24 @@ def _rows_of(run: ReportedRun) -> dict[str, ConfigRows]:
     scores, states = run.rows.scores, row_values(run.results, "state")
     memories: dict[str, dict[int, str]] = {}
     if run.release is not None:
-        answers = {name: joined.answers for name, joined in run.joined.items()}
+        answers = {name: scores_of.answers for name, scores_of in run.configs.items()}
         memories = answers_from_memory(answers, run.release)
     rows_by_config = {}
-    for name, joined in run.joined.items():
+    for name, scores_of in run.configs.items():
         if name not in run.results["configurations"]:
             continue
         rows = rows_by_config[name] = ConfigRows(
             run=run,
-            joined=joined,
+            scored=scores_of,
             scores=scores[name],
             states=states[name],
             memory=memories.get(name, {}),
             wrong=[index for index, score in scores[name].items() if score < 1],
         )
         for index in rows.wrong:  # the kinds of failed rows do not depend on their texts
-            answer = rows.joined.answers.get(index)
-            if answer is None or answer.failed:
-                outputs = [*answer.outputs] if answer and answer.outputs else []
-                rows.kinds[index] = rows.kind_of({**_NO_TEXT, "index": index, "outputs": outputs})
+            kind = scores_of.by_index[index].kind
+            if kind in ("missing", "does not fit", "failed"):
+                rows.kinds[index] = kind
     return rows_by_config
 
 
@@ -186,14 +185,14 @@ def _read(
     """
     release = group[0].run.release
     if release is not None:
-        for row in release.some_rows(group[0].joined.name, COLUMNS, indices):
+        for row in release.some_rows(group[0].scored.name, COLUMNS, indices):
             yield row, [rows for rows in group if row["index"] in rows.scores]
         return
     for index in sorted(indices):
         by_content: dict[object, list[ConfigRows]] = {}
         for rows in group:
             if index in rows.scores:
-                answer = rows.joined.answers.get(index)
+                answer = rows.scored.answers.get(index)
                 content = answer and (
                     answer.prompt, id(answer.columns), answer.outputs, answer.question
                 )  # fmt: skip
@@ -204,13 +203,13 @@ def _read(
 
 def _row_in_file(index: int, rows: ConfigRows) -> PartialRow:
     """Return what the file of an answer contains of the answer's row."""
-    answer = rows.joined.answers.get(index)
+    answer = rows.scored.answers.get(index)
     if answer is None or not answer.outputs:
         return {"index": index}
     row: PartialRow = {**_NO_TEXT, "outputs": list(answer.outputs)}
     prompt = answer.known_prompt
     if prompt is not None:
-        config = rows.joined.config
+        config = rows.scored.config
         family = family_of(config.task, config.dataset, rows.run.release)
         row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
     return {"index": index, "question": answer.question or "", **row}
@@ -221,12 +220,12 @@ def dialog_row(row: PartialRow, runs: Sequence[ConfigRows]) -> dict[str, Any]:
     index = row["index"]
     answers = {}
     for rows in runs:
-        answer = rows.joined.answers.get(index)
+        answer = rows.scored.answers.get(index)
         state = state_of(answer)
         if state == "ended" and rows.states[index] == "truncated":
             state = "truncated"
-        if rows.joined.repeats > 1:
-            state = f"the first of {rows.joined.repeats} samples: {state}"
+        if rows.scored.repeats > 1:
+            state = f"the first of {rows.scored.repeats} samples: {state}"
         has_text = answer is not None and not answer.failed
         answers[rows.run.label] = {
             "score": round(rows.scores[index], 4),

@@ -4,8 +4,9 @@
     page.runs[0].results["configurations"], page.series[0].label
     run_facts(page.runs[0]).facts["Engine"]             # "vllm 0.32.0 bfloat16"
 
-results.json names the files that were scored and their digests; they are read again. If they or
-the release are missing, the page has its numbers without the rows behind them, and says so.
+The answers are in rows.parquet next to results.json, the texts of their rows in the release.
+Without a release the prompts are in the files that were scored, which are read again. If any of
+them is missing, the page has its numbers without the rows behind them, and says so.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import Any, NamedTuple
 from ruler_common.errors import RulerError
 from ruler_common.frozen import are_frozen
 from ruler_common.names import EVIDENCE_ALONE, Names, length_name
+from ruler_common.options import paths
 from ruler_common.text import shortened, visible
-from ruler_eval.frozen_release import Release, ReleaseLanguages
+from ruler_eval.frozen_release import Release
 from ruler_eval.report.terminal import TROUBLE_NAMES, TROUBLES, Trouble, chosen, rule_options
 from ruler_eval.score.aggregates import categories, for_all
-from ruler_eval.score.join import JoinedConfig, ScoringRules, join_predictions
 from ruler_eval.score.options import PredictionOptions
 from ruler_eval.score.predictions import open_predictions
 from ruler_eval.score.results import (
@@ -32,10 +33,16 @@ from ruler_eval.score.results import (
     GroupSummary,
     Results,
     RowsByConfig,
-    open_results,
     rows_by_config,
     rows_of,
     warnings_of,
+)
+from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows
+from ruler_eval.score.stored import (
+    differing_config,
+    open_results,
+    release_of,
+    stored_scores,
 )
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
@@ -67,7 +74,7 @@ class ReportedRun:
     label: str
     results: Results
     release: Release | None = None
-    joined: Mapping[str, JoinedConfig] = field(default_factory=dict)
+    configs: Mapping[str, ConfigScores] = field(default_factory=dict)
     # Why there are no answers.
     problem: str | None = None
     # The folders or files that hold the answers.
@@ -245,6 +252,27 @@ def _with_answers(
 ) -> ReportedRun:
     """Return a run with its answers; without them if their files or their release are missing."""
     files = _find_files(results, path if path.is_dir() else path.parent)
+    if results["dataset"]["source"] is not None and references is None:
+        try:
+            release = release_of(results, dataset, revision)
+        except RulerError as error:
+            if dataset is not None:
+                raise
+            return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
+        if release is not None:
+            if differing := differing_config(results, release):
+                release.rows_sha256(differing)  # refused if the release does not have it
+                raise RulerError(
+                    f"'{label}' was scored on other rows of '{differing}' than "
+                    f"'{release.source}' holds: name its release with --dataset."
+                )
+            return ReportedRun(
+                label=label,
+                results=results,
+                release=release,
+                configs=stored_scores(results, path, release),
+                places=files or ([path] if path.is_dir() else []),
+            )
     if not files:
         problem = "the files that were scored were not found"
         return ReportedRun(label=label, results=results, problem=problem)
@@ -267,10 +295,17 @@ def _with_answers(
         tokenizer=tokenizers.pop() if len(tokenizers) == 1 else None,
         config=next(iter(cells)) if len(cells) == 1 else None,
     )
+    return _with_prompts(label, results, path, options)
+
+
+def _with_prompts(
+    label: str, results: Results, path: Path, options: PredictionOptions
+) -> ReportedRun:
+    """Return a run that was scored without a release, whose files have the prompts of its rows."""
     try:
         predictions, release = open_predictions(options, keep_prompts=True)
     except RulerError as error:
-        if dataset is not None or references is not None:
+        if options.dataset is not None or options.references is not None:
             raise
         return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
     if sorted(predictions.files.values()) != sorted(results["predictions"].values()):
@@ -278,22 +313,20 @@ def _with_answers(
             f"The answers of '{label}' are not those that were scored: run `ruler score` again "
             f"for '{path}'."
         )
-    if release is not None:
-        for name, digest in results["dataset"].get("rows", {}).items():
-            if name in cells and release.rows_sha256(name) != digest:
-                raise RulerError(
-                    f"'{label}' was scored on other rows of '{name}' than '{release.source}' "
-                    "holds: name its release with --dataset."
-                )
     rules = ScoringRules(
         compat=results["rules"]["compat"],
         truncated=results["rules"]["truncated"],
         partial=results["partial"],
         model=results["model"] or "",
-        languages=ReleaseLanguages(results["dataset"].get("languages", {})),
     )
-    joined = join_predictions(predictions, release, rules)
-    return ReportedRun(label=label, results=results, release=release, joined=joined, places=files)
+    configs = {scores.name: scores for scores in score_rows(predictions, release, rules)}
+    return ReportedRun(
+        label=label,
+        results=results,
+        release=release,
+        configs=configs,
+        places=[Path(file) for file in paths(options.files)],
+    )
 
 
 def _find_files(results: Results, folder: Path) -> list[Path]:

@@ -35,8 +35,8 @@ from ruler_eval.report.page.rows import ConfigRows
 from ruler_eval.report.page.runs import COLOURS, SHAPES, PageInput, Series, count_troubles
 from ruler_eval.report.terminal import MEANS, TROUBLE_NAMES
 from ruler_eval.score.aggregates import combine
+from ruler_eval.score.cells import mean_bins
 from ruler_eval.score.results import Cell
-from ruler_eval.score.scoring import mean_bins
 
 KIND_COLOURS = {
     "missing": "#222255",
@@ -269,10 +269,10 @@ def error_note(page: PageInput, errors: Sequence[TaskErrors]) -> str:
         )
     has_samples = lacks_texts = False
     for run in page.runs:
-        for joined in run.joined.values():
-            has_samples = has_samples or joined.repeats > 1
-            if run.release is None and joined.samples:
-                first = next(iter(joined.samples.values()))[0]
+        for scores in run.configs.values():
+            has_samples = has_samples or scores.repeats > 1
+            if run.release is None and scores.answers:
+                first = next(iter(scores.answers.values()))
                 lacks_texts = lacks_texts or first.known_prompt is None
     if has_samples:
         note += " Of several samples of a row only the first counts here."

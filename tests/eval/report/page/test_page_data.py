@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import html
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -255,26 +257,41 @@ def test_hostile_text_is_shown_and_shortened(page, rows):
     assert "\x1b" not in label
 
 
-def test_without_the_answers_the_page_has_its_numbers_and_says_so(tmp_path, three_runs):
-    shutil.copyfile(three_runs[1] / "results.json", tmp_path / "results.json")
-    text = (tmp_path / "results.json").read_text().replace(str(three_runs[1]), "gone")
-    (tmp_path / "results.json").write_text(text)
+def copy_results(run, to):
+    for name in ("results.json", "rows.parquet"):
+        shutil.copyfile(run / name, to / name)
+    return to / "results.json"
+
+
+def test_without_the_release_the_page_has_its_numbers_and_says_so(tmp_path, three_runs):
+    results = copy_results(three_runs[1], tmp_path)
+    source = json.loads(results.read_text())["dataset"]["source"]
+    results.write_text(results.read_text().replace(f'"{source}"', '"/gone"'))
     out = tmp_path / "report.html"
     ruler_output("report", tmp_path, "--out", out)
-    assert "the files that were scored were not found" in out.read_text()
+    assert "'/gone'" in html.unescape(out.read_text())
     assert read_rows(open_runs([tmp_path])) == ([{}], {})
 
 
-def test_answers_that_changed_after_scoring_are_refused(tmp_path, three_runs):
+def test_results_without_the_file_of_their_rows_are_refused(tmp_path, three_runs):
+    results = copy_results(three_runs[1], tmp_path)
+    (tmp_path / "rows.parquet").write_bytes((three_runs[0] / "rows.parquet").read_bytes())
+    error = ruler_error("report", results, "--out", tmp_path / "report.html")
+    assert "is not the table of" in error
+    (tmp_path / "rows.parquet").unlink()
+    error = ruler_error("report", results, "--out", tmp_path / "report.html")
+    assert "keep both files together, or score the answers again" in error
+
+
+def test_a_results_json_has_the_answers_that_were_scored(tmp_path, three_runs):
+    """The folder itself would be scored again."""
     run = tmp_path / "run"
     shutil.copytree(three_runs[1], run)
-    file = run / "vt_4k.jsonl"
-    file.write_text(file.read_text().replace("7654321", "7654322"))
-    results = run / "results.json"  # the folder would be scored again
-    assert "are not those that were scored: run `ruler score` again" in ruler_error(
-        "report", results, "--out", tmp_path / "report.html"
-    )
-    assert not (tmp_path / "report.html").exists()
+    before = read_rows(open_runs([run / "results.json"]))
+    for file in run.glob("*.jsonl"):
+        file.write_text("")
+    after = read_rows(open_runs([run / "results.json"]))
+    assert after.dialog == before.dialog
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,186 @@
+"""Open what was scored: the results of a run, and its answers with their scores.
+
+    results = open_results(Path("runs/qwen"))                     # scored again if answers changed
+    scores = open_scores(PredictionOptions("runs/qwen"))
+    scores.configs["vt_4k"].by_index[7].score                     # 0 … 1
+
+The page, `ruler errors`, `show`, `compare` and `decide` read results here. A run whose answers are
+newer than its results is scored in this one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.options import Place, paths
+from ruler_common.text import note
+from ruler_eval.frozen_release import Release
+from ruler_eval.score.options import PredictionOptions
+from ruler_eval.score.own_run import run_folders
+from ruler_eval.score.predictions import open_predictions
+from ruler_eval.score.results import Results, TruncationRule, load, read_lines, write
+from ruler_eval.score.rows import ConfigScores, ScoringRules, score_rows, scores_of_lines
+from ruler_eval.score.scoring import Scored, score
+
+RESULTS_FILE = "results.json"
+
+
+def open_results(path: Path) -> Results:
+    """Return the results in a file, or those of the present answers in a RUN folder.
+
+    If the answers changed after they were scored, or were never scored, the run is scored with the
+    rules and release of the last time, its results are replaced, and a line on stderr says so.
+    Raises RulerError if that fails.
+    """
+    folders = run_folders(path)
+    if not folders:
+        return load(path)
+    place = path / RESULTS_FILE
+    stored = load(place) if place.exists() else None
+    digests = set()
+    for file in (file for folder in folders for file in folder.glob("*.jsonl")):
+        if not file.name.startswith("tmp_"):
+            digests.add(sha256_of(file))
+    if stored is not None:
+        scored = set(stored["predictions"].values())
+        if not digests or digests == scored:
+            return stored
+        scored_folders = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(scored_folders) > len(folders):
+            if digests <= scored:
+                return stored
+            raise RulerError(
+                f"The answers in '{path}' changed after they were scored together with those of "
+                f"other folders. Score them again: ruler score {' '.join(sorted(scored_folders))}"
+            )
+    why = "it had no results.json" if stored is None else "its answers changed after the last time"
+    try:
+        scored_again = _score(path, stored)
+    except RulerError as error:
+        raise RulerError(
+            f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
+            f"ruler score {path} --dataset RELEASE"
+        ) from error
+    with suppress(OSError):  # the folder is read-only
+        write(*scored_again, place)
+    note(f"Scored '{path}': {why}.")
+    return scored_again.results
+
+
+def _score(folder: Path, stored: Results | None) -> Scored:
+    """Score a run, with the options of its stored results if it has any."""
+    if stored is None:
+        return score(*open_predictions(PredictionOptions(folder)))
+    dataset, rules, options = stored["dataset"], stored["rules"], stored["options"]
+    as_stored = PredictionOptions(
+        folder, dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
+    )
+    predictions, release = open_predictions(as_stored)
+    return score(
+        predictions,
+        release,
+        ScoringRules(
+            compat=rules["compat"], truncated=rules["truncated"], partial=options["partial"]
+        ),
+        options["threshold"],
+        options["claimed"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScores:
+    """The scored answers of a run by configuration, and the release whose rows they answer."""
+
+    model: str | None
+    configs: Mapping[str, ConfigScores] = field(default_factory=dict)
+    release: Release | None = None
+
+
+def open_scores(options: PredictionOptions, truncated: str | None = None) -> RunScores:
+    """Return the scored answers in files: those of a scored RUN folder as they were scored.
+
+    Other files are scored, but not written; then the answers have the prompts in the files, if
+    there is no release that has them.
+
+    Args:
+        options: The files, and what they do not say.
+        truncated: The rule for truncated answers of files that were not scored.
+
+    Raises:
+        RulerError: as open_predictions and score_rows do, and if `truncated` is not the rule by
+            which a run was scored.
+    """
+    files = paths(options.files)
+    rules = _rules_of_run(files, truncated)
+    if len(files) == 1 and rules is not None and options.references is None:
+        results = open_results(files[0])
+        release = release_of(results, options.dataset, options.revision)
+        if release is not None and differing_config(results, release) is None:
+            configs = stored_scores(results, files[0], release)
+            return RunScores(model=results["model"], configs=configs, release=release)
+    predictions, release = open_predictions(options, keep_prompts=True)
+    rules = rules or ScoringRules(truncated=cast(TruncationRule, truncated or "protocol"))
+    scores = {scores.name: scores for scores in score_rows(predictions, release, rules)}
+    return RunScores(model=predictions.run.get("model"), configs=scores, release=release)
+
+
+def release_of(
+    results: Results, dataset: Place | None = None, revision: str | None = None
+) -> Release | None:
+    """Return the release that results were scored on, or the same one at another place (`dataset`).
+
+    None for results that were scored without a release. Raises RulerError if it is not found.
+    """
+    source = results["dataset"]["source"]
+    if source is None:
+        return None
+    if dataset is not None:
+        return Release.open(str(dataset), revision)
+    revision = results["dataset"]["revision"]
+    if not Path(source).is_dir() and revision is None:
+        raise RulerError(f"The run was scored on '{source}', which was not found: add --dataset.")
+    return Release.open(source, revision)
+
+
+def differing_config(results: Results, release: Release) -> str | None:
+    """Return the first scored configuration that has other rows in a release, or is not in it."""
+    for name, digest in results["dataset"]["rows"].items():
+        is_scored = name in results["configurations"]
+        if is_scored and (name not in release.configs or release.rows_sha256(name) != digest):
+            return name
+    return None
+
+
+def stored_scores(results: Results, path: Path, release: Release) -> dict[str, ConfigScores]:
+    """Return the scored answers of results in a file or RUN folder, by configuration.
+
+    Raises RulerError if the file of rows is missing or belongs to other results.
+    """
+    place = path / RESULTS_FILE if path.is_dir() else path
+    return scores_of_lines(results, read_lines(place), release)
+
+
+def _rules_of_run(files: Sequence[Path], truncated: str | None) -> ScoringRules | None:
+    """Return the rules by which a RUN folder among the files was scored; None if none was scored.
+
+    Raises RulerError if `truncated` (--truncated) is another rule.
+    """
+    for folder in files:
+        if run_folders(folder) and (folder / RESULTS_FILE).is_file():
+            results = load(folder)
+            used = results["rules"]
+            if truncated not in (None, used["truncated"]):
+                raise RulerError(
+                    f"'{folder}' was scored with --truncated {used['truncated']}: leave "
+                    f"--truncated out, or score the run again with --truncated {truncated}."
+                )
+            return ScoringRules(
+                compat=used["compat"], truncated=used["truncated"], model=results["model"] or ""
+            )
+    return None

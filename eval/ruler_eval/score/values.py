@@ -1,0 +1,302 @@
+"""Read the values in other tools' files: references however they were printed, answers in objects.
+
+    read_references("['1234567', '7654321']", is_free_text=False)   # ("1234567", "7654321")
+    read_answers([{"message": {"content": "It is 42."}}])           # [Answer("It is 42.")]
+
+A list of references may have become a text (by str(), JSON, pandas or numpy), and a number another
+number (1234567.0). What cannot be read without a guess is refused, because a reference that is not
+the right one gives every right answer 0.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_MAX_SHOWN = 40  # characters of a value in a message
+
+# ---- References --------------------------------------------------------------------------------
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_WRAPPED = re.compile(
+    r"(?:np\.|numpy\.)?(?:array|tuple|list|set|Index|Series)\((?P<list>.*)\)", re.DOTALL
+)
+"""The name of a type around a printed list."""
+_NUMPY_ITEM = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")
+_LIST = re.compile(r"\[.*\]|\(.*,.*\)|\{.*\}", re.DOTALL)
+_LONG_NUMBER = re.compile(r"[-+]?\d{5,}\.0+")
+"""A number of needles that pandas read as a float; shorter ones may be version numbers."""
+_THOUSANDS = re.compile(r"\d{1,3}(?:[,’' \u00a0\u202f]\d{3})+")
+_ROUNDED = re.compile(r"\d(?:[.,](?P<digits>\d+))?[eE]\+?(?P<exponent>\d+)")
+_DIGITS = re.compile(r"\d{4,}(?:\s+\d{4,})+")
+_FORMULA = re.compile(r"""="(?P<text>.*)"|'(?P<number>\d+)""")
+"""Excel's ways to keep a number as a text."""
+_UNSURE = tuple("0123456789='+-")
+"""The first characters of references that a spreadsheet may have changed."""
+
+
+def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
+    """Return references as a tuple of strings: a single string is one reference.
+
+    Args:
+        value: A string, a number, a list of them, the text of such a list, or None.
+        is_free_text: Whether a reference may be any text, as in question answering; else it is a
+            number or a word, and a text with commas is a list.
+
+    Raises TypeError or ValueError, with the reason, for anything else.
+    """
+    if type(value) is list and all(type(item) is str and item.isalnum() for item in value):
+        return tuple(value)  # as most are
+    value = _without_nan(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, list | tuple):
+        while len(value) == 1 and isinstance(value[0], list | tuple):
+            value = value[0]
+        items: Sequence[Any] = value
+    elif isinstance(value, str):
+        items = _items_of_text(value, is_free_text)
+    else:
+        items = [value]
+    return tuple(_reference(item, value, is_free_text) for item in items)
+
+
+def _items_of_text(text: str, is_free_text: bool) -> Sequence[Any]:
+    """Return the items of a text that may be a printed list; the text itself if it is not one."""
+    stripped = text.strip()
+    if wrapped := _WRAPPED.fullmatch(stripped):
+        stripped = re.sub(r",\s*dtype=.*", "", wrapped["list"], flags=re.DOTALL).strip()
+    if _LIST.fullmatch(stripped):
+        return _items_of_list(stripped)
+    if re.search(r"[;|\n]", stripped):
+        if is_free_text:
+            raise ValueError(
+                f"the references are {_shown(text)}, which may be one text or several: write a "
+                "list of texts"
+            )
+        return [part.strip() for part in re.split(r"[;|\n]", stripped) if part.strip()]
+    if is_free_text or _THOUSANDS.fullmatch(stripped) or _ROUNDED.fullmatch(stripped):
+        return [text]
+    if "," in stripped:
+        return [part.strip() for part in stripped.split(",") if part.strip()]
+    return stripped.split() if _DIGITS.fullmatch(stripped) else [text]
+
+
+def _items_of_list(text: str) -> Sequence[Any]:
+    """Return the items of a printed list: of JSON, Python, numpy (without commas) or others."""
+    text = _NUMPY_ITEM.sub(r"\1", text)
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, Mapping):
+            raise TypeError(f"the references are {_shown(text)}, not a list of texts")
+        items = list(value) if isinstance(value, list | tuple | set) else [value]
+        # Python joins strings without a comma between them, as numpy prints them
+        if len(items) == len(_QUOTED.findall(text)) or not isinstance(items[0], str):
+            return items if len(items) != 1 or not isinstance(items[0], list) else items[0]
+    if "..." in text and not _QUOTED.search(text):
+        raise ValueError(f"the references are {_shown(text)}, of which some are left out")
+    if quoted := _QUOTED.findall(text):
+        return [str(ast.literal_eval(string)) for string in quoted]
+    inside = text[1:-1].strip()
+    separator = r"\s*[,;]\s*" if re.search("[,;]", inside) else r"\s+"
+    return [part for part in re.split(separator, inside) if part]
+
+
+def _reference(item: object, value: Any, is_free_text: bool) -> str:
+    """Return a reference as a text; raise TypeError or ValueError if it is not one."""
+    if isinstance(item, float) and item.is_integer():
+        item = int(item)
+    if type(item) is int:
+        return str(item)
+    if not isinstance(item, str):
+        raise TypeError(f"the references are {_shown(value)}, not a list of texts")
+    if item[:1] not in _UNSURE:
+        return item
+    if formula := _FORMULA.fullmatch(item):
+        item = str(formula["text"] or formula["number"])
+    if _LONG_NUMBER.fullmatch(item):
+        return item.partition(".")[0]
+    return item if is_free_text else _number(item)
+
+
+def _number(text: str) -> str:
+    """Return a number without separators, if a text is one; other texts unchanged."""
+    if _THOUSANDS.fullmatch(text):
+        return re.sub(r"\D", "", text)
+    rounded = _ROUNDED.fullmatch(text)
+    if rounded is None:
+        return text
+    if len(rounded["digits"] or "") < int(rounded["exponent"]):
+        raise ValueError(
+            f"the reference {_shown(text)} was rounded by a spreadsheet: export the column as text"
+        )
+    return str(int(float(text.replace(",", "."))))
+
+
+def _without_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _shown(value: Any) -> str:
+    return repr(str(value)[:_MAX_SHOWN])
+
+
+# ---- Answers -----------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """The text of an answer, None if the file has a null; and what an object around it says."""
+
+    text: str | None
+    finish_reason: str | None = None
+
+
+_TEXT_KEYS = ("text", "generated_text", "output_text", "content", "response", "answer")
+"""Where an object has its text."""
+_INNER_KEYS = (
+    "message",
+    "choices",
+    "candidates",
+    "outputs",
+    "output",
+    "parts",
+    "messages",
+    "delta",
+)
+"""Where an object has another one with the text."""
+_TEXT_PARTS = ("text", "output_text", None)
+"""The `type` of parts of a message that are its text."""
+_ANSWER_ROLES = ("assistant", "model", "BOT", "bot", "gpt", "ai")
+"""Roles of turns that are answers, and not part of a prompt."""
+
+
+def read_answers(value: Any) -> list[Answer]:
+    """Return the texts in a value that holds one answer, or several samples of it.
+
+    The value may be a text, a number, a list of samples, or an object of an API: a response, its
+    choices, a message or its parts. Raises TypeError if it has no text.
+    """
+    value = _without_nan(value)
+    if value is None or isinstance(value, str):
+        return [Answer(value)]
+    if value in ([], ()):
+        return [Answer(None)]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return [Answer(str(int(value)) if float(value).is_integer() else str(value))]
+    if isinstance(value, Mapping):
+        return _answers_of_object(value)
+    if isinstance(value, list | tuple):
+        if not isinstance(value[0], Mapping):
+            return [answer for item in value for answer in read_answers(item)]
+        return _answers_of_objects(value)
+    raise TypeError(_no_text(value))
+
+
+def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
+    reason = value.get("finish_reason") or value.get("stop_reason") or value.get("finishReason")
+    reason = reason if isinstance(reason, str) else None
+    for key in (*_TEXT_KEYS, *_INNER_KEYS):
+        inner = value.get(key)
+        if inner is None or inner == []:
+            continue
+        answers = read_answers(inner)
+        if key == "parts":  # of one message
+            answers = [Answer("".join(answer.text or "" for answer in answers))]
+        return [answer._replace(finish_reason=answer.finish_reason or reason) for answer in answers]
+    if value.keys() & {*_TEXT_KEYS, *_INNER_KEYS}:
+        return [Answer(None, reason)]
+    raise TypeError(_no_text(value))
+
+
+def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:
+    """Return the answers in a list of turns, of a message's parts, of an API's items or choices."""
+    items = [item for item in value if isinstance(item, Mapping)]
+    if any("role" in item for item in items) and not any("index" in item for item in items):
+        turns = [item for item in items if item.get("role") in _ANSWER_ROLES]
+        if not turns:
+            raise TypeError(f"the turns {_shown(value)} have none of the assistant")
+        return read_answers(turns[-1].get("content") if "content" in turns[-1] else turns[-1])
+    if all("type" in item for item in items):
+        parts = [item for item in items if item.get("type") in (*_TEXT_PARTS, "message")]
+        if parts:
+            texts = [answer.text or "" for part in parts for answer in read_answers(part)]
+            return [Answer("".join(texts))]
+        if all(item["type"] in ("reasoning", "thinking") for item in items):
+            return [Answer(None)]  # the reasoning alone
+        raise TypeError(_no_text(value))
+    return [answer for item in items for answer in read_answers(item)]
+
+
+def _no_text(value: Any) -> str:
+    return (
+        f"the prediction is {_shown(value)}, in which no text is found: name the text, such as "
+        "--columns prediction=choices.0.text"
+    )
+
+
+def read_prompt(prompt: Any) -> str | None:
+    """Return the text of a prompt, which may be a list of turns; a turn may be a list of parts."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    if isinstance(prompt, Mapping):
+        if prompt.get("role") in _ANSWER_ROLES:
+            return ""
+        return read_prompt(prompt.get("content", prompt.get("prompt", prompt.get("text"))))
+    if isinstance(prompt, float):
+        return None
+    return "".join(read_prompt(part) or "" for part in prompt)
+
+
+# ---- Prompts in answers --------------------------------------------------------------------------
+
+MIN_PROMPT = 200  # characters; an answer may have the words of a shorter prompt
+_MAX_MARKUP = 300  # characters of a chat template between a prompt and its answer prefix
+_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their characters
+
+
+def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
+    """Return the part of a text after the prompt that it holds; None if it does not hold it.
+
+    White space makes no difference, because a tokenizer may have changed it. The prompt may be in
+    a chat template, and `prefix` (the answer prefix) may follow it.
+    """
+    body = prompt.strip()
+    if len(body) < MIN_PROMPT:
+        return None
+    at = text.find(body)
+    if at >= 0:
+        rest = text[at + len(body) :]
+    else:
+        dense, place = "".join(body.split()), "".join(text.split())
+        at = place.find(dense)
+        if at < 0:
+            return None
+        rest, remaining = "", at + len(dense)
+        for word in re.finditer(r"\S+", text):
+            if remaining <= len(word[0]):
+                rest = text[word.start() + remaining :]
+                break
+            remaining -= len(word[0])
+    prefix = prefix.strip()
+    at = rest.find(prefix)
+    return rest[at + len(prefix) :] if prefix and 0 <= at <= _MAX_MARKUP else rest
+
+
+def has_most_of(text: str, prompt: str) -> bool:
+    """Return whether a text has at least half of a prompt, by pieces spread over the prompt.
+
+    White space and case make no difference.
+    """
+    dense, place = ("".join(whole.casefold().split()) for whole in (prompt, text))
+    if len(dense) < MIN_PROMPT:
+        return False
+    step = (len(dense) - _WINDOW) / (_WINDOWS - 1)
+    pieces = [dense[int(number * step) :][:_WINDOW] for number in range(_WINDOWS)]
+    return sum(piece in place for piece in pieces) >= _WINDOWS // 2
