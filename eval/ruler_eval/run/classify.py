@@ -65,6 +65,8 @@ class Rule:
     """Whether the server would answer if fewer requests were in flight."""
     final: bool = False
     """Whether another try would only repeat the failure."""
+    of_server: bool = False
+    """Whether it is about the server and no single row, which may be over if others succeed."""
 
 
 UNREACHABLE, BROKEN, TIMEOUT = "unreachable", "broken", "timeout"
@@ -145,6 +147,7 @@ RULES = (
         "refused",
         "404 405 410",
         remedy="correct --base-url, which often ends in /v1, or give another --mode",
+        of_server=True,
     ),
     Rule("refused", "413", remedy="raise the size of requests that the server or gateway accepts"),
     Rule("refused", "400-499"),
@@ -294,7 +297,7 @@ def _failure(
         remedy=remedy,
         retry_after=reply.retry_after,
         crowded=rule.crowded and kind == "wait",
-        final=rule.final or kind == "refused",
+        final=rule.final or (kind == "refused" and not rule.of_server),
     )
 
 
@@ -421,7 +424,6 @@ def _not_a_completion(reply: Reply) -> Failure:
             kind="refused",
             sentence=f"the answer is a web page: {error_text(reply.body)}"[:MAX_SHOWN],
             remedy="correct --base-url, which often ends in /v1",
-            final=True,
         )
     if reply.body in ("", None, [], {}):
         return _malformed("the answer is empty")

@@ -650,6 +650,39 @@ def test_a_run_goes_on_while_one_of_its_servers_is_out(options):
         assert run(at(options, f"{one.url},{other.url}", concurrency=4)).total == {"stop": 36}
 
 
+@pytest.mark.parametrize("kind", ["closes", "500", "malformed"])
+def test_one_of_two_servers_that_answers_nothing_more_fails_no_row(options, kind):
+    """The other one answers, which says nothing about the rows that failed here."""
+    failure = {
+        "500": Reply(500),
+        "closes": Reply(200, b"{", drop=True),
+        "malformed": Reply(200, b"{"),
+    }[kind]
+    with (
+        model_server() as one,
+        model_server(lambda r: answer() if 0 <= r.row < 3 else failure) as other,
+    ):
+        assert run(at(options, f"{one.url},{other.url}", concurrency=6)).total == {"stop": 36}
+        assert max(other.tries) <= 2  # a row that failed is sent to the other one
+
+
+@pytest.mark.parametrize("failure", [Reply(404), Reply(200, b"<html>moved</html>"), Reply(401)])
+def test_one_of_two_servers_that_refuses_everything_is_named_and_fails_no_row(options, failure):
+    with (
+        model_server() as one,
+        model_server(lambda r: answer() if 0 <= r.row < 3 else failure) as other,
+        pytest.raises(RulerError, match=f"The server at {other.url} answers no row"),
+    ):
+        run(at(options, f"{one.url},{other.url}", concurrency=6))
+    assert set(states(options)) == {"stop"}
+
+
+@pytest.mark.parametrize("gone", [Reply(404), Reply(200, b"<html>We will be back soon.</html>")])
+def test_a_gateway_without_its_server_for_a_moment_fails_no_row(options, gone):
+    with model_server(lambda r: gone if r.row % 7 == 3 and r.tries == 1 else answer()) as server:
+        assert run(at(options, server)).total == {"stop": 36}
+
+
 def test_a_base_url_is_refused_for_another_backend(options):
     with pytest.raises(RulerError, match="--base-url is for --backend openai"):
         run(replace(options, backend="oracle", base_url="http://127.0.0.1:9/v1"))
