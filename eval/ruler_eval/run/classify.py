@@ -65,10 +65,15 @@ class Rule:
     """Whether the server would answer if fewer requests were in flight."""
     final: bool = False
     """Whether another try would only repeat the failure."""
+    of_server: bool = False
+    """Whether it is about the server and no single row, which may be over if others succeed."""
 
 
 UNREACHABLE, BROKEN, TIMEOUT = "unreachable", "broken", "timeout"
 """In place of a status: no connection; a connection that broke off; no answer within --timeout."""
+
+BUSY = (429, 503, 529)
+"""Statuses of a busy server, also as codes of an error with another status."""
 
 RULES = (
     # -- no reply at all
@@ -79,8 +84,8 @@ RULES = (
     Rule(
         "fatal",
         "",
-        "insufficient_quota|billing_(hard_limit|not_active)|credit balance is too low|"
-        "insufficient[ _](credits|balance|funds)|requires more credits|account.{0,40}suspended",
+        "insufficient[ _](user[ _])?(quota|credits|balance|funds)|requires more credits|arrearage|"
+        "billing_(hard_limit|not_active)|credit balance is too low|account.{0,40}suspended",
         "add credit to the account, or use another key",
     ),
     Rule("fatal", "402", remedy="add credit to the account, or use another key"),
@@ -106,8 +111,8 @@ RULES = (
         "too_long",
         "400 413 422 500",
         "context_length_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded|"
-        "maximum (context|prompt|model|input) length|model'?s context length|context length is only"
-        "|"
+        "max(imum)? (context|prompt|model|input) length|context length is only|"
+        "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
         "exceeds? (the )?(available |model'?s |maximum )*context|context window of \\d|"
         "(greater|longer) than the (model'?s )?(maximum )?context|context length exceeded|"
         "(prompt|input|request)( text)? is too long|input length too long|exceed context limit|"
@@ -127,12 +132,14 @@ RULES = (
     Rule(
         "wait",
         "400-599",
-        "overloaded|server is busy|(?<!error )loading model|model.{0,60}(still|currently) loading|"
-        "rate[ _]limit|too many requests|try again (later|in)|(at|no|over|enough) capacity|"
+        "overloaded|throttl|server is busy|(?<!error )loading model|"
+        "model.{0,60}(still|currently) loading|rate[-_ ]?limit|too many requests|"
+        "try again (later|in)|(at|no|over|enough) capacity|"
         "queue.{0,8} full|temporarily unavailable|no (healthy|available) (upstream|server|worker)",
     ),
     # -- gateways in front of a server that is restarting, or that answers too slowly
     Rule("retry", "502 504 408 409 520-527 530"),
+    Rule("retry", "444 460 499"),  # nginx and AWS: the connection was closed before the answer
     Rule("retry", "500-599"),
     # -- everything else that a request can be refused for
     Rule("refused", "403", remedy="set OPENAI_API_KEY, or ask for access to the model"),
@@ -140,7 +147,9 @@ RULES = (
         "refused",
         "404 405 410",
         remedy="correct --base-url, which often ends in /v1, or give another --mode",
+        of_server=True,
     ),
+    Rule("refused", "413", remedy="raise the size of requests that the server or gateway accepts"),
     Rule("refused", "400-499"),
     # -- HTTP 200 with an error without a status
     Rule("retry", "200-299"),
@@ -152,9 +161,10 @@ FINISH_REASONS: tuple[tuple[str, str], ...] = (
     ("refused", "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii"),
     ("retry", "error|abort|cancelled|failed|malformed|tool|function|unavailable|timeout"),
     ("length", "length|max|limit|budget"),
+    ("none", "null|none|undefined"),
     ("stop", "stop|eos|eot|eom|end|complete|completed|done|finish|finished|success|stopped"),
 )
-"""The words of finish reasons, and what they mean: an answer's end, or a kind of failure.
+"""The words of finish reasons, and what they mean: an answer's end, a kind of failure, or nothing.
 
 The first line with a word of the reason is used. An answer that ends with any other
 reason is not used."""
@@ -264,7 +274,10 @@ def _failure(
 ) -> Failure:
     """Return the failure that an error with a status means."""
     message, codes = error_text(error), error_codes(error)
-    rule = rule_for(status, f"{codes} {message}"[:MAX_SEARCHED])
+    # a gateway may wrap another server's 429 into a status of its own
+    inner = status_in(error, status) if isinstance(status, int) else status
+    rule_status = inner if inner in BUSY else status
+    rule = rule_for(rule_status, f"{codes} {message}"[:MAX_SEARCHED])
     kind = rule.kind
     if rule.crowded and (request is None or request.is_alone):
         kind = "too_long"
@@ -284,7 +297,7 @@ def _failure(
         remedy=remedy,
         retry_after=reply.retry_after,
         crowded=rule.crowded and kind == "wait",
-        final=rule.final or kind == "refused",
+        final=rule.final or (kind == "refused" and not rule.of_server),
     )
 
 
@@ -314,6 +327,20 @@ def _remedy_for_field(message: str, fields: Iterable[str]) -> str:
 
 # ---- errors in the forms that servers use --------------------------------------------------------
 
+MESSAGE_NAMES = (
+    "error",
+    "detail",
+    "message",
+    "msg",
+    "error_message",
+    "error_msg",
+    "errors",
+    "title",
+    "base_resp",  # MiniMax's
+    "status_msg",
+)
+"""The fields of an error that say what is wrong."""
+
 
 def error_in(body: Any) -> Any:
     """Return the error in the body of a reply with HTTP status 200; None if there is none."""
@@ -329,14 +356,14 @@ def error_in(body: Any) -> Any:
         return {"error": choice["error"]}
     if choices is None and (body.get("object") == "error" or body.get("type") == "error"):
         return body
-    if choices is None and isinstance(body.get("detail"), str | list):
+    if not choices and error_text(body):
         return body
     return None
 
 
 def status_in(error: Any, status: int) -> int:
     """Return the HTTP status that an error names as its code, else the reply's own."""
-    for value in _values(error, ("code", "status", "status_code")):
+    for value in _values(error, ("code", "status", "status_code", "error_code")):
         text = str(value)
         if text.isdecimal() and 400 <= int(text) < 600:
             return int(text)
@@ -352,7 +379,7 @@ def error_text(error: Any) -> str:
         return "; ".join(filter(None, (error_text(item) for item in error)))
     if not isinstance(error, dict):
         return "" if error is None else str(error)
-    for name in ("error", "detail", "message", "msg", "error_message", "errors", "title"):
+    for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
             where = error.get("loc")  # FastAPI's
             if isinstance(where, list):
@@ -374,12 +401,16 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
     if not isinstance(error, dict):
         return []
     values = [error[name] for name in names if error.get(name) not in (None, "")]
-    for inner in ("error", "detail", "errors", "metadata", "innererror"):
+    for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
         values += _values(error.get(inner), names)
     return values
 
 
 # ---- completions ---------------------------------------------------------------------------------
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _malformed(why: str) -> Failure:
@@ -393,8 +424,9 @@ def _not_a_completion(reply: Reply) -> Failure:
             kind="refused",
             sentence=f"the answer is a web page: {error_text(reply.body)}"[:MAX_SHOWN],
             remedy="correct --base-url, which often ends in /v1",
-            final=True,
         )
+    if reply.body in ("", None, [], {}):
+        return _malformed("the answer is empty")
     return _malformed(f"the answer is not valid JSON: {reply.body}")
 
 
@@ -403,25 +435,28 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
-        return _malformed(f"no choices in the answer: {json.dumps(body)}")
+        return _malformed(f"no choices in the answer: {_shown(body)}")
     message = choice.get("message", choice.get("delta"))
     content = choice.get("text") if message is None else field_of(message, "content")
     if message is not None and not isinstance(message, dict):
-        return _malformed(f"no text in the answer: {json.dumps(body)}")
+        return _malformed(f"no text in the answer: {_shown(body)}")
     if content is None and message is not None:
         content = message.get("refusal") or ""
-    if content is None and choice.get("finish_reason"):  # a blocked or empty answer
+    reason = choice.get("finish_reason", choice.get("stop_reason"))
+    if content is None and reason:  # a blocked or empty answer
         content = ""
     text, thought = text_and_thought(content)
     if text is None:
-        return _malformed(f"no text in the answer: {json.dumps(body)}")
+        return _malformed(f"no text in the answer: {_shown(body)}")
     answer = Answer(
         text=text,
         finish_reason="stop",
         reasoning=reasoning_of(message) or thought or None,
         **_counts(body.get("usage"), request),
     )
-    return _ended(answer, choice.get("finish_reason", choice.get("stop_reason")), request)
+    if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
+        return _malformed(f"no text and no end in the answer: {_shown(body)}")
+    return _ended(answer, reason, request)
 
 
 def reasoning_of(message: Any) -> str | None:
@@ -437,12 +472,14 @@ def reasoning_of(message: Any) -> str | None:
 
 
 def text_and_thought(content: Any) -> tuple[str | None, str]:
-    """Return the text and the reasoning of a content, which may be a list of parts.
+    """Return the text and the reasoning of a content, which may be a part or a list of parts.
 
     The text is None for anything else. A part of any type that has a text counts.
     """
     if isinstance(content, str):
         return content, ""
+    if isinstance(content, dict):
+        content = [content]
     if not isinstance(content, list):
         return None, ""
     texts: list[str] = []
@@ -450,12 +487,14 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
     for part in content:
         inner = part
         if isinstance(part, dict):
-            names = ("text", "thinking", "content", "output_text", "refusal", "summary")
+            names = ("text", "thinking", "content", "output_text", "refusal", "summary", "value")
             inner = next((part[name] for name in names if part.get(name)), "")
         text, thought = text_and_thought(inner)
+        if text is None:
+            return None, ""
         kind = str(field_of(part, "type") or "")
         is_thought = "think" in kind or "reason" in kind or "thought" in kind
-        (thoughts if is_thought else texts).append(text or "")
+        (thoughts if is_thought else texts).append(text)
         thoughts.append(thought)
     return "".join(texts), "".join(thoughts)
 
@@ -485,13 +524,35 @@ def _counts(usage: Any, request: Request) -> dict[str, Any]:
             or (expected is not None and abs(together - expected) <= TOLERANCE)
         ):
             prompt = together
-    details = field_of(usage, "completion_tokens_details", "reasoning_tokens")
+    reasoning = count_of(field_of(usage, "completion_tokens_details", "reasoning_tokens"), 1)
     return {
         "prompt_tokens": prompt,
-        "completion_tokens": completion,
+        "completion_tokens": _with_reasoning(completion, reasoning, prompt, total, request),
         "cached_tokens": cached,
-        "reasoning_tokens": count_of(details, 1),
+        "reasoning_tokens": reasoning,
     }
+
+
+def _with_reasoning(
+    completion: int | None,
+    reasoning: int | None,
+    prompt: int | None,
+    total: int | None,
+    request: Request,
+) -> int | None:
+    """Return the generated tokens with those of the reasoning, which xAI and Gemini count apart.
+
+    Then the total has them, or there are more of them than completion_tokens.
+    """
+    apart = 0
+    if prompt is not None and total is not None:
+        apart = total - prompt - (completion or 0)
+    if apart <= 0 and reasoning is not None and reasoning > (completion or 0):
+        apart = reasoning
+    together = (completion or 0) + apart
+    if apart > 0 and together <= request.prompt.max_tokens + TOLERANCE:
+        return together
+    return completion
 
 
 def _ended(answer: Answer, reason: Any, request: Request) -> Answer | Failure:
@@ -530,7 +591,7 @@ def end_of(reason: Any) -> str | None:
         return None
     for end, pattern in FINISH_REASONS:
         if re.search(rf"(?<![a-z])({pattern})(?![a-z])", words):
-            return end
+            return None if end == "none" else end
     return "unknown"
 
 
@@ -583,11 +644,15 @@ class StreamedReply:
         self._usage: Any = None
         self._error: Any = None
         self._wrong: Any = None
+        self._unread: Any = None
+        self._has_choice = False
         self.has_ended = False
         """Whether the server said that the stream is complete."""
 
     def add(self, piece: Any) -> None:
         """Add the next piece."""
+        if not isinstance(piece, dict) and piece != "":
+            self._unread = piece
         self._usage = field_of(piece, "usage") or self._usage
         self._error = self._error or error_in(piece)
         choices = field_of(piece, "choices")
@@ -597,6 +662,7 @@ class StreamedReply:
             if not isinstance(choice, dict):
                 self._wrong = piece
                 continue
+            self._has_choice = True
             if choice.get("index"):  # not the first answer
                 continue
             delta = choice.get("delta") or choice.get("message")
@@ -615,8 +681,10 @@ class StreamedReply:
         if self._error is not None:
             return self._error
         if self._wrong is not None:
-            return {"error": f"a piece is not a completion: {json.dumps(self._wrong)}"}
-        if self._finish_reason is None and not self.has_ended:
+            return {"error": f"a piece is not a completion: {_shown(self._wrong)}"}
+        if self._finish_reason is None and self._unread is not None:
+            return {"error": f"a piece is not JSON: {self._unread}"}
+        if not self._has_choice or (self._finish_reason is None and not self.has_ended):
             return {"error": "the stream ended before the answer did"}
         choice: dict[str, Any] = {"finish_reason": self._finish_reason}
         if self._is_chat:

@@ -15,7 +15,10 @@ import json
 import math
 import os
 import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from email.utils import parsedate_to_datetime
 from importlib import metadata
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +34,8 @@ ASK_SECONDS = 60.0
 """Seconds to wait for replies about the server itself."""
 ENDPOINT = re.compile(r"/(chat/completions|completions|models|responses|embeddings)/?$")
 """What consoles show at the end of a base URL."""
+EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
+"""How a stream of events begins; JSON never does."""
 ENVIRONMENT = (
     "the environment variables for proxies, certificates and headers (HTTP_PROXY, HTTPS_PROXY, "
     "ALL_PROXY, SSL_CERT_FILE, OPENAI_CUSTOM_HEADERS)"
@@ -110,14 +115,18 @@ class Connection:
                 await response.aread()
                 return _reply_of(response)
             answer = StreamedReply()
-            async for line in _lines(response):
-                if not line.startswith(b"data:"):
-                    continue
-                data = line.removeprefix(b"data:").strip()
-                if data == b"[DONE]":
-                    answer.has_ended = True
-                    break
-                answer.add(json_or_text(data.decode("utf-8", "replace")))
+            last_piece = time.monotonic()
+            async with aclosing(_lines(response)) as lines:
+                async for line in lines:
+                    if not line.startswith(b"data:"):
+                        # a comment keeps the connection open; it is not a piece of the answer
+                        if time.monotonic() - last_piece > seconds:
+                            raise asyncio.TimeoutError
+                        continue
+                    last_piece = time.monotonic()
+                    _add_piece(answer, line.removeprefix(b"data:").strip())
+                    if answer.has_ended:
+                        break
             return Reply(status=200, body=answer.whole())
 
     def _without_reply(self, error: Exception, seconds: float) -> Reply:
@@ -169,7 +178,7 @@ def request_headers(key: str, host: str) -> dict[str, str]:
     return headers
 
 
-async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
+async def _lines(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     """Yield the lines of a stream. Only line feeds end a line: a text may have other separators."""
     rest = b""
     async for data in response.aiter_bytes():
@@ -180,8 +189,28 @@ async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
         yield rest
 
 
+def _add_piece(answer: StreamedReply, data: bytes) -> None:
+    """Add the data of an event to a streamed answer."""
+    if data == b"[DONE]":
+        answer.has_ended = True
+    else:
+        answer.add(json_or_text(data.decode("utf-8", "replace")))
+
+
+def _assembled(content: bytes) -> Any:
+    """Return a stream that came as a whole, as some gateways send it, in the form of an answer."""
+    answer = StreamedReply()
+    for line in content.split(b"\n"):
+        if line.startswith(b"data:"):
+            _add_piece(answer, line.removeprefix(b"data:").strip())
+    return answer.whole()
+
+
 def _reply_of(response: httpx.Response) -> Reply:
-    body = json_or_text(response.content.decode("utf-8", "replace"))
+    if response.status_code == 200 and EVENTS.match(response.content):
+        body = _assembled(response.content)
+    else:
+        body = json_or_text(response.content.decode("utf-8", "replace"))
     if response.is_redirect:
         body = f"it redirects to {response.headers.get('location')}"
     return Reply(
@@ -200,9 +229,12 @@ def json_or_text(text: str) -> Any:
 
 
 def seconds_in(header: str) -> float | None:
-    """Return the seconds of a Retry-After header; None without a valid number."""
+    """Return the seconds of a Retry-After header, which may be a date; None if it is invalid."""
     try:
         seconds = float(header)
     except ValueError:
-        return None
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -14,9 +14,9 @@ Prompt tokens are counted with --tokenizer, else by the server's /tokenize (vLLM
 Without either the budget is "unchecked", and only the token counts of the reply show whether a
 prompt was shortened.
 
-When a row has failed: after MAX_TRIES failures, if the server answered something else both before
-and after the last of them: another row, or a short question that it is asked then. Otherwise the
-server is out, and the row is missing: the run waits until nothing was answered for
+When a row has failed: after MAX_TRIES failures, if the server where it failed answered something
+else both before and after the last of them: another row, or a short question that it is asked then.
+Otherwise that server is out, and the row is missing: the run waits until nothing was answered for
 `--give-up-after` seconds. The first row is sent alone, so that a request that the server refuses is
 refused once.
 """
@@ -138,6 +138,8 @@ class Server(Backend):
     def _start_counting_time(self) -> None:
         """Set the state of sending rows."""
         self._last_answer = time.monotonic()
+        self._last_answers: dict[Connection, float] = {}
+        """The last answer of each server."""
         self._has_answered = False
         self._has_noted_wait = False
         self._open_since: dict[object, float] = {}
@@ -422,26 +424,43 @@ class Server(Backend):
         """Send a row until it is answered or has failed. Raises RulerError if none is answered."""
         content, fields = self._encoded(prompt)
         tries = failures = 0
+        connection = None
         while True:
-            outcome, facts = await self._send(prompt, content, fields)
+            connection = self._next_connection(connection)
+            outcome, facts = await self._send(connection, prompt, content, fields)
             tries += 1
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
-                self._note_answer()
+                self._note_answer(connection)
                 return self._completion(prompt, outcome, tries=tries, **facts)
             self.check_alive()
             if outcome.kind == "fatal":
-                raise self._no_row(outcome)
+                raise self._no_row(connection, outcome)
             failures += outcome.kind != "wait"
-            if outcome.final or failures >= MAX_TRIES - 1:
-                if not await self._answers_others(prompt, outcome):
+            if outcome.kind == "refused" or outcome.final or failures >= MAX_TRIES - 1:
+                if not await self._answers_others(connection, prompt, outcome):
                     failures = 0  # the server is out: that says nothing about the row
                 elif outcome.final or failures == MAX_TRIES:
                     return self._completion(prompt, outcome, tries=tries, **facts)
-            self._check_given_up(outcome)
+            self._check_given_up(connection, outcome)
             await self._pause(outcome, tries)
 
+    def _next_connection(self, failed: Connection | None) -> Connection:
+        """Return the next server in turn; another than that where the row has just failed."""
+        connection = self._first
+        for _ in self._connections:
+            connection = self._connections[self._sent % len(self._connections)]
+            self._sent += 1
+            if connection is not failed:
+                break
+        return connection
+
     async def _send(
-        self, prompt: Prompt, content: bytes, fields: Collection[str], seconds: float | None = None
+        self,
+        connection: Connection,
+        prompt: Prompt,
+        content: bytes,
+        fields: Collection[str],
+        seconds: float | None = None,
     ) -> tuple[Answer | Failure, dict[str, Any]]:
         """Send a prompt once; return what the reply means, and facts about the request."""
         await self._semaphore.acquire()
@@ -449,8 +468,6 @@ class Server(Backend):
         try:
             if self._stopping.is_set():
                 raise asyncio.CancelledError
-            connection = self._connections[self._sent % len(self._connections)]
-            self._sent += 1
             request = object()
             self._open_since[request] = sent = time.monotonic()
             in_flight = len(self._open_since)
@@ -486,23 +503,25 @@ class Server(Backend):
             )
         self._max_open -= 1
 
-    async def _answers_others(self, prompt: Prompt, failure: Failure) -> bool:
-        """Whether the server answers something else now: another row, or a short question.
+    async def _answers_others(
+        self, connection: Connection, prompt: Prompt, failure: Failure
+    ) -> bool:
+        """Whether the same server answers something else now: another row, or a short question.
 
         Raises RulerError if it refuses that as it refused the row.
         """
         since = time.monotonic()
         async with self._asking:
-            if self._last_answer > since:
+            if self._last_answers.get(connection, 0.0) > since:
                 return True
             short = short_question(prompt)
             seconds = min(ASK_SECONDS, self.options.timeout)
-            outcome, _ = await self._send(short, *self._encoded(short), seconds)
+            outcome, _ = await self._send(connection, short, *self._encoded(short), seconds)
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
-                self._note_answer()
+                self._note_answer(connection)
             elif outcome.kind == "fatal" or outcome.kind == failure.kind == "refused":
-                raise self._no_row(outcome)
-            return self._last_answer > since
+                raise self._no_row(connection, outcome)
+            return self._last_answers.get(connection, 0.0) > since
 
     def _completion(self, prompt: Prompt, outcome: Answer | Failure, **facts: Any) -> Completion:
         completion = completion_of(prompt, outcome, **facts)
@@ -510,28 +529,28 @@ class Server(Backend):
             return replace(completion, text=without_prefix(prompt, completion.text))
         return completion
 
-    def _no_row(self, failure: Failure) -> RulerError:
+    def _no_row(self, connection: Connection, failure: Failure) -> RulerError:
         """Return the error of a run whose rows all would fail in the same way."""
         remedy = f": {failure.remedy}" if failure.remedy else ""
         return RulerError(
-            f"The server at {self._first.where} answers no row ({shown(failure)}){remedy}. {KEPT} "
+            f"The server at {connection.where} answers no row ({shown(failure)}){remedy}. {KEPT} "
             "Run the same command to continue."
         )
 
-    def _note_answer(self) -> None:
-        """Record that the server is available."""
-        self._last_answer = time.monotonic()
+    def _note_answer(self, connection: Connection) -> None:
+        """Record that a server is available."""
+        self._last_answer = self._last_answers[connection] = time.monotonic()
         self._has_answered = True
         self._has_noted_wait = False
 
-    def _check_given_up(self, failure: Failure) -> None:
+    def _check_given_up(self, connection: Connection, failure: Failure) -> None:
         """Raise RulerError if nothing was answered for too long; say once that the run waits."""
         now, patience = time.monotonic(), self.options.give_up_after
         oldest = min(self._open_since.values(), default=now)
         waited = now - self._last_answer
         if waited >= patience and now - oldest <= REFUSAL_SECONDS:
             raise RulerError(
-                f"The server at {self._first.where} has not answered for {patience:g} seconds "
+                f"The server at {connection.where} has not answered for {patience:g} seconds "
                 f"({shown(failure)}). {KEPT} Run the same command to continue."
             )
         if waited >= NOTICE_SECONDS and not self._has_noted_wait and not failure.crowded:

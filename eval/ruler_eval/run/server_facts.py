@@ -209,8 +209,8 @@ def shown(failure: Failure) -> str:
 
 
 def seconds_to_wait(failure: Failure, tries: int) -> float:
-    """Return the seconds of Retry-After, or exponential backoff with jitter."""
-    if failure.retry_after is not None:
+    """Return the seconds of a Retry-After that asks for a wait, else exponential backoff."""
+    if failure.retry_after is not None and failure.retry_after >= FIRST_WAIT:
         return failure.retry_after
     return min(MAX_WAIT, FIRST_WAIT * 2.0 ** min(tries - 1, 20)) + random.uniform(0, FIRST_WAIT)
 

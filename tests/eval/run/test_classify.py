@@ -129,7 +129,7 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
         ("retry", ["error", "network_error", "abort", "tool_calls", "function_call"]),
         ("unknown", ["FINISH_REASON_UNSPECIFIED", "gibberish"]),
-        (None, [None, "", " "]),
+        (None, [None, "", " ", "null", "None"]),
     ],
 )
 def test_a_finish_reason_means_the_same_in_every_spelling(end, reasons):
@@ -253,6 +253,8 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
         (["4", "2"], "42", None),
         ([{"type": "reference", "ids": [1]}, {"type": "text", "text": "42"}], "42", None),
         ([{"type": "image_url", "image_url": {"url": "x"}}], "", None),
+        ([{"type": "text", "text": {"value": "42", "annotations": []}}], "42", None),
+        ({"type": "text", "text": "42"}, "42", None),
         (
             [{"type": "thinking", "thinking": [{"type": "text", "text": "well"}]}, "42"],
             "42",
@@ -264,6 +266,37 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
 def test_the_content_of_a_message_is_a_text_or_parts_of_any_type(content, text, reasoning):
     answer = outcome(completion(text=content))
     assert (answer.text, answer.reasoning) == (text, reasoning)
+
+
+def test_a_part_of_a_message_that_cannot_be_read_is_no_empty_answer():
+    assert outcome(completion(text=[{"type": "text", "text": 42}])).kind == "retry"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        # xAI: the total and the details have them
+        {"completion_tokens": 2, "total_tokens": 4030, "reasoning": 28},
+        # without a total
+        {"completion_tokens": 2, "reasoning": 28},
+        # Gemini: only the total has them
+        {"completion_tokens": 2, "total_tokens": 4030},
+        {"completion_tokens": 0, "total_tokens": 4030},
+    ],
+)
+def test_reasoning_that_is_counted_apart_used_up_the_tokens_of_the_answer(usage):
+    """A server that has answered with all its tokens has not shortened the answer."""
+    details = {"reasoning_tokens": usage.get("reasoning", 0)}
+    body = completion("length", prompt_tokens=4000, completion_tokens_details=details, **usage)
+    answer = outcome(body, counted=4000, limit=8192)
+    assert isinstance(answer, Answer)
+    assert (answer.finish_reason, answer.completion_tokens) == ("length", 30)
+
+
+def test_a_total_that_adds_up_otherwise_changes_no_count():
+    usage = {"prompt_tokens": 4000, "completion_tokens": 9}
+    assert outcome(completion(**usage, total_tokens=4009)).completion_tokens == 9
+    assert outcome(completion(**usage, total_tokens=9000)).completion_tokens == 9
 
 
 def test_separated_reasoning_is_read_from_every_field():
@@ -291,6 +324,8 @@ def test_a_choice_without_a_message_is_an_empty_answer_that_ended():
         {"choices": [5]},
         {"choices": [{}]},
         {"choices": [{"message": "x"}]},
+        {"choices": [{"message": {"role": "assistant", "content": ""}}]},
+        {"choices": [{"text": "", "finish_reason": None}]},
         "nonsense",
     ],
 )
@@ -349,9 +384,19 @@ def test_a_streamed_raw_completion_is_read():
         ([piece(text="4")], "retry"),
         ([{"choices": [5]}], "retry"),
         ([piece("stop", delta={"content": 5})], "retry"),
+        ([piece(text="4"), {"code": 429, "msg": "busy"}], "wait"),
         ([piece(text="4"), {"error": {"message": "Overloaded", "code": 529}}], "wait"),
         ([piece(text="4"), {"error": "context length exceeded"}], "too_long"),
     ],
 )
 def test_a_stream_that_breaks_off_or_reports_an_error_is_no_answer(pieces, kind):
     assert streamed(*pieces).kind == kind
+
+
+@pytest.mark.parametrize("pieces", [[], [{"id": "x"}], [piece(text="4"), "Internal Server Error"]])
+def test_a_stream_that_ends_without_an_answer_is_no_empty_or_half_answer(pieces):
+    stream = StreamedReply()
+    for part in pieces:
+        stream.add(part)
+    stream.has_ended = True
+    assert outcome(stream.whole()).kind == "retry"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email.utils
+import gc
 import itertools
 import json
 import os
@@ -22,6 +24,7 @@ from ruler_common.errors import RulerError
 from ruler_common.options import names_in
 from ruler_eval.run import server as server_module
 from ruler_eval.run import server_facts
+from ruler_eval.run.classify import Failure
 from ruler_eval.run.connection import seconds_in
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import Records, read_lines
@@ -381,11 +384,23 @@ def test_the_seconds_of_a_retry_after(header, seconds):
     assert seconds_in(header) == seconds
 
 
+def test_a_retry_after_may_be_a_date():
+    in_a_minute = email.utils.formatdate(time.time() + 60, usegmt=True)
+    assert seconds_in(in_a_minute) == pytest.approx(60, abs=5)
+    assert seconds_in("Wed, 21 Oct 2015 07:28:00 GMT") is None
+
+
+def test_a_retry_after_of_no_time_is_a_wait_all_the_same():
+    failure = Failure(kind="wait", sentence="HTTP 429", retry_after=0.0)
+    assert server_facts.seconds_to_wait(failure, tries=3) >= 4 * server_facts.FIRST_WAIT
+
+
 @pytest.mark.parametrize(
     ("failure", "cause"),
     [
         (Reply(200, {"choices": []}), "Malformed: no choices in the answer"),
         (Reply(200, b"busy"), "Malformed: the answer is not valid JSON: busy"),
+        (Reply(200, b""), "Malformed: the answer is empty"),
         (Reply(200, b'{"choices": [{"te', drop=True), "Connection error: RemoteProtocolError"),
         (Reply(502, b"<html>bad gateway</html>"), "HTTP 502: bad gateway"),
     ],
@@ -635,6 +650,39 @@ def test_a_run_goes_on_while_one_of_its_servers_is_out(options):
         assert run(at(options, f"{one.url},{other.url}", concurrency=4)).total == {"stop": 36}
 
 
+@pytest.mark.parametrize("kind", ["closes", "500", "malformed"])
+def test_one_of_two_servers_that_answers_nothing_more_fails_no_row(options, kind):
+    """The other one answers, which says nothing about the rows that failed here."""
+    failure = {
+        "500": Reply(500),
+        "closes": Reply(200, b"{", drop=True),
+        "malformed": Reply(200, b"{"),
+    }[kind]
+    with (
+        model_server() as one,
+        model_server(lambda r: answer() if 0 <= r.row < 3 else failure) as other,
+    ):
+        assert run(at(options, f"{one.url},{other.url}", concurrency=6)).total == {"stop": 36}
+        assert max(other.tries) <= 2  # a row that failed is sent to the other one
+
+
+@pytest.mark.parametrize("failure", [Reply(404), Reply(200, b"<html>moved</html>"), Reply(401)])
+def test_one_of_two_servers_that_refuses_everything_is_named_and_fails_no_row(options, failure):
+    with (
+        model_server() as one,
+        model_server(lambda r: answer() if 0 <= r.row < 3 else failure) as other,
+        pytest.raises(RulerError, match=f"The server at {other.url} answers no row"),
+    ):
+        run(at(options, f"{one.url},{other.url}", concurrency=6))
+    assert set(states(options)) == {"stop"}
+
+
+@pytest.mark.parametrize("gone", [Reply(404), Reply(200, b"<html>We will be back soon.</html>")])
+def test_a_gateway_without_its_server_for_a_moment_fails_no_row(options, gone):
+    with model_server(lambda r: gone if r.row % 7 == 3 and r.tries == 1 else answer()) as server:
+        assert run(at(options, server)).total == {"stop": 36}
+
+
 def test_a_base_url_is_refused_for_another_backend(options):
     with pytest.raises(RulerError, match="--base-url is for --backend openai"):
         run(replace(options, backend="oracle", base_url="http://127.0.0.1:9/v1"))
@@ -844,6 +892,16 @@ def test_an_answer_that_is_not_streamed_is_read_too(streamed):
         assert run(at(streamed, server)).total == {"stop": 1}
 
 
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain", "application/json"])
+def test_a_stream_that_was_not_asked_for_or_has_another_name_is_read_too(streamed, asked, kind):
+    sent = b": here\n\n" + events(*CHUNKS)
+    with model_server(lambda _: Reply(200, sent, {"Content-Type": kind})) as server:
+        assert run(at(streamed, server, stream=asked)).total == {"stop": 1}
+    (record,) = records(streamed)
+    assert (record["prediction"], record["thinking"]) == ("an\u2003 answér", "well")
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -858,6 +916,24 @@ def test_a_stream_that_breaks_off_is_tried_again(streamed, sent):
         assert run(at(streamed, server)).total == {"stop": 1}
         assert server.tries == [3]
     assert records(streamed)[0]["prediction"] == "an\u2003 answér"
+
+
+def test_comments_in_a_stream_leave_nothing_behind_and_are_no_pieces(streamed, capfd):
+    def comments() -> Iterator[bytes]:
+        while True:
+            time.sleep(0.1)
+            yield b": keep-alive\n\n"
+
+    with model_server(lambda _: Reply(200, iter([b": a\n\n", events(*CHUNKS)]), SSE)) as server:
+        assert run(at(streamed, server)).total == {"stop": 1}
+    hanging = replace(streamed, out=streamed.out.with_name("HANGING"))
+    with (
+        model_server(lambda _: Reply(200, comments(), SSE)) as server,
+        pytest.raises(RulerError, match=r"has not answered .*\(Timeout: no answer within 1 s"),
+    ):
+        run(at(hanging, server, timeout=1.0, give_up_after=1.5))
+    gc.collect()
+    assert "Task was destroyed" not in capfd.readouterr().err
 
 
 def test_the_timeout_of_a_stream_is_for_each_piece(streamed):
