@@ -53,6 +53,9 @@ def own_run(records: Records, source: Source) -> Iterator[Prediction]:
 def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
     """Yield the answer in each line."""
     for where, line in records:
+        if not source.is_own_run:
+            source.add_model(line.get("model"))
+        sample = first_of(line, SAMPLE[:1] if source.is_own_run else SAMPLE)
         usage = line["usage"] if isinstance(line.get("usage"), Mapping) else {}
         yield from source.answers(
             source.config(line["config"]),
@@ -66,7 +69,7 @@ def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
             prompt_tokens=usage.get("prompt_tokens"),
             error=line.get("error"),
             seconds=line.get("seconds"),
-            sample=line.get("sample"),
+            sample=None if sample is MISSING else sample,
             where=where,
         )
 
@@ -271,6 +274,7 @@ def helmet(records: Records, source: Source) -> Iterator[Prediction]:
 def plain(records: Records, source: Source) -> Iterator[Prediction]:
     """Read the simplest files, which have a prediction and usually an index: vt_4k.csv."""
     for where, line in records:
+        source.add_model(line.get("model"))
         index, sample = first_of(line, INDEX), first_of(line, SAMPLE)
         if index is MISSING:
             raise RulerError(

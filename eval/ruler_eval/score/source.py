@@ -97,14 +97,14 @@ class Source:
         self.file, self.options, self.names = file, options, names
         self.release, self.keep_prompts = release, keep_prompts
         self.path = path_text(file)
-        self.run = SEED.sub("", str(file.parent))
+        self.run = without_seed(file)
         """What the files of one run have in common; a reader that knows better replaces it."""
         self.session = ""
         """What tells two runs of one folder apart, such as their time."""
         self.model: str | None = None
         self.notes: list[str] = []
-        seed = SEED.search(self.path)
-        self.sample = int(seed[1]) if seed else None
+        seeds = [*SEED.finditer(self.path)]
+        self.sample = int(seeds[-1][1]) if seeds else None
         self.is_own_run = False
         """Whether `ruler run` wrote the file, whose answers never have the prompt."""
         self.says_numbered = False
@@ -114,6 +114,8 @@ class Source:
         self._counts: Counter[str] = Counter()  # rows without an index, by configuration
         self._configs: dict[tuple[Any, ...], str] = {}
         self._nulls: list[str] = []  # the places of predictions that are null
+        self._lists: list[str] = []  # the places of records with several answers
+        self._empty: list[str] = []  # the places of answers without text
         self._batch: tuple[str, int] | None = None  # of the release's rows in `_rows`
         self._rows: dict[int, PartialRow] = {}
         self._free_text: dict[str, bool] = {}  # whether references are texts, by configuration
@@ -122,6 +124,17 @@ class Source:
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
         self._long: list[str] = []  # those as long as a prompt, if the prompts are unknown
         self._uncut: list[str] = []  # those that hold a prompt which could not be cut off
+
+    def add_model(self, model: Any) -> None:
+        """Name the model of an answer, if it is known; refuse a file of two models."""
+        if not isinstance(model, str) or not model:
+            return
+        if self.model not in (None, model):
+            raise RulerError(
+                f"'{self.file}' has the answers of two models ({self.model} and {model}): give "
+                "those of one model at a time."
+            )
+        self.model = model
 
     # ---- Answers ---------------------------------------------------------------------------------
 
@@ -179,6 +192,8 @@ class Source:
         number = self._number(config) if index is None else row_number(index)
         made = []
         answers = [Answer(value)] if type(value) is str else read_answers(value)
+        if len(answers) > 1:
+            self._lists.append(where)
         for place, answer in enumerate(answers):
             reason = finish_reason or answer.finish_reason
             made.append(
@@ -199,6 +214,8 @@ class Source:
             )
             if answer.text is None and not made[-1].failed:
                 self._nulls.append(where)
+            elif answer.text == "" and not made[-1].failed:
+                self._empty.append(where)
         return made
 
     def _number(self, config: str) -> int:
@@ -219,6 +236,17 @@ class Source:
             notes.append(
                 f"{self.file}: {predictions} read as an empty answer (the first at "
                 f"{self._nulls[0]})"
+            )
+        if self._lists:
+            records = number_of(len(self._lists), "record")
+            notes.append(
+                f"{self.file}: {records} with several answers, read as samples of a row (the first "
+                f"at {self._lists[0]})"
+            )
+        if not self.is_own_run and 1 < len(self._empty) > self._count / 2:
+            notes.append(
+                f"{self.file}: {number_of(len(self._empty), 'empty prediction')} (the first at "
+                f"{self._empty[0]})"
             )
         if self._cut:
             predictions = number_of(len(self._cut), "prediction")
@@ -272,6 +300,8 @@ class Source:
             if rest is not None:
                 prediction.text = rest
                 self._cut.append(prediction.where)
+                if has_most_of(rest, text):  # the prompt twice
+                    self._uncut.append(prediction.where)
                 return
         has_prompt = any(has_most_of(prediction.text, text) for text, _ in prompts)
         if has_prompt or (not prompts and self._has_wording(prediction)):
@@ -467,6 +497,13 @@ def path_text(file: Path) -> str:
     for suffix in COMPRESSED_SUFFIXES:
         text = text.removesuffix(suffix)
     return text
+
+
+def without_seed(file: Path) -> str:
+    """Return the folder of a file, without the number of its seed or sample."""
+    folder = str(file.parent)
+    seeds = [*SEED.finditer(folder)]
+    return folder[: seeds[-1].start()] + folder[seeds[-1].end() :] if seeds else folder
 
 
 def stem_of(file: Path) -> str:

@@ -246,6 +246,9 @@ def read_answers(value: Any) -> list[Answer]:
     if isinstance(value, Mapping):
         return _answers_of_object(value)
     if isinstance(value, list | tuple):
+        if all(isinstance(item, Mapping) and "delta" in item for item in value):  # of one stream
+            pieces = [read_answers(item["delta"] or [])[0].text or "" for item in value]
+            return [Answer("".join(pieces))]
         if not isinstance(value[0], Mapping):
             return [answer for item in value for answer in read_answers(item)]
         return _answers_of_objects(value)
@@ -253,6 +256,8 @@ def read_answers(value: Any) -> list[Answer]:
 
 
 def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
+    if value.get("thought") is True:  # a part of Gemini's reasoning
+        return [Answer("")]
     reason = value.get("finish_reason") or value.get("stop_reason") or value.get("finishReason")
     reason = reason if isinstance(reason, str) else None
     for key in (*_TEXT_KEYS, *_INNER_KEYS):
@@ -275,6 +280,10 @@ def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:
         turns = [item for item in items if item.get("role") in _ANSWER_ROLES]
         if not turns:
             raise TypeError(f"the turns {_shown(value)} have none of the assistant")
+        if items[-1].get("role") in ("user", "human", "HUMAN"):
+            raise TypeError(
+                f"the turns {_shown(value)} end with one of the user, and not an answer"
+            )
         return read_answers(turns[-1].get("content") if "content" in turns[-1] else turns[-1])
     if all("type" in item for item in items):
         parts = [item for item in items if item.get("type") in (*_TEXT_PARTS, "message")]
@@ -311,7 +320,8 @@ def read_prompt(prompt: Any) -> str | None:
 
 MIN_PROMPT = 200  # characters; an answer may have the words of a shorter prompt
 _MAX_MARKUP = 300  # characters of a chat template between a prompt and its answer prefix
-_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their characters
+_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their letters
+_MARKUP, _BEGINNING = 60, 200  # letters of a chat template, and of the beginning of a text
 
 
 def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
@@ -343,13 +353,17 @@ def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
 
 
 def has_most_of(text: str, prompt: str) -> bool:
-    """Return whether a text has at least half of a prompt, by pieces spread over the prompt.
+    """Return whether a text has at least half of a prompt, or begins with a part of it.
 
-    White space and case make no difference.
+    Half is measured by pieces spread over the prompt. A prompt that was shortened may be a small
+    part. Punctuation, white space and case make no difference.
     """
-    dense, place = ("".join(whole.casefold().split()) for whole in (prompt, text))
+    dense, place = (re.sub(r"[\W_]+", "", whole.casefold()) for whole in (prompt, text))
     if len(dense) < MIN_PROMPT:
         return False
+    beginning = place[_MARKUP : _MARKUP + _BEGINNING]
+    if len(beginning) == _BEGINNING and beginning in dense:
+        return True
     step = (len(dense) - _WINDOW) / (_WINDOWS - 1)
     pieces = [dense[int(number * step) :][:_WINDOW] for number in range(_WINDOWS)]
     return sum(piece in place for piece in pieces) >= _WINDOWS // 2

@@ -182,6 +182,12 @@ OBJECTS = {
         "content": [THOUGHT, *PARTS],
         "stop_reason": "max_tokens",
     },
+    "Gemini's after a thought": {
+        "candidates": [
+            {"content": {"parts": [{"text": "so", "thought": True}, {"text": "It is 42."}]}}
+        ]
+    },
+    "pieces of a stream": [{"delta": {"content": "It is "}}, {"delta": {"content": "42."}}],
     "vLLM's": {"prompt": "What?", "outputs": [CHOICE]},
     "a list of one": ["It is 42."],
     "a list in a list": [["It is 42."]],
@@ -208,11 +214,13 @@ def test_the_text_in_an_object_is_found(name, suffix, tmp_path):
 
 @pytest.mark.parametrize(
     "value", [{"score": 1}, [{"score": 1}], [{"role": "user", "content": "What?"}], True,
-              [{"type": "image", "url": "x"}]]
+              [{"type": "image", "url": "x"}], [*TURNS, TURNS[0]]]
 )  # fmt: skip
 def test_an_object_without_a_text_is_refused(value, tmp_path):
     path = write_lines(tmp_path / "a.jsonl", {"id": 0, "gold": ["42"], "answer": value})
-    with pytest.raises(RulerError, match=r"no text is found: name the text|none of the assistant"):
+    with pytest.raises(
+        RulerError, match=r"no text is found: name the text|assistant|not an answer"
+    ):
         read(path, columns="prediction=answer,outputs=gold", config="vt_4k")
 
 
