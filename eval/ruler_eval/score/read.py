@@ -154,7 +154,14 @@ def authors(records: Records, source: Source) -> Iterator[Prediction]:
     facts = facts_of_folders(source.file, source.names)
     config = source.config(None, facts.get("task"), facts.get("length"), facts.get("languages"))
     for where, line in records:
-        text = next(line[key] for key in line if key.startswith("response-"))
+        answers = [key for key in line if key.startswith("response-")]
+        own = f"response-{source.model}"
+        if len(answers) > 1 and own not in answers:
+            raise RulerError(
+                f"'{where}' has the answers of several models ({', '.join(answers)}): name one "
+                f"with --columns prediction={answers[0]},index=index,outputs=outputs."
+            )
+        text = line[own if own in answers else answers[0]]
         yield from source.answers(
             config,
             line["index"],
@@ -445,6 +452,11 @@ def _reader(
         return columns.read
     tool = _tool_of(record)
     if tool is None:
+        if isinstance(record, Mapping) and {"score_version", "configurations"} <= record.keys():
+            raise RulerError(
+                f"'{source.file}' has scores, and not answers: name the RUN folder, or the files "
+                "that were scored."
+            )
         fields = "no fields"
         if isinstance(record, Mapping) and record:
             fields = f"the fields {', '.join(sorted(map(str, record)))}"

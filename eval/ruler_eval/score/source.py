@@ -71,6 +71,8 @@ _WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
 """The beginning of configurations whose references are words or numbers."""
 _MIN_CHARACTERS = 0.5  # of a token
 _LONG = 4  # times the characters that a prompt has at least
+_PRINTED_NULLS = ("", "none", "null", "nan", "<na>", "na", "n/a", "false", "0", "no")
+"""How programs print that there is no error and no reasoning, in small letters."""
 _TYPES: Mapping[str, type] = {
     "question": str,
     "finish_reason": str,
@@ -177,6 +179,8 @@ class Source:
             kind = _TYPES.get(name)
             if field is None or kind is None or field != field:  # NaN of pandas
                 continue
+            if name == "thinking" and _is_null(field):
+                continue
             known[name] = field if type(field) is kind else _converted(name, field, kind)
         if config not in self._free_text:
             self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
@@ -187,7 +191,8 @@ class Source:
         columns = fields.get("columns") if self.keep_prompts else None
         error = fields.get("error")
         sample = fields.get("sample")
-        sample = self.sample if sample in (None, "") else row_number(sample)
+        is_unknown = sample in (None, "") or sample != sample
+        sample = self.sample if is_unknown else row_number(sample)
         finish_reason = known.pop("finish_reason", None)
         number = self._number(config) if index is None else row_number(index)
         made = []
@@ -202,7 +207,7 @@ class Source:
                     number,
                     answer.text or "",
                     finish_reason=finish_reason_of(reason),
-                    error=str(error) if error and error == error else None,
+                    error=str(error) if error and error == error and not _is_null(error) else None,
                     outputs=outputs,
                     asked=digest(prompt) if prompt else None,
                     prompt=prompt or None,
@@ -366,6 +371,11 @@ class Source:
         or not the one of --config or --length.
         """
         key = config, task, length, languages
+        if any(isinstance(fact, list | dict) for fact in key):
+            raise RulerError(
+                f"'{self.file}' has a list or an object as the name of a configuration: write a "
+                "record for each answer, such as pandas' to_json(orient='records') does."
+            )
         if key not in self._configs:
             self._configs[key] = self._config(config, task, length, languages)
         return self._configs[key]
@@ -473,6 +483,10 @@ class Source:
                 f"The release has these rows under {' and '.join(tokenizers)}: add --tokenizer."
             )
         return tokenizers[0]
+
+
+def _is_null(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _PRINTED_NULLS
 
 
 def _converted(name: str, value: Any, kind: type) -> Any:
