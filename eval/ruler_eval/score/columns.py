@@ -58,6 +58,12 @@ class Columns:
                 f"--columns '{text}' must name the prediction, such as "
                 "prediction=generation,index=id."
             )
+        for name in ("outputs", "prompt", "question"):
+            if self.paths.get(name) == self.paths["prediction"]:
+                raise RulerError(
+                    f"--columns '{text}' names '{self.paths['prediction']}' as prediction and as "
+                    f"{name}: name the column of each."
+                )
 
     def leaves(self, names: Collection[str]) -> list[str]:
         """Return the leaf columns of a Parquet file that the paths need."""
@@ -86,8 +92,7 @@ class Columns:
             if prediction is MISSING:
                 raise KeyError(self.paths["prediction"])
             facts = {name: values.pop(name, None) for name in _NAME_FIELDS}
-            model = values.pop("model", None)
-            source.model = model if isinstance(model, str) else source.model
+            source.add_model(values.pop("model", None))
             index = self._index(source, record, values.pop("index", MISSING))
             sample = values.pop("sample", first_of(record, SAMPLE[:1]))
             yield from source.answers(

@@ -315,7 +315,7 @@ def _read(
 ) -> None:
     """Add the answers in all files, their digests and the settings of their run."""
     run_of_answer: dict[tuple[str, int], str] = {}
-    seeds: dict[int, None] = {}  # in the paths of files
+    seeds: dict[int | None, None] = {}  # in the paths of files
     for source in sources:
         models: dict[str, None] = {}
         runs: dict[str, None] = {}
@@ -329,15 +329,14 @@ def _read(
             if not read.rows:
                 predictions.damaged.append(f"{file} has no predictions")
             runs[read.run] = None
-            if read.sample is not None:
-                seeds[read.sample] = None
+            seeds[read.sample] = None
             _refuse_several(source.path, runs)
             _refuse_two_runs(read, run_of_answer)
         # the authors' script of ONERULER has special rules for o3 and deepseek, by this name
         for settings in source.settings or [RunFacts(model=model) for model in models]:
             predictions.run = _joined(predictions.run, settings, source.path)
     if len(seeds) > 1:
-        numbers = ", ".join(map(str, seeds))
+        numbers = ", ".join("no number" if seed is None else str(seed) for seed in seeds)
         predictions.damaged.append(f"The files of {numbers} are read as samples of one run")
     if not predictions.rows:
         why = predictions.damaged[0] if predictions.damaged else "there are no predictions"

@@ -53,6 +53,9 @@ def own_run(records: Records, source: Source) -> Iterator[Prediction]:
 def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
     """Yield the answer in each line."""
     for where, line in records:
+        if not source.is_own_run:
+            source.add_model(line.get("model"))
+        sample = first_of(line, SAMPLE[:1] if source.is_own_run else SAMPLE)
         usage = line["usage"] if isinstance(line.get("usage"), Mapping) else {}
         yield from source.answers(
             source.config(line["config"]),
@@ -66,7 +69,7 @@ def _own_lines(records: Records, source: Source) -> Iterator[Prediction]:
             prompt_tokens=usage.get("prompt_tokens"),
             error=line.get("error"),
             seconds=line.get("seconds"),
-            sample=line.get("sample"),
+            sample=None if sample is MISSING else sample,
             where=where,
         )
 
@@ -151,7 +154,14 @@ def authors(records: Records, source: Source) -> Iterator[Prediction]:
     facts = facts_of_folders(source.file, source.names)
     config = source.config(None, facts.get("task"), facts.get("length"), facts.get("languages"))
     for where, line in records:
-        text = next(line[key] for key in line if key.startswith("response-"))
+        answers = [key for key in line if key.startswith("response-")]
+        own = f"response-{source.model}"
+        if len(answers) > 1 and own not in answers:
+            raise RulerError(
+                f"'{where}' has the answers of several models ({', '.join(answers)}): name one "
+                f"with --columns prediction={answers[0]},index=index,outputs=outputs."
+            )
+        text = line[own if own in answers else answers[0]]
         yield from source.answers(
             config,
             line["index"],
@@ -271,6 +281,7 @@ def helmet(records: Records, source: Source) -> Iterator[Prediction]:
 def plain(records: Records, source: Source) -> Iterator[Prediction]:
     """Read the simplest files, which have a prediction and usually an index: vt_4k.csv."""
     for where, line in records:
+        source.add_model(line.get("model"))
         index, sample = first_of(line, INDEX), first_of(line, SAMPLE)
         if index is MISSING:
             raise RulerError(
@@ -441,6 +452,11 @@ def _reader(
         return columns.read
     tool = _tool_of(record)
     if tool is None:
+        if isinstance(record, Mapping) and {"score_version", "configurations"} <= record.keys():
+            raise RulerError(
+                f"'{source.file}' has scores, and not answers: name the RUN folder, or the files "
+                "that were scored."
+            )
         fields = "no fields"
         if isinstance(record, Mapping) and record:
             fields = f"the fields {', '.join(sorted(map(str, record)))}"

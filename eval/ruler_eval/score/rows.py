@@ -475,7 +475,7 @@ def _by_index(
         samples.setdefault(index, []).append(scored[index, sample])
     if not duplicates:
         return samples, 0, []
-    if self_contained and any(p.outputs != samples[p.index][0].outputs for p in predictions):
+    if self_contained and any(_is_other_row(p, samples[p.index][0]) for p in predictions):
         note = f"{name}: different rows have the same index; lines are numbered instead"
         return {number: [answer] for number, answer in enumerate(predictions)}, 0, [note]
     files = dict.fromkeys(prediction.where.rpartition(":")[0] for prediction in predictions)
@@ -485,6 +485,12 @@ def _by_index(
         f"for each row the first that did not fail counts{order}"
     )
     return samples, len(duplicates), [note]
+
+
+def _is_other_row(one: Prediction, other: Prediction) -> bool:
+    """Return whether two answers with the same index have other references or other prompts."""
+    has_prompts = one.asked is not None and other.asked is not None
+    return one.outputs != other.outputs or (has_prompts and one.asked != other.asked)
 
 
 def _check_release(run: RunFacts, configs: Iterable[str], release: Release) -> None:

@@ -71,6 +71,8 @@ _WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
 """The beginning of configurations whose references are words or numbers."""
 _MIN_CHARACTERS = 0.5  # of a token
 _LONG = 4  # times the characters that a prompt has at least
+_PRINTED_NULLS = ("", "none", "null", "nan", "<na>", "na", "n/a", "false", "0", "no")
+"""How programs print that there is no error and no reasoning, in small letters."""
 _TYPES: Mapping[str, type] = {
     "question": str,
     "finish_reason": str,
@@ -97,14 +99,14 @@ class Source:
         self.file, self.options, self.names = file, options, names
         self.release, self.keep_prompts = release, keep_prompts
         self.path = path_text(file)
-        self.run = SEED.sub("", str(file.parent))
+        self.run = without_seed(file)
         """What the files of one run have in common; a reader that knows better replaces it."""
         self.session = ""
         """What tells two runs of one folder apart, such as their time."""
         self.model: str | None = None
         self.notes: list[str] = []
-        seed = SEED.search(self.path)
-        self.sample = int(seed[1]) if seed else None
+        seeds = [*SEED.finditer(self.path)]
+        self.sample = int(seeds[-1][1]) if seeds else None
         self.is_own_run = False
         """Whether `ruler run` wrote the file, whose answers never have the prompt."""
         self.says_numbered = False
@@ -114,6 +116,8 @@ class Source:
         self._counts: Counter[str] = Counter()  # rows without an index, by configuration
         self._configs: dict[tuple[Any, ...], str] = {}
         self._nulls: list[str] = []  # the places of predictions that are null
+        self._lists: list[str] = []  # the places of records with several answers
+        self._empty: list[str] = []  # the places of answers without text
         self._batch: tuple[str, int] | None = None  # of the release's rows in `_rows`
         self._rows: dict[int, PartialRow] = {}
         self._free_text: dict[str, bool] = {}  # whether references are texts, by configuration
@@ -122,6 +126,17 @@ class Source:
         self._cut: list[str] = []  # the places of answers whose prompt was cut off
         self._long: list[str] = []  # those as long as a prompt, if the prompts are unknown
         self._uncut: list[str] = []  # those that hold a prompt which could not be cut off
+
+    def add_model(self, model: Any) -> None:
+        """Name the model of an answer, if it is known; refuse a file of two models."""
+        if not isinstance(model, str) or not model:
+            return
+        if self.model not in (None, model):
+            raise RulerError(
+                f"'{self.file}' has the answers of two models ({self.model} and {model}): give "
+                "those of one model at a time."
+            )
+        self.model = model
 
     # ---- Answers ---------------------------------------------------------------------------------
 
@@ -164,6 +179,8 @@ class Source:
             kind = _TYPES.get(name)
             if field is None or kind is None or field != field:  # NaN of pandas
                 continue
+            if name == "thinking" and _is_null(field):
+                continue
             known[name] = field if type(field) is kind else _converted(name, field, kind)
         if config not in self._free_text:
             self._free_text[config] = not _WORDS_AND_NUMBERS.match(config)
@@ -174,11 +191,14 @@ class Source:
         columns = fields.get("columns") if self.keep_prompts else None
         error = fields.get("error")
         sample = fields.get("sample")
-        sample = self.sample if sample in (None, "") else row_number(sample)
+        is_unknown = sample in (None, "") or sample != sample
+        sample = self.sample if is_unknown else row_number(sample)
         finish_reason = known.pop("finish_reason", None)
         number = self._number(config) if index is None else row_number(index)
         made = []
         answers = [Answer(value)] if type(value) is str else read_answers(value)
+        if len(answers) > 1:
+            self._lists.append(where)
         for place, answer in enumerate(answers):
             reason = finish_reason or answer.finish_reason
             made.append(
@@ -187,7 +207,7 @@ class Source:
                     number,
                     answer.text or "",
                     finish_reason=finish_reason_of(reason),
-                    error=str(error) if error and error == error else None,
+                    error=str(error) if error and error == error and not _is_null(error) else None,
                     outputs=outputs,
                     asked=digest(prompt) if prompt else None,
                     prompt=prompt or None,
@@ -199,6 +219,8 @@ class Source:
             )
             if answer.text is None and not made[-1].failed:
                 self._nulls.append(where)
+            elif answer.text == "" and not made[-1].failed:
+                self._empty.append(where)
         return made
 
     def _number(self, config: str) -> int:
@@ -219,6 +241,17 @@ class Source:
             notes.append(
                 f"{self.file}: {predictions} read as an empty answer (the first at "
                 f"{self._nulls[0]})"
+            )
+        if self._lists:
+            records = number_of(len(self._lists), "record")
+            notes.append(
+                f"{self.file}: {records} with several answers, read as samples of a row (the first "
+                f"at {self._lists[0]})"
+            )
+        if not self.is_own_run and 1 < len(self._empty) > self._count / 2:
+            notes.append(
+                f"{self.file}: {number_of(len(self._empty), 'empty prediction')} (the first at "
+                f"{self._empty[0]})"
             )
         if self._cut:
             predictions = number_of(len(self._cut), "prediction")
@@ -272,6 +305,8 @@ class Source:
             if rest is not None:
                 prediction.text = rest
                 self._cut.append(prediction.where)
+                if has_most_of(rest, text):  # the prompt twice
+                    self._uncut.append(prediction.where)
                 return
         has_prompt = any(has_most_of(prediction.text, text) for text, _ in prompts)
         if has_prompt or (not prompts and self._has_wording(prediction)):
@@ -336,6 +371,11 @@ class Source:
         or not the one of --config or --length.
         """
         key = config, task, length, languages
+        if any(isinstance(fact, list | dict) for fact in key):
+            raise RulerError(
+                f"'{self.file}' has a list or an object as the name of a configuration: write a "
+                "record for each answer, such as pandas' to_json(orient='records') does."
+            )
         if key not in self._configs:
             self._configs[key] = self._config(config, task, length, languages)
         return self._configs[key]
@@ -445,6 +485,10 @@ class Source:
         return tokenizers[0]
 
 
+def _is_null(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _PRINTED_NULLS
+
+
 def _converted(name: str, value: Any, kind: type) -> Any:
     """Return a value of another type as the type of its field, if nothing is lost."""
     if value == "":
@@ -467,6 +511,13 @@ def path_text(file: Path) -> str:
     for suffix in COMPRESSED_SUFFIXES:
         text = text.removesuffix(suffix)
     return text
+
+
+def without_seed(file: Path) -> str:
+    """Return the folder of a file, without the number of its seed or sample."""
+    folder = str(file.parent)
+    seeds = [*SEED.finditer(folder)]
+    return folder[: seeds[-1].start()] + folder[seeds[-1].end() :] if seeds else folder
 
 
 def stem_of(file: Path) -> str:

@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 _MAX_SHOWN = 40  # characters of a value in a message
@@ -22,21 +23,35 @@ _MAX_SHOWN = 40  # characters of a value in a message
 # ---- References --------------------------------------------------------------------------------
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_WRAPPED = re.compile(
-    r"(?:np\.|numpy\.)?(?:array|tuple|list|set|Index|Series)\((?P<list>.*)\)", re.DOTALL
-)
-"""The name of a type around a printed list."""
+_WRAPPED = re.compile(r"[A-Za-z_][\w.]*\((?P<list>[\[({].*[\])}])(?:,\s*\w+=.*)?\)", re.DOTALL)
+"""A type around a printed list: `array([…], dtype=object)`, `dict_values([…])`."""
 _NUMPY_ITEM = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")
 _LIST = re.compile(r"\[.*\]|\(.*,.*\)|\{.*\}", re.DOTALL)
+_QUOTED_LIST = re.compile(r"\s*\[\s*(['\"]).*\1\s*\]\s*", re.DOTALL)
+"""A list of texts that became one text."""
 _LONG_NUMBER = re.compile(r"[-+]?\d{5,}\.0+")
 """A number of needles that pandas read as a float; shorter ones may be version numbers."""
-_THOUSANDS = re.compile(r"\d{1,3}(?:[,’' \u00a0\u202f]\d{3})+")
+_WHOLE_NUMBER = re.compile(r"\d{5,}(?:\.0*|,0+)")
+"""The same, as numpy and spreadsheets print it."""
+_THOUSANDS = re.compile(r"\d{1,3}(?:(?:[,’'_ \u00a0\u202f]\d{3})+|(?:\.\d{3}){2,})")
 _ROUNDED = re.compile(r"\d(?:[.,](?P<digits>\d+))?[eE]\+?(?P<exponent>\d+)")
 _DIGITS = re.compile(r"\d{4,}(?:\s+\d{4,})+")
 _FORMULA = re.compile(r"""="(?P<text>.*)"|'(?P<number>\d+)""")
 """Excel's ways to keep a number as a text."""
 _UNSURE = tuple("0123456789='+-")
 """The first characters of references that a spreadsheet may have changed."""
+_OTHER_NUMBER = re.compile(r"(?=.*\d{4})(?=.*[^A-Za-z0-9-]).*", re.DOTALL)
+"""A text with more than one number or identifier."""
+_PRINTED = re.compile(
+    r"""[A-Za-z_.]*[\[({<"'‘“`].*[\])}>"'’”`]|.*(?:[\n\t]|\s\.\.\.\s).*|(?:\d+[.)]|[-*•])\s.*""",
+    re.DOTALL,
+)
+"""A text in brackets or quotation marks, of several lines, or with the mark of a list."""
+_SEVERAL = re.compile(r".+[/、，؛،；].+")
+"""A single reference that may be several."""
+_NULLS = ("nan", "NaN", "<NA>")
+_NULLS_OF_WORDS = ("None", "null", "NULL", "NA", "N/A")
+"""How programs print a value that is missing; a word for "none" is in small letters."""
 
 
 def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
@@ -52,24 +67,36 @@ def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
     if type(value) is list and all(type(item) is str and item.isalnum() for item in value):
         return tuple(value)  # as most are
     value = _without_nan(value)
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or (isinstance(value, str) and _is_null(value.strip(), is_free_text)):
         return None
     if isinstance(value, list | tuple):
         while len(value) == 1 and isinstance(value[0], list | tuple):
             value = value[0]
         items: Sequence[Any] = value
+        if len(value) == 1 and isinstance(value[0], str) and _QUOTED_LIST.fullmatch(value[0]):
+            items = _items_of_text(value[0], is_free_text)
     elif isinstance(value, str):
         items = _items_of_text(value, is_free_text)
     else:
         items = [value]
-    return tuple(_reference(item, value, is_free_text) for item in items)
+    references = tuple(_reference(item, value, is_free_text) for item in items)
+    if len(references) == 1 and not is_free_text and _SEVERAL.fullmatch(references[0]):
+        raise ValueError(f"the references are {_shown(value)}: write a list of texts")
+    return references
+
+
+def _is_null(text: str, is_free_text: bool) -> bool:
+    return text in ("", *_NULLS) or (not is_free_text and text in _NULLS_OF_WORDS)
 
 
 def _items_of_text(text: str, is_free_text: bool) -> Sequence[Any]:
     """Return the items of a text that may be a printed list; the text itself if it is not one."""
     stripped = text.strip()
-    if wrapped := _WRAPPED.fullmatch(stripped):
-        stripped = re.sub(r",\s*dtype=.*", "", wrapped["list"], flags=re.DOTALL).strip()
+    if stripped.startswith('"[') and stripped.endswith(']"'):  # JSON in JSON
+        with suppress(ValueError):
+            return _items_of_text(json.loads(stripped), is_free_text)
+    while wrapped := _WRAPPED.fullmatch(stripped):
+        stripped = wrapped["list"]
     if _LIST.fullmatch(stripped):
         return _items_of_list(stripped)
     if re.search(r"[;|\n]", stripped):
@@ -81,6 +108,11 @@ def _items_of_text(text: str, is_free_text: bool) -> Sequence[Any]:
         return [part.strip() for part in re.split(r"[;|\n]", stripped) if part.strip()]
     if is_free_text or _THOUSANDS.fullmatch(stripped) or _ROUNDED.fullmatch(stripped):
         return [text]
+    if re.search(r"(?<!\d)\d{1,3},\d{3}(?!\d)", stripped):  # 1,234,567, 2,345,678
+        numbers = re.split(r",?\s+", stripped)
+        if all(_THOUSANDS.fullmatch(number) for number in numbers):
+            return numbers
+        raise ValueError(f"the references are {_shown(text)}: write a list of texts")
     if "," in stripped:
         return [part.strip() for part in stripped.split(",") if part.strip()]
     return stripped.split() if _DIGITS.fullmatch(stripped) else [text]
@@ -98,11 +130,15 @@ def _items_of_list(text: str) -> Sequence[Any]:
             raise TypeError(f"the references are {_shown(text)}, not a list of texts")
         items = list(value) if isinstance(value, list | tuple | set) else [value]
         # Python joins strings without a comma between them, as numpy prints them
+        if not items:
+            return []
         if len(items) == len(_QUOTED.findall(text)) or not isinstance(items[0], str):
             return items if len(items) != 1 or not isinstance(items[0], list) else items[0]
-    if "..." in text and not _QUOTED.search(text):
+    if "..." in _QUOTED.sub("", text):
         raise ValueError(f"the references are {_shown(text)}, of which some are left out")
     if quoted := _QUOTED.findall(text):
+        if re.search(r"[^\s,;]", _QUOTED.sub("", text)[1:-1]):  # ['O'Neil']
+            raise ValueError(f"the references are {_shown(text)}, not a list of texts")
         return [str(ast.literal_eval(string)) for string in quoted]
     inside = text[1:-1].strip()
     separator = r"\s*[,;]\s*" if re.search("[,;]", inside) else r"\s+"
@@ -117,17 +153,34 @@ def _reference(item: object, value: Any, is_free_text: bool) -> str:
         return str(item)
     if not isinstance(item, str):
         raise TypeError(f"the references are {_shown(value)}, not a list of texts")
+    if not is_free_text:
+        return _number_or_word(item.strip(), value)
     if item[:1] not in _UNSURE:
         return item
     if formula := _FORMULA.fullmatch(item):
         item = str(formula["text"] or formula["number"])
-    if _LONG_NUMBER.fullmatch(item):
-        return item.partition(".")[0]
-    return item if is_free_text else _number(item)
+    return item.partition(".")[0] if _LONG_NUMBER.fullmatch(item) else item
+
+
+def _number_or_word(item: str, value: Any) -> str:
+    """Return a number without separators, or a word; raise ValueError for any other text."""
+    text = item
+    if formula := _FORMULA.fullmatch(text):
+        text = str(formula["text"] or formula["number"])
+    if text[:1] in _UNSURE:
+        text = _number(text)
+    if _OTHER_NUMBER.fullmatch(text) or _PRINTED.fullmatch(text):
+        raise ValueError(
+            f"the reference {_shown(item)} is not a number or a word (of {_shown(value)}): write "
+            "the references as a list of texts"
+        )
+    return text
 
 
 def _number(text: str) -> str:
     """Return a number without separators, if a text is one; other texts unchanged."""
+    if _WHOLE_NUMBER.fullmatch(text):
+        return re.split("[.,]", text)[0]
     if _THOUSANDS.fullmatch(text):
         return re.sub(r"\D", "", text)
     rounded = _ROUNDED.fullmatch(text)
@@ -193,6 +246,9 @@ def read_answers(value: Any) -> list[Answer]:
     if isinstance(value, Mapping):
         return _answers_of_object(value)
     if isinstance(value, list | tuple):
+        if all(isinstance(item, Mapping) and "delta" in item for item in value):  # of one stream
+            pieces = [read_answers(item["delta"] or [])[0].text or "" for item in value]
+            return [Answer("".join(pieces))]
         if not isinstance(value[0], Mapping):
             return [answer for item in value for answer in read_answers(item)]
         return _answers_of_objects(value)
@@ -200,6 +256,8 @@ def read_answers(value: Any) -> list[Answer]:
 
 
 def _answers_of_object(value: Mapping[str, Any]) -> list[Answer]:
+    if value.get("thought") is True:  # a part of Gemini's reasoning
+        return [Answer("")]
     reason = value.get("finish_reason") or value.get("stop_reason") or value.get("finishReason")
     reason = reason if isinstance(reason, str) else None
     for key in (*_TEXT_KEYS, *_INNER_KEYS):
@@ -222,6 +280,10 @@ def _answers_of_objects(value: Sequence[Any]) -> list[Answer]:
         turns = [item for item in items if item.get("role") in _ANSWER_ROLES]
         if not turns:
             raise TypeError(f"the turns {_shown(value)} have none of the assistant")
+        if items[-1].get("role") in ("user", "human", "HUMAN"):
+            raise TypeError(
+                f"the turns {_shown(value)} end with one of the user, and not an answer"
+            )
         return read_answers(turns[-1].get("content") if "content" in turns[-1] else turns[-1])
     if all("type" in item for item in items):
         parts = [item for item in items if item.get("type") in (*_TEXT_PARTS, "message")]
@@ -258,7 +320,8 @@ def read_prompt(prompt: Any) -> str | None:
 
 MIN_PROMPT = 200  # characters; an answer may have the words of a shorter prompt
 _MAX_MARKUP = 300  # characters of a chat template between a prompt and its answer prefix
-_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their characters
+_WINDOWS, _WINDOW = 8, 60  # pieces of a prompt that are looked for, and their letters
+_MARKUP, _BEGINNING = 60, 200  # letters of a chat template, and of the beginning of a text
 
 
 def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
@@ -290,13 +353,17 @@ def text_after_prompt(text: str, prompt: str, prefix: str = "") -> str | None:
 
 
 def has_most_of(text: str, prompt: str) -> bool:
-    """Return whether a text has at least half of a prompt, by pieces spread over the prompt.
+    """Return whether a text has at least half of a prompt, or begins with a part of it.
 
-    White space and case make no difference.
+    Half is measured by pieces spread over the prompt. A prompt that was shortened may be a small
+    part. Punctuation, white space and case make no difference.
     """
-    dense, place = ("".join(whole.casefold().split()) for whole in (prompt, text))
+    dense, place = (re.sub(r"[\W_]+", "", whole.casefold()) for whole in (prompt, text))
     if len(dense) < MIN_PROMPT:
         return False
+    beginning = place[_MARKUP : _MARKUP + _BEGINNING]
+    if len(beginning) == _BEGINNING and beginning in dense:
+        return True
     step = (len(dense) - _WINDOW) / (_WINDOWS - 1)
     pieces = [dense[int(number * step) :][:_WINDOW] for number in range(_WINDOWS)]
     return sum(piece in place for piece in pieces) >= _WINDOWS // 2

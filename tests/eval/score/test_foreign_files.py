@@ -27,6 +27,41 @@ def write_csv(path, header, *rows):
     return path
 
 
+# ---- Fields of other programs ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("null", ["None", "nan", "null", "False", "0", "N/A", ""])
+def test_a_printed_null_is_not_an_error_and_not_reasoning(null, tmp_path):
+    fields = {"error": null, "thinking": null, "outputs": ["ABC"]}
+    path = write_lines(tmp_path / "a.jsonl", record("vt_4k", 0, "ABC", **fields))
+    (row,) = read(path).rows
+    assert (row.failed, row.thinking) == (False, None)
+    path = write_lines(tmp_path / "a.jsonl", record("vt_4k", 0, "ABC", error="timed out"))
+    assert read(path).rows[0].failed
+
+
+def test_a_table_of_columns_is_refused_with_the_form_to_write(tmp_path):
+    columns = {"config": ["vt_4k"] * 2, "index": [0, 1], "prediction": ["a", "b"]}
+    with pytest.raises(RulerError, match="write a record for each answer"):
+        read(write_lines(tmp_path / "a.json", columns))
+
+
+def test_a_file_of_scores_is_called_so(tmp_path):
+    path = write_lines(tmp_path / "results.json", {"score_version": "3", "configurations": {}})
+    with pytest.raises(RulerError, match="has scores, and not answers: name the RUN folder"):
+        read(path)
+
+
+def test_of_the_answers_of_two_models_in_a_record_one_is_named(tmp_path):
+    line = {"index": 0, "outputs": ["brak"], "response-a": "brak", "response-b": "nic"}
+    folder = tmp_path / "pl/niah_none/8000"
+    assert [row.text for row in read(write_lines(folder / "prediction_b.jsonl", line)).rows] == [
+        "nic"
+    ]
+    with pytest.raises(RulerError, match="--columns prediction=response-a,index=index"):
+        read(write_lines(folder / "prediction_x.jsonl", line))
+
+
 # ---- Which run -------------------------------------------------------------------------------
 
 

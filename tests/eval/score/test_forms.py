@@ -234,6 +234,7 @@ def test_columns_are_named_of_any_other_file(tmp_path):
         ("prediction=a,prediction=b", "is not a list of FIELD=COLUMN"),
         ("predicted=a,index=b", "Did you mean 'prediction'"),
         ("index=a", "must name the prediction"),
+        ("prediction=a,outputs=a", "names 'a' as prediction and as outputs"),
     ],
 )
 def test_unclear_columns_are_refused(columns, words, tmp_path):

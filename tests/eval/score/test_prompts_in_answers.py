@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -89,6 +90,25 @@ def test_prompts_that_nothing_can_cut_off_are_refused_without_a_release(config, 
     ]
     with pytest.raises(RulerError, match="or name the release, whose prompts are cut off"):
         read(write_lines(tmp_path / f"{config}.jsonl", *lines))
+
+
+PARTS = {
+    "the end of the prompt": lambda text: text[-len(text) // 3 :],
+    "the beginning": lambda text: text[: len(text) // 3],
+    "the prompt without punctuation": lambda text: " ".join(re.findall(r"\w+", text)),
+    "the prompt twice": lambda text: text + text,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_answers_after_a_part_of_their_prompt_or_two_prompts_are_refused(
+    part, rows, built, tmp_path
+):
+    lines = [
+        {"index": row["index"], "prediction": PARTS[part](row["input"]) + " No."} for row in rows
+    ]
+    path = write_lines(tmp_path / f"{CONFIG}.jsonl", *lines)
+    assert "that hold the prompt or most of it" in ruler("score", path, "--dataset", built)[1]
 
 
 def test_prompts_in_other_letters_are_refused(rows, built, tmp_path):

@@ -43,10 +43,11 @@ def test_without_that_filter_the_first_by_name_is_read_and_named(tmp_path):
     assert ([row.text for row in read(path).rows], read(path).damaged) == (["strict"], [])
 
 
+@pytest.mark.parametrize("index_name", ["id", "index"])
 @pytest.mark.parametrize("field", ["sample", "seed", "repeat", "epoch"])
-def test_lines_of_several_seeds_are_samples(field, tmp_path):
+def test_lines_of_several_seeds_are_samples(field, index_name, tmp_path):
     lines = [
-        {"id": index, "prediction": text, "outputs": ["ABC"], field: seed}
+        {"config": "vt_4k", index_name: index, "prediction": text, "outputs": ["ABC"], field: seed}
         for seed, text in ((7, "ABC"), (42, "no"))
         for index in (0, 1)
     ]
@@ -64,6 +65,7 @@ def test_lines_of_several_seeds_are_samples(field, tmp_path):
         ["seed_1/vt_4k.jsonl", "seed_2/vt_4k.jsonl"],
         ["seed1/4096/pred/vt_4k.jsonl", "seed2/4096/pred/vt_4k.jsonl"],
         ["rs0/vt_4k.jsonl", "rs1/vt_4k.jsonl"],
+        ["seed_7/a/seed_1/vt_4k.jsonl", "seed_7/a/seed_2/vt_4k.jsonl"],
     ],
 )
 def test_files_of_several_seeds_are_samples(names, tmp_path):
@@ -73,6 +75,46 @@ def test_files_of_several_seeds_are_samples(names, tmp_path):
     stdout = ruler_output("score", *(tmp_path / name for name in names), "--out", out)
     assert column(load(out), "score", "vt_4k") == [0.5]
     assert "are read as samples of one run" in " ".join(stdout.split())
+
+
+def test_two_numbers_in_a_path_do_not_join_two_runs(tmp_path):
+    names = ("seed_1/rs0/vt_4k.jsonl", "seed_2/rs0/vt_4k.jsonl")
+    for name in names:
+        write_lines(tmp_path / name, {"id": 0, "prediction": "ABC", "outputs": ["ABC"]})
+    with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
+        read(*(tmp_path / name for name in names))
+
+
+def test_a_list_of_texts_is_noted_as_samples(tmp_path):
+    """It may be a list of tokens, of which each would be scored alone."""
+    line = {"id": 0, "prediction": ["It", "is"], "outputs": ["ABC"]}
+    (note,) = read(write_lines(tmp_path / "vt_4k.jsonl", line)).damaged
+    assert "1 record with several answers, read as samples of a row" in note
+
+
+@pytest.mark.parametrize("index_name", ["id", "index"])
+def test_answers_of_two_models_in_a_file_are_refused(index_name, tmp_path):
+    lines = [
+        {"config": "vt_4k", index_name: index, "prediction": "x", "outputs": ["x"], "model": model}
+        for index, model in enumerate(("qwen", "llama"))
+    ]
+    path = write_lines(tmp_path / "vt_4k.jsonl", *lines)
+    with pytest.raises(RulerError, match=r"of two models \(qwen and llama\)"):
+        read(path)
+    with pytest.raises(RulerError, match=r"of two models \(qwen and llama\)"):
+        read(path, columns="prediction=prediction,model=model,config=config,outputs=outputs")
+
+
+def test_rows_with_one_index_and_other_prompts_are_two_rows(tmp_path):
+    lines = [
+        {"index": 5, "pred": text, "input": f"Prompt {text}", "outputs": ["ABC"]}
+        for text in ("ABC", "no")
+    ]
+    path = write_lines(tmp_path / "4096/pred/vt.jsonl", *lines)
+    out = tmp_path / "r.json"
+    stdout = ruler_output("score", path, "--out", out)
+    assert column(load(out), "score", "vt_4k") == [1, 0]
+    assert "different rows have the same index" in " ".join(stdout.split())
 
 
 def test_the_seeds_of_nemo_skills_are_samples(tmp_path):
@@ -117,3 +159,13 @@ def test_checkpoints_of_a_training_are_not_samples_of_one_model(tmp_path):
         write_lines(tmp_path / name / "vt_4k.jsonl", line)
     with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
         read(tmp_path / "epoch_1/vt_4k.jsonl", tmp_path / "epoch_2/vt_4k.jsonl")
+
+
+def test_a_file_with_mostly_empty_answers_says_so(tmp_path):
+    """As one whose answers a server's parser put into the reasoning."""
+    lines = [
+        {"id": index, "outputs": ["ABC"], "prediction": {"content": "", "reasoning": "ABC"}}
+        for index in (0, 1)
+    ]
+    (note,) = read(write_lines(tmp_path / "vt_4k.jsonl", *lines)).damaged
+    assert "2 empty predictions" in note

@@ -38,6 +38,17 @@ PRINTED_LISTS = [
     "1,234,567; 2,345,678; 3,456,789; 4,567,890",
     [1234567, 2345678.0, "3456789.0", "4,567,890"],
     [FOUR],
+    str(np.array([float(text) for text in FOUR])),
+    repr(dict.fromkeys(FOUR).keys()),
+    f"tensor([{', '.join(FOUR)}])",
+    json.dumps(json.dumps(FOUR)),
+    [json.dumps(FOUR)],
+    [str(FOUR)],
+    [f"{text} " for text in FOUR],
+    [f"{int(text):_}" for text in FOUR],
+    [f"{int(text):,}".replace(",", ".") for text in FOUR],
+    [f"{text},0" for text in FOUR],
+    ", ".join(f"{int(text):,}" for text in FOUR),
 ]
 
 
@@ -77,6 +88,18 @@ def test_words_are_read_in_every_form(value, tmp_path):
         ("1.23457E+06", "was rounded by a spreadsheet: export the column as text"),
         ([None], "not a list of texts"),
         ([True], "not a list of texts"),
+        (repr(pd.Series(FOUR)), "is not a number or a word"),
+        ("1. 1234567\n2. 2345678", "is not a number or a word"),
+        ("1. apple\n2. bear", "is not a number or a word"),
+        ("1234567 and 2345678", "is not a number or a word"),
+        ("1234567、2345678", "is not a number or a word"),
+        ("<li>1234567</li>", "is not a number or a word"),
+        (["b'1234567'"], "is not a number or a word"),
+        (['"1234567"'], "is not a number or a word"),
+        ('[\\"1234567\\"]', "is not a number or a word"),
+        ("['1234567' ... '2345678']", "of which some are left out"),
+        ("1,234,567,2,345,678", "write a list of texts"),
+        ("apple、bear", "write a list of texts"),
         ([1.5], "not a list of texts"),
         ({"text": ["a"]}, "not a list of texts"),
         ("{'text': ['a']}", "not a list of texts"),
@@ -85,6 +108,23 @@ def test_words_are_read_in_every_form(value, tmp_path):
 def test_references_that_cannot_be_read_are_refused(value, words, tmp_path):
     with pytest.raises(RulerError, match=words):
         references(value, "niah_single_1_4k", tmp_path)
+
+
+@pytest.mark.parametrize("value", ["nan", "NaN", "<NA>", "None", "null"])
+def test_a_printed_null_is_not_a_reference(value, tmp_path):
+    assert references(value, tmp_path=tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "value", ["ha ho letho", "'ngoe", "ng'ombe", "도쿄(동경)", 'du"lt', "none"]
+)
+def test_the_words_of_any_language_are_references(value, tmp_path):
+    assert references([value], "niah_none_8k_st", tmp_path) == (value,)
+
+
+def test_a_list_whose_quotation_marks_do_not_fit_is_refused(tmp_path):
+    with pytest.raises(RulerError, match="not a list of texts"):
+        references("['O'Neil']", "qa_1_4k", tmp_path)
 
 
 def test_a_text_of_question_answering_is_never_taken_for_a_list(tmp_path):
@@ -142,6 +182,12 @@ OBJECTS = {
         "content": [THOUGHT, *PARTS],
         "stop_reason": "max_tokens",
     },
+    "Gemini's after a thought": {
+        "candidates": [
+            {"content": {"parts": [{"text": "so", "thought": True}, {"text": "It is 42."}]}}
+        ]
+    },
+    "pieces of a stream": [{"delta": {"content": "It is "}}, {"delta": {"content": "42."}}],
     "vLLM's": {"prompt": "What?", "outputs": [CHOICE]},
     "a list of one": ["It is 42."],
     "a list in a list": [["It is 42."]],
@@ -168,11 +214,13 @@ def test_the_text_in_an_object_is_found(name, suffix, tmp_path):
 
 @pytest.mark.parametrize(
     "value", [{"score": 1}, [{"score": 1}], [{"role": "user", "content": "What?"}], True,
-              [{"type": "image", "url": "x"}]]
+              [{"type": "image", "url": "x"}], [*TURNS, TURNS[0]]]
 )  # fmt: skip
 def test_an_object_without_a_text_is_refused(value, tmp_path):
     path = write_lines(tmp_path / "a.jsonl", {"id": 0, "gold": ["42"], "answer": value})
-    with pytest.raises(RulerError, match=r"no text is found: name the text|none of the assistant"):
+    with pytest.raises(
+        RulerError, match=r"no text is found: name the text|assistant|not an answer"
+    ):
         read(path, columns="prediction=answer,outputs=gold", config="vt_4k")
 
 
