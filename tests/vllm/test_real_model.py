@@ -99,7 +99,7 @@ def of_transformers(order: RunOptions, kept: Any) -> Callable[[str], Answers]:
 @pytest.fixture(scope="module")
 def server(order: RunOptions, kept: Any) -> str:
     """The base URL of the server that `--backend vllm` has started."""
-    return str(kept(order, None).options.base_url)
+    return str(kept(order, None).options.base_url[0])
 
 
 @pytest.mark.parametrize("mode", MODES)

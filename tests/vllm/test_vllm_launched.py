@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.records import Record, read_lines
+from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.runner import OpenRun, run
 from tests.in_process import ruler_command
 
@@ -57,15 +57,15 @@ def test_run_json_names_engine_cache_and_parallelism(order, kept):
     assert settings["speculative_decoding"] is None
     assert settings["quantization"] is None
     assert settings["rope"]["rope_type"] == "default"
-    assert settings["limit"] == 1
+    (session,) = Records(order.out).sessions()
+    assert session["limit"] == 1
     assert settings["arguments"]["max_num_seqs"] == 2
 
 
 def test_the_window_is_what_the_rows_need(order, kept):
     run(replace(order, limit=1))
-    settings = json.loads((order.out / "run.json").read_text())
     used = max(record["usage"]["prompt_tokens"] for record in records(order.out))
-    window = settings["sessions"][0]["window"]
+    window = Records(order.out).sessions()[0]["window"]
     assert used + 30 < window <= 1.05 * (used + 128) + 2048
 
 

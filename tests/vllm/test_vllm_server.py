@@ -93,11 +93,11 @@ def test_a_silently_shortened_answer_is_noticed(remote, tiny, tmp_path):
     from ruler_eval.run.prompts import load_tokenizer
 
     tokenizer = load_tokenizer(str(tiny))
-    for lines in range(60, 90):  # until less than the answer's 128 tokens are left
+    for lines in range(60, 90):  # until half of the answer's 128 tokens are left
         edge = small_release.write(tmp_path / f"{lines}", rows=1, lines=lines)
         row = ruler_dataset.load(edge, "niah_single_1_4k")[0]
         used = len(tokenizer(row["input"] + row["answer_prefix"])["input_ids"])
-        if 2048 - 100 < used < 2048:
+        if 2048 - 64 < used < 2048:
             break
     remote = replace(remote, dataset=str(edge), configs=("niah_single_1_4k",), mode="completion")
     with pytest.raises(RulerError, match="No row fits"):
@@ -106,11 +106,13 @@ def test_a_silently_shortened_answer_is_noticed(remote, tiny, tmp_path):
     assert "the server ended the answer at" in record["error"]
 
 
-def test_a_prompt_that_the_server_refuses_fails_its_row(remote, tmp_path):
+def test_a_prompt_that_the_server_refuses_as_too_long_does_not_fit(remote, tmp_path):
     long = small_release.write(tmp_path / "long", rows=1, lines=200)
-    outcome = run(replace(remote, max_model_len=10**6, dataset=str(long)))
-    assert dict(outcome.total) == {"error": 2}
-    assert all(record["error"].startswith("HTTP 400") for record in records(remote.out))
+    with pytest.raises(RulerError, match="No row fits"):
+        run(replace(remote, max_model_len=10**6, dataset=str(long)))
+    found = records(remote.out)
+    assert [record["finish_reason"] for record in found] == ["does_not_fit"] * 2
+    assert all(record["error"].startswith("HTTP 400") for record in found)
 
 
 def test_cached_tokens_are_reported(remote):

@@ -615,7 +615,9 @@ def _shortened(answer: Answer, end: str, request: Request) -> Failure | None:
     if generated is None or generated >= prompt.max_tokens - 1:
         return None
     is_full = read is not None and limit is not None and read + generated >= limit
-    if is_full or (end == "length" and generated < prompt.max_tokens * 3 // 5):
+    # with another tokenizer a gateway may count fewer; if the window is unknown, rather doubt it
+    min_generated = prompt.max_tokens * (9 if limit is None else 6) // 10
+    if is_full or (end == "length" and generated < min_generated):
         return Failure(
             kind="too_long",
             sentence=f"the server ended the answer at {generated} of the {prompt.max_tokens} "

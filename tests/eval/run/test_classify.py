@@ -180,6 +180,8 @@ def test_a_complete_answer_ends_however_its_end_is_called(reason, streamed):
         (completion("length", prompt_tokens=4000, completion_tokens=24), 4000, 8192, "length"),
         # the window was full, without a word (vLLM's /v1/completions)
         (completion("length", prompt_tokens=4000, completion_tokens=12), 4000, None, "too_long"),
+        (completion("length", prompt_tokens=4000, completion_tokens=24), 4000, None, "too_long"),
+        (completion("length", prompt_tokens=4000, completion_tokens=12), 4000, 8192, "too_long"),
         (completion("length", prompt_tokens=4070, completion_tokens=26), 4070, 4096, "too_long"),
         # … and called a stop
         (completion(prompt_tokens=4080, completion_tokens=16), 4080, 4096, "too_long"),
