@@ -24,6 +24,8 @@ class AnswerCounts:
     mode: str = ""
     """The prompt mode; a raw prompt is always continued up to the limit."""
     answers: int = 0
+    with_reasoning: int = 0
+    """Answers with reasoning, whether it was asked for or not."""
     in_reasoning: int = 0
     """Complete answers that a server's parser took for reasoning, without --thinking."""
     unasked: int = 0
@@ -43,8 +45,10 @@ class AnswerCounts:
         usage = record["usage"]
         is_empty = not record["prediction"].strip()
         has_reasoning = bool(record["thinking"]) or bool(usage and usage["thinking_tokens"])
+        self.with_reasoning += has_reasoning or record.get("thinking_ended") is False
         if has_reasoning and not self.thinks:
-            if is_empty and state == "stop" and record["thinking"]:
+            ended = record.get("thinking_ended") is not False
+            if is_empty and state == "stop" and record["thinking"] and ended:
                 self.in_reasoning += 1
             else:
                 self.unasked += 1
@@ -66,6 +70,12 @@ class AnswerCounts:
                 f"{self.unasked:,} of {rows} had reasoning although --thinking is off, which uses "
                 "up the tokens of the answer: give it tokens (--thinking 8192), or turn it off on "
                 "the server."
+            )
+        if self.thinks and self.answers and not self.with_reasoning:
+            lines.append(
+                f"None of {rows} had reasoning, although --thinking asks for it: the model does "
+                "not reason, its reasoning has no marks, or the server leaves it out and does not "
+                "count it. Look at some with `ruler show`."
             )
         if self.empty > MAX_EMPTY_SHARE * self.answers:
             lines.append(

@@ -463,12 +463,25 @@ def reasoning_of(message: Any) -> str | None:
     """Return the reasoning that a server's parser separated from a message or a piece of it."""
     for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
         value = field_of(message, name)
-        if isinstance(value, list):
+        if isinstance(value, list | dict):
             text, thought = text_and_thought(value)
             value = (text or "") + (thought or "")
         if isinstance(value, str) and value:
             return value
     return None
+
+
+TEXT_NAMES = (
+    "text",
+    "thinking",
+    "reasoning",
+    "content",
+    "output_text",
+    "refusal",
+    "summary",
+    "value",
+)
+"""The fields that hold the text of a part of a message."""
 
 
 def text_and_thought(content: Any) -> tuple[str | None, str]:
@@ -487,8 +500,7 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
     for part in content:
         inner = part
         if isinstance(part, dict):
-            names = ("text", "thinking", "content", "output_text", "refusal", "summary", "value")
-            inner = next((part[name] for name in names if part.get(name)), "")
+            inner = next((part[name] for name in TEXT_NAMES if part.get(name)), "")
         text, thought = text_and_thought(inner)
         if text is None:
             return None, ""

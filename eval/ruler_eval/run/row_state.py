@@ -97,11 +97,17 @@ def _is_unmarked(completion: Completion, state: str) -> bool:
 
     A server's template may open the reasoning in the prompt, which we do not see. A text that was
     asked to reason, has no closing mark and ends at the token limit can then be reasoning alone,
-    and is never scored as the answer. If the server has separated or counted the reasoning, the
-    text is the answer.
+    and is never scored as the answer, whatever the server calls its end. If the server has
+    separated or counted the reasoning, the text is the answer.
     """
-    is_separated = completion.reasoning is not None or bool(completion.reasoning_tokens)
-    return completion.prompt.reasoning_tokens > 0 and state == "length" and not is_separated
+    prompt, generated = completion.prompt, completion.completion_tokens
+    if prompt.reasoning_tokens == 0:
+        return False
+    if completion.reasoning is not None or completion.reasoning_tokens:
+        return False
+    # a server may count a token less
+    is_full = generated is not None and generated >= prompt.max_tokens - 1
+    return state == "length" or is_full
 
 
 def _encodable(text: str) -> str:

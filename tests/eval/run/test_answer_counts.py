@@ -42,6 +42,7 @@ def summary_of(
         ({"text": "", "reasoning": "It is 1.", "completion_tokens": 9}, "--reasoning-parser"),
         ({"text": "<mm:think>a</mm:think>1", "completion_tokens": 9}, "--thinking is off"),
         ({"text": "1", "reasoning": "a", "completion_tokens": 9}, "--thinking is off"),
+        ({"text": "<think>It is 1", "completion_tokens": 9}, "--thinking is off"),
         (  # a provider that keeps the reasoning to itself
             {"finish_reason": "length", "completion_tokens": 30, "reasoning_tokens": 30},
             "--thinking is off",
@@ -78,3 +79,12 @@ def test_a_run_without_a_sign_says_that_there_are_no_failures():
 def test_reasoning_that_was_asked_for_and_leaves_no_answer_is_reported():
     lines = summary_of([{"text": "", "reasoning": "1", "completion_tokens": 9}] * 5, thinks=True)
     assert lines[0].startswith("5 of 5 answers are empty")
+
+
+def test_reasoning_that_was_asked_for_and_never_came_is_reported():
+    line = "None of 5 answers had reasoning"
+    assert any(line in found for found in summary_of([GOOD] * 5, thinks=True))
+    for some in ({"text": "1", "reasoning": "a"}, {"text": "1", "reasoning_tokens": 7}):
+        mixed = [GOOD] * 4 + [{**some, "completion_tokens": 9}]
+        assert not any("None of" in found for found in summary_of(mixed, thinks=True))
+    assert not any("None of" in found for found in summary_of([GOOD] * 5))

@@ -263,6 +263,11 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
             "well",
         ),
         ([{"type": "reasoning", "text": "well"}, {"type": "text", "text": "42"}], "42", "well"),
+        (
+            [{"type": "reasoning", "reasoning": "well"}, {"type": "text", "text": "42"}],
+            "42",
+            "well",
+        ),
     ],
 )
 def test_the_content_of_a_message_is_a_text_or_parts_of_any_type(content, text, reasoning):
@@ -304,6 +309,7 @@ def test_a_total_that_adds_up_otherwise_changes_no_count():
 def test_separated_reasoning_is_read_from_every_field():
     for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
         value: Any = [{"type": "reasoning.text", "text": "hm"}] if "details" in name else "hm"
+        value = {"content": "hm"} if name == "thinking" else value
         body = completion(text=None)
         body["choices"][0]["message"][name] = value
         answer = outcome(body)

@@ -91,7 +91,7 @@ def test_reasoning_whose_opening_only_the_server_saw_is_never_the_answer():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"finish_reason": "stop"},  # a model that did not need to reason
+        {"finish_reason": "stop", "completion_tokens": 40},  # it did not need to reason
         {"reasoning_tokens": 90},  # the provider keeps the reasoning to itself
         {"reasoning": "hm"},  # the server's parser has separated it
         {"prompt": asked(reasoning_tokens=0), "completion_tokens": 30},

@@ -60,6 +60,26 @@ def test_the_state_of_a_row(answer, state):
     assert (record["config"], record["index"]) == ("vt_4k", 7)
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"finish_reason": "length"},
+        {"completion_tokens": 130, "at_limit": True},
+        {"completion_tokens": 129},  # counted by a server that leaves the last token out
+    ],
+)
+def test_reasoning_without_marks_that_used_all_tokens_is_never_an_answer(end):
+    """A server's template may have opened it, and the server may call its end a stop."""
+    prompt = replace(PROMPT, reasoning_tokens=100)
+    record = record_of(Completion(prompt, "It may be 42, but", prompt_tokens=10, **end))
+    assert (record["prediction"], record["thinking"]) == ("", "It may be 42, but")
+    assert record["thinking_ended"] is False
+    counted = record_of(Completion(prompt, "42", reasoning_tokens=90, prompt_tokens=10, **end))
+    assert counted["prediction"] == "42"
+    ended = Completion(prompt, "42", prompt_tokens=10, completion_tokens=60)
+    assert record_of(ended)["prediction"] == "42"
+
+
 def test_the_summary_says_how_many_answers_used_all_their_tokens():
     summary = RunSummary()
     for text in ("cut off", "also"):
