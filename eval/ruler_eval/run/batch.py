@@ -44,6 +44,7 @@ from ruler_eval.run.providers import (
 from ruler_eval.run.reasoning import check_model
 from ruler_eval.run.records import Records
 from ruler_eval.run.sampling import read_generation_config
+from ruler_eval.run.server_facts import shown
 
 ENDPOINT = "/v1/chat/completions"
 """The endpoint that every batch API and `vllm run-batch` have."""
@@ -217,14 +218,33 @@ class BatchAnswers(BatchFiles):
             raise RulerError(system_error_sentence(error)) from error
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Yield the answers. A request that expired, or met a busy server, has none."""
+        """Yield the answers.
+
+        A request that expired, met a busy server, or had no quota or key, has none. If nothing is
+        answered, the first refusal is shown with what helps.
+        """
+        fields = (*self._sampling, self.provider.limit)
+        refusals: list[Failure] = []
+        is_answered = False
         for prompt in prompts:
             answer = self._answers.get(custom_id(prompt.config, prompt.index, prompt.sample))
             if answer is None or field_of(answer, "error", "code") in NEVER_RUN:
                 continue
-            outcome = outcome_of(answer, Request(prompt=prompt, limit=self.limit))
-            if isinstance(outcome, Answer) or outcome.kind != "wait":
+            outcome = outcome_of(answer, Request(prompt=prompt, limit=self.limit, fields=fields))
+            if isinstance(outcome, Answer):
+                is_answered = True
+            elif outcome.kind in ("refused", "fatal"):
+                refusals.append(outcome)
+            if isinstance(outcome, Answer) or outcome.kind not in ("wait", "fatal"):
                 yield completion_of(prompt, outcome)
+        shared = refusals if not is_answered else [f for f in refusals if f.kind == "fatal"]
+        if shared:
+            self.on_note(f"The batch answers say: {shown(shared[0])}. {_remedy(shared[0])}")
+
+
+def _remedy(failure: Failure) -> str:
+    """Return what helps against a refusal, as a sentence."""
+    return f"{failure.remedy[:1].upper()}{failure.remedy[1:]}." if failure.remedy else ""
 
 
 def _parse_answer(line: bytes, where: str) -> tuple[str, dict[str, Any]]:
@@ -258,6 +278,8 @@ def _is_row(name: str, release: Release, options: RunOptions) -> bool:
 def outcome_of(answer: Mapping[str, Any], request: Request) -> Answer | Failure:
     """Return what a line of an output or error file means."""
     status, body = field_of(answer, "response", "status_code"), field_of(answer, "response", "body")
+    if body is None and field_of(answer, "response", "choices") is not None:  # Fireworks
+        body = answer["response"]
     if error := answer.get("error"):  # {} and "" are not errors
         body = {"error": error}
     status = status if type(status) is int else 200

@@ -73,6 +73,12 @@ def answer(custom_id: str, text: str = "42", reason: str = "stop", **body: Any) 
     return {"id": "b", "custom_id": custom_id, "response": response, "error": None}
 
 
+def failure(custom_id: str, status: int, error: Any) -> dict[str, Any]:
+    """Return a line of an error file."""
+    response = {"status_code": status, "body": {"error": error}}
+    return {"id": "b", "custom_id": custom_id, "response": response, "error": None}
+
+
 def states(folder: Path) -> dict[str, str]:
     records = Records(folder).read()
     return {f"{record['config']}/{record['index']}": record["finish_reason"] for record in records}
@@ -169,7 +175,7 @@ def test_failed_expired_and_missing_rows_are_counted_and_written_again(vt, read)
     run(vt)
     expired = {"code": "batch_expired", "message": "This request could not be executed in time."}
     refused = {"status_code": 400, "body": {"error": {"message": "too\nlong", "code": "x"}}}
-    vllm = {"error": {"message": "no such model", "code": 404}, "object": "error"}
+    vllm = {"error": {"message": "no such route", "code": 404}, "object": "error"}
     summary = read(
         answer("vt_4k/0", "an answer", "length"),
         {"id": "b", "custom_id": "vt_4k/1", "response": refused, "error": None},
@@ -183,7 +189,7 @@ def test_failed_expired_and_missing_rows_are_counted_and_written_again(vt, read)
     assert states(vt.folder)["vt_4k/0"] == "does_not_fit"
     errors = {record["index"]: record["error"] for record in Records(vt.folder).read()}
     assert errors[1] == "HTTP 400: too long"
-    assert errors[3] == "HTTP 404: no such model"
+    assert errors[3] == "HTTP 404: no such route"
 
     run(vt)
     assert sorted(line["custom_id"] for line in requests(vt.folder)) == ["vt_4k/2", "vt_4k/4"]
@@ -226,6 +232,46 @@ def test_a_line_means_what_the_same_reply_of_a_server_means(vt, read, line, stat
     run(vt)
     read({"custom_id": "vt_4k/0", **line})
     assert states(vt.folder) == ({} if state is None else {"vt_4k/0": state})
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "remedy"),
+    [
+        (429, {"message": "no", "code": "insufficient_quota"}, "Add credit"),
+        (401, {"message": "Incorrect API key provided"}, "Set OPENAI_API_KEY"),
+        (404, {"message": "The model `m` does not exist"}, "Correct --model"),
+    ],
+)
+def test_a_key_a_quota_or_a_model_leaves_rows_missing_and_is_named(
+    vt, tmp_path, capfd, status, error, remedy
+):
+    """No row has failed by itself: with another key the same requests are answered."""
+    run(vt)
+    refused = [failure(f"vt_4k/{index}", status, error) for index in range(1, 5)]
+    write_lines(tmp_path / "answers.jsonl", answer("vt_4k/0"), *refused)
+    options = batch.options_to_read(vt.folder, [tmp_path / "answers.jsonl"])
+    summary = run(replace(options, progress=True))
+    assert (dict(summary.total), summary.missing) == ({"stop": 1}, 4)
+    assert remedy in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_field_that_every_request_is_refused_for_is_named_with_the_flag_that_helps(
+    vt, tmp_path, capfd
+):
+    run(vt)
+    error = {"message": "Unsupported value: 'seed'", "param": "seed"}
+    refused = [failure(f"vt_4k/{index}", 400, error) for index in range(5)]
+    write_lines(tmp_path / "answers.jsonl", *refused)
+    options = batch.options_to_read(vt.folder, [tmp_path / "answers.jsonl"])
+    assert dict(run(replace(options, progress=True)).total) == {"error": 5}
+    assert "--omit seed" in " ".join(capfd.readouterr().err.split())
+
+
+def test_an_answer_without_a_status_around_it_is_read(vt, read):
+    run(vt)
+    line = answer("vt_4k/0")
+    line["response"] = line["response"]["body"]
+    assert dict(read(line).total) == {"stop": 1}
 
 
 def test_each_sample_of_a_row_is_a_request(vt, read):
