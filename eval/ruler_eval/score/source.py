@@ -377,7 +377,13 @@ class Source:
                 "record for each answer, such as pandas' to_json(orient='records') does."
             )
         if key not in self._configs:
-            self._configs[key] = self._config(config, task, length, languages)
+            name = self._config(config, task, length, languages)
+            parsed = None
+            with suppress(RulerError):  # an unknown name, which is refused later
+                parsed = self.names.parse(name)
+            if parsed is not None:
+                self._check_name_of_file(parsed.task, parsed.length)
+            self._configs[key] = name
         return self._configs[key]
 
     def config_by_name(self, task: str | None, length: Any) -> str:
@@ -395,6 +401,9 @@ class Source:
         for text in (task, stem_of(self.file)):
             config = config_in_name(self.names, text) if text else None
             if config is not None and self.options.config is None:
+                if text != task:
+                    self._check_name_of_file(task, length)
+                self._check_name_of_file(None, self.options.length)
                 return self.config(config)
         if task is not None and task_named(task, self.names) in self.names.tasks:
             return self.config(task=task, length=length)
@@ -404,6 +413,21 @@ class Source:
             length=facts.get("length") or length,
             languages=facts.get("languages"),
         )
+
+    def _check_name_of_file(self, task: str | None, length: Any) -> None:
+        """Raise RulerError if a task or length is not the one in the file's name."""
+        name = config_in_name(self.names, stem_of(self.file))
+        if name is None or self.is_own_run:
+            return
+        parsed = self.names.parse(name)
+        task = None if task is None else task_named(task, self.names)
+        is_other_task = task in self.names.tasks and task != parsed.task
+        if is_other_task or (length is not None and self._is_other_length(length, parsed.length)):
+            fact = task if is_other_task else length
+            raise RulerError(
+                f"'{self.file}' is called '{name}', but its records or the options say '{fact}': "
+                "correct the file's name, or the option."
+            )
 
     def _config(self, config: Any, task: Any, length: Any, languages: Any) -> str:
         asked = self.options.config

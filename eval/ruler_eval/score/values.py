@@ -29,8 +29,8 @@ _NUMPY_ITEM = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")
 _LIST = re.compile(r"\[.*\]|\(.*,.*\)|\{.*\}", re.DOTALL)
 _QUOTED_LIST = re.compile(r"\s*\[\s*(['\"]).*\1\s*\]\s*", re.DOTALL)
 """A list of texts that became one text."""
-_LONG_NUMBER = re.compile(r"[-+]?\d{5,}\.0+")
-"""A number of needles that pandas read as a float; shorter ones may be version numbers."""
+_LONG_NUMBER = re.compile(r"[-+]?\d{4,}\.0+")
+"""A number or a year that pandas read as a float; shorter ones may be version numbers."""
 _WHOLE_NUMBER = re.compile(r"\d{5,}(?:\.0*|,0+)")
 """The same, as numpy and spreadsheets print it."""
 _THOUSANDS = re.compile(r"\d{1,3}(?:(?:[,’'_ \u00a0\u202f]\d{3})+|(?:\.\d{3}){2,})")
@@ -80,6 +80,8 @@ def read_references(value: Any, is_free_text: bool) -> tuple[str, ...] | None:
     else:
         items = [value]
     references = tuple(_reference(item, value, is_free_text) for item in items)
+    if not all(reference.strip() for reference in references):
+        raise ValueError(f"a reference of {_shown(value)} is empty, which every answer has in it")
     if len(references) == 1 and not is_free_text and _SEVERAL.fullmatch(references[0]):
         raise ValueError(f"the references are {_shown(value)}: write a list of texts")
     return references

@@ -62,6 +62,32 @@ def test_of_the_answers_of_two_models_in_a_record_one_is_named(tmp_path):
         read(write_lines(folder / "prediction_x.jsonl", line))
 
 
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"config": "vt_8k"}, {}),
+        ({"config": "cwe_4k"}, {}),
+        ({"task": "cwe"}, {}),
+        ({"max_length": 8192}, {}),
+        ({}, {"length": "8k"}),
+        ({}, {"config": "vt_8k"}),
+        ({"task": "cwe", "max_length": 4096}, {}),
+    ],
+)
+@pytest.mark.parametrize("index", ["id", "index"])
+def test_a_file_whose_name_contradicts_its_records_or_a_flag_is_refused(
+    fields, options, index, tmp_path
+):
+    line = {index: 0, "prediction": "ABC", "outputs": ["ABC"]}
+    path = write_lines(tmp_path / "llama_vt_4k.jsonl", {**line, **fields})
+    with pytest.raises(RulerError, match="is called 'vt_4k', but its records or the options say"):
+        read(path, **options)
+    agreeing = {"task": "vt", "max_length": 4096}
+    path = write_lines(tmp_path / "llama_vt_4k.jsonl", {**line, **agreeing})
+    assert [row.config for row in read(path, config="vt_4k_qwen2.5").rows] == ["vt_4k_qwen2.5"]
+    assert [row.config for row in read(path, length="4k").rows] == ["vt_4k"]
+
+
 # ---- Which run -------------------------------------------------------------------------------
 
 

@@ -88,6 +88,8 @@ def test_words_are_read_in_every_form(value, tmp_path):
         ("1.23457E+06", "was rounded by a spreadsheet: export the column as text"),
         ([None], "not a list of texts"),
         ([True], "not a list of texts"),
+        (["1234567", ""], "is empty, which every answer has in it"),
+        ([" "], "is empty, which every answer has in it"),
         (repr(pd.Series(FOUR)), "is not a number or a word"),
         ("1. 1234567\n2. 2345678", "is not a number or a word"),
         ("1. apple\n2. bear", "is not a number or a word"),
@@ -134,6 +136,7 @@ def test_a_text_of_question_answering_is_never_taken_for_a_list(tmp_path):
         "Paris, France",
         "it's",
     )
+    assert references("1942.0", "qa_1_4k", tmp_path) == ("1942",)
     with pytest.raises(RulerError, match="may be one text or several: write a list of texts"):
         references("Paris; London", "qa_1_4k", tmp_path)
 
