@@ -131,7 +131,7 @@ def test_a_run_in_each_mode(options, mode):
 
 def test_the_context_length_is_used_to_the_last_token(options, tiny):
     run(replace(options, configs=("vt_4k",), limit=1))
-    (record,) = read_lines(options.out / "vt_4k.jsonl")
+    (record,) = read_lines(options.out / "answers.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
     edge = replace(options, configs=("vt_4k",), limit=1, max_model_len=need)
     edge = replace(edge, out=options.folder.with_name("EDGE"))
@@ -152,8 +152,8 @@ def test_a_custom_chat_template_is_what_the_model_sees(options, tmp_path):
     settings = json.loads((options.out / "run.json").read_text(encoding="utf-8"))
     assert settings["chat_template"] == template.facts()
     assert settings["template_sha256"] == template.facts()["sha256"]
-    (usual,) = read_lines(tmp_path / "usual/vt_4k.jsonl")
-    (changed,) = read_lines(options.out / "vt_4k.jsonl")
+    (usual,) = read_lines(tmp_path / "usual/answers.jsonl")
+    (changed,) = read_lines(options.out / "answers.jsonl")
     assert usual["usage"]["prompt_tokens"] != changed["usage"]["prompt_tokens"]
     edited = tmp_path / "edited" / "own.jinja"
     edited.parent.mkdir()
