@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option
-from ruler_common.text import announce, plain
+from ruler_common.text import announce, note, plain
 from ruler_eval.score.options import TRUNCATION_RULES, PredictionOptions, ScoreOptions
 
 if TYPE_CHECKING:
@@ -132,6 +132,9 @@ def errors(options: ErrorsCommand) -> None:
     check_file(options.out, "errors.jsonl")
     announce("Reading the predictions")
     scores = open_scores(options, options.truncated)
+    repeats = max((config.repeats for config in scores.configs.values()), default=1)
+    if repeats > 1:
+        note(f"Only the first of {repeats} samples of each row is sorted.")
     wrong = collect(scores.configs, scores.release, options.strict)
     if options.out is not None:
         write_whole(options.out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in wrong))

@@ -205,7 +205,11 @@ def _saved_dataset(folder: Path) -> list[Path]:
             names = [item["filename"] for item in json.loads(state.read_bytes())["_data_files"]]
         except (ValueError, LookupError, TypeError) as error:
             raise RulerError(f"'{state}' is damaged: save the data set again.") from error
-        return [folder / name for name in names]
+        files = [folder / name for name in names]
+        for file in files:
+            if not file.is_file():
+                raise RulerError(f"There is no '{file}', which '{state}' names: get it again.")
+        return files
     splits = folder / "dataset_dict.json"
     if not splits.is_file():
         return []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,8 @@ SEED = re.compile(r"(?:(?<=[-_./])|^)(?:rs|seed|sample|repeat)[-_]?(\d{1,9})(?=[
 """The number of a seed or sample in a path: `output-rs1.jsonl`, `seed_42/vt_4k.jsonl`."""
 _WORDS_AND_NUMBERS = re.compile("(?:niah|vt|cwe|fwe)_")
 """The beginning of configurations whose references are words or numbers."""
+_ROUNDED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d")
+"""A number as a spreadsheet prints it."""
 _MIN_CHARACTERS = 0.5  # of a token
 _LONG = 4  # times the characters that a prompt has at least
 _PRINTED_NULLS = ("", "none", "null", "nan", "<na>", "na", "n/a", "false", "0", "no")
@@ -197,8 +199,6 @@ class Source:
         number = self._number(config) if index is None else row_number(index)
         made = []
         answers = [Answer(value)] if type(value) is str else read_answers(value)
-        if len(answers) > 1:
-            self._lists.append(where)
         for place, answer in enumerate(answers):
             reason = finish_reason or answer.finish_reason
             made.append(
@@ -217,11 +217,24 @@ class Source:
                     **known,
                 )
             )
-            if answer.text is None and not made[-1].failed:
-                self._nulls.append(where)
-            elif answer.text == "" and not made[-1].failed:
-                self._empty.append(where)
+        self._count_answers(answers, made)
         return made
+
+    def _count_answers(self, answers: Sequence[Answer], made: Sequence[Prediction]) -> None:
+        """Remember the places for the notes. Raises ValueError for what a spreadsheet rounded."""
+        if len(made) > 1:
+            self._lists.append(made[0].where)
+        for answer, prediction in zip(answers, made, strict=True):
+            text = answer.text
+            if text is None and not prediction.failed:
+                self._nulls.append(prediction.where)
+            elif text == "" and not prediction.failed:
+                self._empty.append(prediction.where)
+            elif text and "E+" in text[-5:] and _ROUNDED.fullmatch(text.strip()):
+                raise ValueError(
+                    f"the prediction '{text.strip()}' was rounded by a spreadsheet: export the "
+                    "column as text"
+                )
 
     def _number(self, config: str) -> int:
         self.is_numbered = True

@@ -141,6 +141,12 @@ def test_a_folder_that_datasets_saved_is_read(tmp_path):
         read(tmp_path / "two")
 
 
+def test_a_saved_folder_without_one_of_its_files_is_refused(tmp_path):
+    (tmp_path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "a.arrow"}]}))
+    with pytest.raises(RulerError, match=r"There is no '.*a\.arrow', which '.*' names"):
+        read(tmp_path)
+
+
 def test_a_folder_of_compressed_lines_is_read(tmp_path):
     (tmp_path / "answers.jsonl.zst").write_bytes(zstd(lines().encode()))
     check(tmp_path)

@@ -78,6 +78,17 @@ def test_each_sample_has_a_line_and_so_has_a_missing_one(write_run):
     )
 
 
+def test_errors_say_that_only_the_first_sample_is_sorted(write_run, built):
+    run = write_run(right, configs=["vt_4k"])
+    path = run / "vt_4k.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    others = [{**line, "prediction": "no", "sample": 1} for line in lines]
+    write_lines(path, *({**line, "sample": 0} for line in lines), *others)
+    done = ruler("errors", run, "--dataset", built)
+    assert "No wrong answers" in done.stdout
+    assert "Only the first of 2 samples of each row is sorted." in done.stderr
+
+
 def test_errors_of_a_run_with_newer_answers_are_those_of_the_newer_answers(run, built):
     write_lines(run / "vt_4k.jsonl", *[record("vt_4k", index, "zzz") for index in range(5)])
     stdout, error, code = ruler("errors", run)

@@ -251,6 +251,12 @@ def test_a_null_is_read_as_an_empty_answer_and_the_notes_say_so(null, tmp_path):
     assert read(write_lines(tmp_path / "vt_4k.jsonl", failed)).damaged == []
 
 
+def test_an_answer_that_a_spreadsheet_rounded_is_refused(tmp_path):
+    line = {"id": 0, "prediction": "1.23E+06", "outputs": ["1234567"]}
+    with pytest.raises(RulerError, match="was rounded by a spreadsheet: export the column"):
+        read(write_lines(tmp_path / "niah_single_1_4k.jsonl", line))
+
+
 def test_an_empty_cell_of_a_table_is_a_null(tmp_path):
     frame = pd.DataFrame({"index": [0, 1], "prediction": [None, "ABC"], "error": [None, None]})
     frame.to_csv(tmp_path / "vt_4k.csv", index=False)
