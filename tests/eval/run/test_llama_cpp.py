@@ -180,7 +180,7 @@ def test_samplers_of_the_server_change_no_answer(options, mode, with_samplers, t
     names = tuple(json.loads((flags.out / "run.json").read_text())["sent"])
     omit = tuple(name for name in names if name not in ("temperature", "top_p", "seed", "limit"))
     run(replace(flags, omit=omit, out=tmp_path / "omitted"))
-    records = read_lines(tmp_path / "omitted" / f"{CONFIG}.jsonl")
+    records = read_lines(tmp_path / "omitted" / "answers.jsonl")
     assert [record["prediction"] for record in records] != expected
 
 
