@@ -235,16 +235,19 @@ def score_files(options: ScoreOptions) -> Results:
 
 
 def results_path(options: ScoreOptions) -> Path | None:
-    """Return the path of the results: `out`, or results.json in the RUN folder that is scored."""
+    """Return the path of the results: `out`, or results.json in the RUN folder that is scored.
+
+    Those of several folders, such as the shards of a run, are in the folder that holds them all.
+    """
     from ruler_eval.score.own_run import run_folders
 
     if options.out:
         return Path(options.out)
-    place = None
-    for path in paths(options.files):
-        if run_folders(path):
-            place = path / "results.json"
-    return place
+    runs = [path for path in paths(options.files) if run_folders(path)]
+    if len(runs) > 1:
+        parents = {path.absolute().parent for path in runs}
+        return parents.pop() / "results.json" if len(parents) == 1 else None
+    return runs[0] / "results.json" if runs else None
 
 
 def compare(

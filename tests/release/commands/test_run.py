@@ -215,3 +215,17 @@ def test_a_shard_of_very_many_configurations_says_what_others_have_to_answer(cap
         "The rows so far of 101 configurations were answered completely.",
         "No row of 101 configurations was answered yet.",
     ]
+
+
+def test_shards_that_are_scored_together_have_their_results_in_the_folder_around_them(
+    release, tmp_path
+):
+    """In the folder of one shard they would be taken for the scores of that shard."""
+    for part in ("1/2", "2/2"):
+        flags = ("--configs", "vt_4k,cwe_4k", "--backend", "oracle", "--shard", part)
+        done = ruler("run", "--dataset", release, *flags, "--out", tmp_path / "RUN")
+        assert done.code == 0, done.stderr
+    done = ruler("score", tmp_path / "RUN/1of2", tmp_path / "RUN/2of2")
+    assert done.code == 0, done.stderr
+    assert (tmp_path / "RUN/results.json").is_file()
+    assert not (tmp_path / "RUN/2of2/results.json").exists()
