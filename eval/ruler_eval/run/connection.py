@@ -17,7 +17,7 @@ import os
 import re
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
 from importlib import metadata
 from typing import Any
@@ -32,6 +32,8 @@ CONNECT_SECONDS = 30.0
 """Seconds to wait for a connection."""
 ASK_SECONDS = 60.0
 """Seconds to wait for replies about the server itself."""
+LAST_SECONDS = 1.0
+"""Seconds to wait for the end of a stream after its last piece."""
 ENDPOINT = re.compile(r"/(chat/completions|completions|models|responses|embeddings)/?$")
 """What consoles show at the end of a base URL."""
 EVENTS = re.compile(rb"\s*(data|event|id|retry)?:")
@@ -126,6 +128,9 @@ class Connection:
                     last_piece = time.monotonic()
                     _add_piece(answer, line.removeprefix(b"data:").strip())
                     if answer.has_ended:
+                        # a stream that is left early leaves its readers behind
+                        with suppress(httpx.HTTPError, asyncio.TimeoutError):
+                            await asyncio.wait_for(_read_to_end(lines), LAST_SECONDS)
                         break
             return Reply(status=200, body=answer.whole())
 
@@ -187,6 +192,11 @@ async def _lines(response: httpx.Response) -> AsyncGenerator[bytes, None]:
             yield line
     if rest:
         yield rest
+
+
+async def _read_to_end(lines: AsyncGenerator[bytes, None]) -> None:
+    async for _ in lines:
+        pass
 
 
 def _add_piece(answer: StreamedReply, data: bytes) -> None:

@@ -66,8 +66,8 @@ def run(options: RunOptions) -> RunSummary:
     if not summary.missing and set(summary.total) == {"does_not_fit"}:
         raise RulerError(
             f"No row fits the model's context length; the first: {summary.first['does_not_fit']}. "
-            "Run shorter rows, or see docs/servers.md for a longer context. If that length is "
-            "wrong, give --max-model-len."
+            "Run shorter rows; or give the server a longer context (docs/servers.md) or, if that "
+            "length is wrong, --max-model-len, and add --retry-failed."
         )
     return summary
 

@@ -209,8 +209,9 @@ class Server(Backend):
             return llama_cpp.count_chat(self._ask_outside_v1, body)
         reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
         tokens = field_of(reply, "tokens")
-        count = count_of(field_of(reply, "count"))
-        return len(tokens) if count is None and isinstance(tokens, list) else count
+        count = count_of(field_of(reply, "count"), minimum=1)
+        # no tokens at all is not a count: another program has this path too
+        return len(tokens) if count is None and isinstance(tokens, list) and tokens else count
 
     @cached_property
     def _rendered_turn(self) -> list[int] | str | None:
@@ -508,7 +509,8 @@ class Server(Backend):
     ) -> bool:
         """Whether the same server answers something else now: another row, or a short question.
 
-        Raises RulerError if it refuses that as it refused the row.
+        Raises RulerError if it refuses that as it refused the row. If it had answered before, an
+        address that is not found is a gateway whose server is out.
         """
         since = time.monotonic()
         async with self._asking:
@@ -519,7 +521,10 @@ class Server(Backend):
             outcome, _ = await self._send(connection, short, *self._encoded(short), seconds)
             if isinstance(outcome, Answer) or outcome.kind in ("too_long", "truncated"):
                 self._note_answer(connection)
-            elif outcome.kind == "fatal" or outcome.kind == failure.kind == "refused":
+                return True
+            is_unknown = connection not in self._last_answers
+            is_same = outcome.kind == failure.kind == "refused"
+            if outcome.kind == "fatal" or (is_same and (outcome.final or is_unknown)):
                 raise self._no_row(connection, outcome)
             return self._last_answers.get(connection, 0.0) > since
 
@@ -623,6 +628,7 @@ class Server(Backend):
         """Close the connections."""
         for connection in self._connections:
             self._run(connection.close())
+        self._run(_finish_all())
         self._loop.close()
 
 
@@ -670,6 +676,12 @@ async def _wait_for(work: Iterable[Any], seconds: float) -> None:
     """Wait until everything is done, or for a time."""
     if work:
         await asyncio.wait(work, timeout=seconds)
+
+
+async def _finish_all() -> None:
+    """Let everything end that the loop still holds, such as a stream that was left early."""
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    await _all_of(asyncio.all_tasks() - {asyncio.current_task()})
 
 
 async def _all_of(work: Iterable[Any]) -> None:

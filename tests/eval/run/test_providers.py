@@ -228,6 +228,10 @@ def test_options_that_a_provider_does_not_support_are_refused(options):
         (None, "Qwen/Qwen3-30B-A3B-Thinking-2507"),
         (None, "microsoft/Phi-4-reasoning"),
         (None, "deepseek-reasoner"),
+        (None, "allenai/Olmo-3-32B-Think"),
+        (None, "MiniMaxAI/MiniMax-M2"),
+        (None, "google/gemini-2.5-pro"),
+        (None, "x-ai/grok-4"),
     ],
 )
 def test_a_model_that_always_reasons_needs_tokens_for_it(options, provider, model):
@@ -242,7 +246,18 @@ def test_a_model_that_always_reasons_needs_tokens_for_it(options, provider, mode
         assert run(off).total == {"stop": 1}
 
 
-@pytest.mark.parametrize("model", ["gpt-5-chat-latest", "grok-4-fast-non-reasoning", "olmo", "go1"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-5-chat-latest",
+        "grok-4-fast-non-reasoning",
+        "olmo",
+        "go1",
+        "rethink-7b",
+        "gemini-2.5-flash",
+        "MiniMax-Text-01",
+    ],
+)
 def test_other_models_need_none(options, model):
     with model_server(models=[{"id": model, "owned_by": "x"}]) as server:
         assert run(at(options, server.url, model=model)).total == {"stop": 1}
@@ -268,6 +283,7 @@ def test_a_penalty_that_the_user_sets_is_sent(options):
     [
         ("api.openai.com", "o3-mini", "openai_reasoning"),
         ("api.openai.com", "gpt-5.1", "openai_reasoning"),
+        ("api.openai.com", "gpt-5-chat-latest", "openai"),
         ("api.openai.com", "gpt-4o", "openai"),
         ("eu.api.openai.com", "gpt-4.1", "openai"),
         ("me.openai.azure.com", "o4-mini", "azure_reasoning"),

@@ -591,6 +591,22 @@ def test_the_servers_own_tokenizer_counts_if_it_has_one(options):
     assert json.loads((options.out / "run.json").read_text())["budget"] == "server"
 
 
+def test_another_program_with_a_path_called_tokenize_counts_nothing(options):
+    usage = {"prompt_tokens": 100, "completion_tokens": 9}
+
+    def shortened(_: Request) -> Reply:
+        reply = answer()
+        reply.body["usage"] = usage
+        return reply
+
+    paths = {"/tokenize": {"count": 0, "tokens": []}}
+    with (
+        model_server(shortened, models=[VLLM], paths=paths) as server,
+        pytest.raises(RulerError, match="the server shortened the prompt"),
+    ):
+        run(at(options, server, limit=1, mode="chat"))
+
+
 def test_a_prediction_is_stored_exactly_and_an_error_without_the_key(options, monkeypatch):
     key = "sk-very-secret-12345678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -650,13 +666,15 @@ def test_a_run_goes_on_while_one_of_its_servers_is_out(options):
         assert run(at(options, f"{one.url},{other.url}", concurrency=4)).total == {"stop": 36}
 
 
-@pytest.mark.parametrize("kind", ["closes", "500", "malformed"])
+@pytest.mark.parametrize("kind", ["closes", "500", "malformed", "404", "web page"])
 def test_one_of_two_servers_that_answers_nothing_more_fails_no_row(options, kind):
     """The other one answers, which says nothing about the rows that failed here."""
     failure = {
         "500": Reply(500),
         "closes": Reply(200, b"{", drop=True),
         "malformed": Reply(200, b"{"),
+        "404": Reply(404),
+        "web page": Reply(200, b"<html>We will be back soon.</html>"),
     }[kind]
     with (
         model_server() as one,
@@ -670,7 +688,7 @@ def test_one_of_two_servers_that_answers_nothing_more_fails_no_row(options, kind
 def test_one_of_two_servers_that_refuses_everything_is_named_and_fails_no_row(options, failure):
     with (
         model_server() as one,
-        model_server(lambda r: answer() if 0 <= r.row < 3 else failure) as other,
+        model_server(lambda _: failure) as other,
         pytest.raises(RulerError, match=f"The server at {other.url} answers no row"),
     ):
         run(at(options, f"{one.url},{other.url}", concurrency=6))
@@ -681,6 +699,10 @@ def test_one_of_two_servers_that_refuses_everything_is_named_and_fails_no_row(op
 def test_a_gateway_without_its_server_for_a_moment_fails_no_row(options, gone):
     with model_server(lambda r: gone if r.row % 7 == 3 and r.tries == 1 else answer()) as server:
         assert run(at(options, server)).total == {"stop": 36}
+    numbers = itertools.count()  # … nor if the short question is not answered either
+    with model_server(lambda _: gone if 6 <= next(numbers) < 20 else answer()) as server:
+        again = at(options, server, out=options.out.with_name("AGAIN"), concurrency=4)
+        assert run(again).total == {"stop": 36}
 
 
 def test_a_base_url_is_refused_for_another_backend(options):
@@ -932,6 +954,12 @@ def test_comments_in_a_stream_leave_nothing_behind_and_are_no_pieces(streamed, c
         pytest.raises(RulerError, match=r"has not answered .*\(Timeout: no answer within 1 s"),
     ):
         run(at(hanging, server, timeout=1.0, give_up_after=1.5))
+    empty = replace(streamed, out=streamed.out.with_name("EMPTY"))
+    with (
+        model_server(lambda _: Reply(200, b"data: [DONE]\n\n", SSE)) as server,
+        pytest.raises(RulerError, match="the stream ended before the answer did"),
+    ):
+        run(at(empty, server, give_up_after=0.5))
     gc.collect()
     assert "Task was destroyed" not in capfd.readouterr().err
 
