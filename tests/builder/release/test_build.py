@@ -50,7 +50,8 @@ def test_a_release_built_in_parts_has_the_bytes_of_one_build(release, tmp_path):
 
 
 def finished_files(root: Path) -> int:
-    return len(list(root.glob("data/**/[!.]*.parquet")))
+    """Return how many files have their entry too, which is written after the file."""
+    return len(list(root.glob(f"{BUILD_FOLDER}/data/**/[!.]*.json")))
 
 
 def stop_after_next_file(root: Path, workers: int, *signals: signal.Signals) -> str:
