@@ -120,7 +120,7 @@ def note(text: object) -> None:
 
 def announce(text: str) -> None:
     """Print what a command does, before work that takes seconds and has no progress bar."""
-    if sys.stderr.isatty():
+    if shows_progress() and sys.stderr.isatty():
         note(f"{text} …")
 
 
@@ -160,6 +160,20 @@ def width(text: str) -> int:
 # ---- Progress bars -------------------------------------------------------------------------------
 
 
+_progress_is_shown = True
+
+
+def hide_progress() -> None:
+    """Show no progress in this process from now on (`--quiet`)."""
+    global _progress_is_shown
+    _progress_is_shown = False
+
+
+def shows_progress() -> bool:
+    """Return whether progress is shown."""
+    return _progress_is_shown
+
+
 def progress_bar(
     description: str, total: int | None, quiet: bool = False, text: str = "", **options: Any
 ) -> tqdm:
@@ -180,7 +194,7 @@ def progress_bar(
         desc=plain(description),
         total=total,
         bar_format="{bar:10} {remaining} {desc}" + text,
-        disable=True if quiet else None,
+        disable=True if quiet or not shows_progress() else None,
         leave=False,
         dynamic_ncols=True,
         miniters=1,

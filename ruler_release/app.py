@@ -1,7 +1,7 @@
 """The `ruler` command: its subcommands and its error handling.
 
 An error that the user can correct ends the command with one sentence and exit code 2; with
-`ruler --debug` its traceback is logged.
+`--debug` its traceback is logged.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import click
 
 from ruler_common.errors import RulerError, system_error_sentence
-from ruler_common.text import plain, without_passwords
+from ruler_common.text import note, without_passwords
 from ruler_eval.publish import ResultsOptions
 from ruler_eval.report.options import ReportOptions
-from ruler_release.command_line import PanelGroup, command, install_completion
+from ruler_release.command_line import PanelGroup, command, completion_line, safe
 from ruler_release.commands import (
     batch,
     build,
@@ -36,39 +36,27 @@ from ruler_release.commands import (
 log = logging.getLogger("ruler")
 
 
-def _install_completion(context: click.Context, _: click.Parameter, is_set: bool) -> None:
+def _print_completion(context: click.Context, _: click.Parameter, is_set: bool) -> None:
     if is_set:
-        print(install_completion())
+        file, line = completion_line()
+        note(f"Add this line to {file}:")
+        print(line)
         context.exit()
-
-
-def _set_up_logging(debug: bool) -> None:
-    """Log to stderr if --debug is set."""
-    if not debug:
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-    for name in ("ruler_builder", "ruler_eval", log.name):
-        logging.getLogger(name).setLevel(logging.DEBUG)
 
 
 app = PanelGroup(
     "ruler",
     help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
     no_args_is_help=True,
-    callback=_set_up_logging,
+    context_settings={"help_option_names": ["-h", "--help"]},
     params=[
         click.Option(
             ["--install-completion"],
             is_flag=True,
             is_eager=True,
             expose_value=False,
-            callback=_install_completion,
-            help="Set up completion of configurations, backends and suites in your shell.",
-        ),
-        click.Option(
-            ["--debug"], is_flag=True, help="Log each step, and errors with their traceback."
+            callback=_print_completion,
+            help="Print the line for your shell that completes configurations and other names.",
         ),
     ],
 )
@@ -127,13 +115,6 @@ for _panel, _commands in PANELS.items():
     app.add_panel(_panel, _commands)
 
 
-class _SafeFormatter(logging.Formatter):
-    """Formats log lines and tracebacks without keys and passwords."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return _safe(without_passwords(super().format(record)))
-
-
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     """Return a log record without passwords in URLs, also for huggingface_hub's handler."""
     record = logging.LogRecord(*args, **kwargs)
@@ -152,16 +133,9 @@ def _stop(*_: object) -> None:
     raise _Stopped
 
 
-def _safe(text: str) -> str:
-    """Return a text without keys, and with control characters escaped."""
-    from ruler_eval.run.secrets import hide_keys
-
-    return plain(hide_keys(text))
-
-
 def _sentence(text: str) -> str:
     """Return the message of an error on one line."""
-    return _safe("\\n".join(text.splitlines()))
+    return safe("\\n".join(text.splitlines()))
 
 
 def _usage(error: click.UsageError) -> str:

@@ -3,13 +3,14 @@
     command("verify", VerifyOptions, verify)
 
 The dataclass checks its values, so that a Python call and a command have the same checks. What
-click does not have is here too: flags in panels, examples at the end of the help, and a command
-that installs completion.
+click does not have is here too: flags in panels, examples at the end of the help, flags that every
+command has, and the line that turns completion on.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -21,16 +22,21 @@ import click
 
 from ruler_common.errors import RulerError
 from ruler_common.options import Option, flag_of, hints_of, options_of
+from ruler_common.text import hide_progress, plain, without_passwords
 from ruler_release import completion
 
 Options = TypeVar("Options")
 TYPES: dict[type, click.ParamType[Any]] = {int: click.INT, float: click.FLOAT, str: click.STRING}
+_EVAL = 'if command -v ruler >/dev/null; then eval "$(_RULER_COMPLETE={shell}_source ruler)"; fi'
 SHELLS = {
-    "bash": (".bashrc", 'eval "$(_RULER_COMPLETE=bash_source ruler)"'),
-    "zsh": (".zshrc", 'eval "$(_RULER_COMPLETE=zsh_source ruler)"'),
-    "fish": (".config/fish/completions/ruler.fish", "_RULER_COMPLETE=fish_source ruler | source"),
+    "bash": ("~/.bashrc", _EVAL.format(shell="bash")),
+    "zsh": ("~/.zshrc", _EVAL.format(shell="zsh")),
+    "fish": (
+        "~/.config/fish/config.fish",
+        "type -q ruler; and _RULER_COMPLETE=fish_source ruler | source",
+    ),
 }
-"""For each shell: its file in the home folder, and the line that turns completion on."""
+"""For each shell: its startup file, and the line that turns completion on where `ruler` exists."""
 
 
 def command(name: str, kind: type[Options], act: Callable[[Options], None]) -> PanelCommand:
@@ -167,6 +173,7 @@ class PanelCommand(click.Command):
     def __init__(self, name: str, *, options: Mapping[str, Option], **more: Any) -> None:
         super().__init__(name, **more)
         self.options = options
+        self.params += common_flags(hidden=True)
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` writes the arguments."""
@@ -185,6 +192,7 @@ class PanelGroup(click.Group):
         super().__init__(name, **more)
         self.options = options or {}
         self.panels: dict[str, str] = {}
+        self.params += common_flags(hidden=name != "ruler")
 
     @classmethod
     def with_own_flags(
@@ -225,6 +233,46 @@ class PanelGroup(click.Group):
                 formatter.write_dl(records)
 
 
+def common_flags(hidden: bool) -> list[click.Parameter]:
+    """Return the flags that every command has; only the help of `ruler` itself shows them."""
+
+    def act(does: Callable[[], None]) -> Callable[..., None]:
+        return lambda context, parameter, is_set: does() if is_set else None
+
+    return [
+        click.Option(
+            [name], is_flag=True, expose_value=False, hidden=hidden, callback=act(does), help=help
+        )
+        for name, does, help in (
+            ("--debug", log_to_stderr, "Log each step, and errors with their traceback."),
+            ("--quiet", hide_progress, "Show no progress, only results, warnings and errors."),
+        )
+    ]
+
+
+def log_to_stderr() -> None:
+    """Log the steps of the program to stderr, without keys and passwords."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    for name in ("ruler_builder", "ruler_eval", "ruler"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
+
+
+class _SafeFormatter(logging.Formatter):
+    """Formats log lines and tracebacks without keys and passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return safe(without_passwords(super().format(record)))
+
+
+def safe(text: str) -> str:
+    """Return a text without keys, and with control characters escaped."""
+    from ruler_eval.run.secrets import hide_keys
+
+    return plain(hide_keys(text))
+
+
 def _write_panels(
     command: click.Command,
     options: Mapping[str, Option],
@@ -246,18 +294,11 @@ def _write_panels(
             formatter.write_dl(records, col_max=28)
 
 
-def install_completion() -> str:
-    """Set up completion in the user's shell, and return a message. Raises RulerError."""
+def completion_line() -> tuple[str, str]:
+    """Return the startup file of the user's shell, and the line for it. Raises RulerError."""
     shell = Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:
         raise RulerError(
             f"The shell '{shell}' is not one of {', '.join(SHELLS)}: set SHELL to one of them."
         )
-    file, line = SHELLS[shell]
-    path = Path.home() / file
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    if line not in text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(f"\n{line}\n")
-    return f"{path} sets up completion: {shell} completes `ruler` in new terminals."
+    return SHELLS[shell]

@@ -216,14 +216,31 @@ def test_the_version_is_the_packages():
     assert ruler("--version").stdout.strip() == f"ruler-release {version('ruler-release')}"
 
 
-def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path):
-    done = subprocess.run(
-        ruler_command("--debug", "verify", tmp_path), capture_output=True, text=True
-    )
+@pytest.mark.parametrize("words", [("--debug", "verify"), ("verify", "--debug")])
+def test_debug_logs_the_traceback_of_a_mistake_on_stderr(words, tmp_path):
+    done = subprocess.run(ruler_command(*words, tmp_path), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "DEBUG ruler: The traceback" in done.stderr
     assert "Traceback (most recent call last)" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Error: No release in")
+
+
+def test_every_command_takes_h_and_quiet(release, tmp_path):
+    for words in ([], ["run"], ["sources"], ["sources", "fetch"], ["batch", "write"]):
+        assert ruler(*words, "-h").stdout == ruler(*words, "--help").stdout
+    run = ["-d", release, "-c", "vt_4k", "-b", "oracle"]
+    shown, quiet = (
+        subprocess.run(
+            ruler_command("run", *flags, *run, "-o", tmp_path / str(n)),
+            capture_output=True,
+            text=True,
+        )
+        for n, flags in enumerate(([], ["--quiet"]))
+    )
+    assert (shown.returncode, quiet.returncode) == (0, 0)
+    assert "rows" in shown.stderr
+    assert quiet.stderr == ""
+    assert quiet.stdout
 
 
 def test_verify_exits_with_1_and_names_the_faulty_configuration(release, tmp_path):

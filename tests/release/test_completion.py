@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+
+import pytest
 
 from ruler_release.completion import NAMES
 from tests.in_process import ruler, ruler_command
@@ -50,13 +53,31 @@ def test_a_damaged_release_completes_nothing(tmp_path):
     assert completed("run", "-d", str(tmp_path), "--configs", "vt") == []
 
 
-def test_completion_is_installed_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_line_for_a_shell_is_printed_and_harmless_without_ruler(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    done = ruler("--install-completion")
+    assert (done.code, done.stdout.count("\n")) == (0, 1)
+    assert f"_RULER_COMPLETE={shell}_source ruler" in done.stdout
+    assert done.stderr.startswith("Add this line to ~/.")
+    assert not list(tmp_path.iterdir())
+    if program := shutil.which(shell):
+        bare = subprocess.run(
+            [program, "-c", done.stdout], env={"PATH": "/nowhere"}, capture_output=True, text=True
+        )
+        assert (bare.returncode, bare.stdout, bare.stderr) == (0, "", "")
+
+
+def test_the_line_completes_in_a_real_bash(monkeypatch):
     monkeypatch.setenv("SHELL", "/bin/bash")
-    for _ in range(2):
-        assert ruler("--install-completion").code == 0
-    text = (tmp_path / ".bashrc").read_text()
-    assert text.count("_RULER_COMPLETE=bash_source ruler") == 1
+    line = ruler("--install-completion").stdout
+    script = f"{line}\ncomplete -p ruler"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert "_ruler_completion" in done.stdout
+
+
+def test_a_shell_without_completion_is_named(monkeypatch):
     monkeypatch.setenv("SHELL", "/bin/ksh")
     done = ruler("--install-completion")
     assert (done.code, "'ksh' is not one of bash, zsh, fish" in done.stderr) == (2, True)

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from ruler_common.text import note, number_of, plain, progress_bar, sentences
+from ruler_common.text import note, number_of, plain, progress_bar, sentences, shows_progress
 from ruler_eval.run.answer_counts import AnswerCounts
 from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
@@ -38,7 +38,7 @@ class Progress:
         self._prompt_tokens = 0
         self._all_prompt_tokens = max(1, estimate.prompt_tokens)
         self._started = self._last_line = time.monotonic()
-        if not quiet:
+        if not quiet and shows_progress():
             for line in estimate.lines(price):
                 note(sentences(line))
         self.bar = progress_bar("rows", estimate.prompt_tokens, quiet)
@@ -66,7 +66,7 @@ class Progress:
         self.bar.set_description_str(text, refresh=False)
         self.bar.update(row_tokens)
         self._prompt_tokens += row_tokens
-        if self.bar.disable and not self._quiet:  # no terminal
+        if self.bar.disable and not self._quiet and shows_progress():  # no terminal
             self._write_line(text)
 
     def _write_line(self, text: str) -> None:
