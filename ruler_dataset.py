@@ -118,7 +118,9 @@ def _open(root_or_repo: str | Path, revision: str | None) -> tuple[Manifest, Cal
     if root.exists():
         return read_manifest(root), root.joinpath
     if not is_repository(repo):
-        raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")
+        raise RulerError(
+            f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME): correct the name."
+        )
     snapshot = hub_file(repo, MANIFEST, revision).parent
     commit = snapshot.name  # the cache keeps snapshots/<commit>/…: one state for all files
     return read_manifest(snapshot), lambda path: hub_file(repo, path, commit)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ruler_common.errors import RulerError
 from ruler_common.files import check_file, write_whole
 from ruler_common.options import Option
 from ruler_common.text import announce, note, plain
@@ -17,6 +18,19 @@ if TYPE_CHECKING:
     from ruler_eval.score.results import Results
 
 SHOWN = "What is shown"
+
+
+def _score(text: str) -> float:
+    """Read a score; a share from 0 to 1 is refused, because every model would be above it."""
+    try:
+        score = float(text)
+    except ValueError:
+        raise RulerError(f"--fail-under takes a score from 0 to 100, not '{text}'.") from None
+    if 0 < score <= 1:
+        raise RulerError(
+            f"--fail-under takes a score from 0 to 100, not {text}: did you mean {100 * score:g}?"
+        )
+    return score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +56,7 @@ class ScoreCommand(ScoreOptions):
             panel=SHOWN,
             min=0,
             max=100,
+            parse=_score,
             metavar="SCORE",
         ),
     ] = None

@@ -609,11 +609,13 @@ def load(path: Path) -> Results:
                 f"There is no '{path}'. Make it: ruler score {path.parent} --out {path}"
             )
         raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
-    remedy = "Write it again with `ruler score`."
+    remedy = "Make one from predictions: ruler score PREDICTIONS"
     what = "not a results.json of `ruler score`"
     content = parse_json(path.read_bytes(), ResultsFile, path, remedy, FORMAT, what)
     if content["format"] != FORMAT:
-        raise RulerError(f"'{path}' has the older format {content['format']}. {remedy}")
+        raise RulerError(
+            f"'{path}' has the older format {content['format']}. Write it again with `ruler score`."
+        )
     if "rows" in content:
         check_type(content["rows"], RowTable, path, remedy, what)
     else:
