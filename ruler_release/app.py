@@ -32,6 +32,7 @@ from ruler_release.commands import (
     score,
     sources,
 )
+from ruler_release.config_file import with_config_file
 
 log = logging.getLogger("ruler")
 
@@ -86,7 +87,7 @@ PANELS: dict[str, tuple[click.Command, ...]] = {
         command("fetch", hub.FetchCommand, hub.fetch),
     ),
     "Run": (
-        command("eval", run.EvalCommand, run.evaluate),
+        with_config_file(command("eval", run.EvalCommand, run.evaluate)),
         command("run", run.RunCommand, run.run),
         command("doctor", doctor.DoctorCommand, doctor.doctor),
         BATCH,

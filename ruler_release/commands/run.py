@@ -35,13 +35,16 @@ STATE_COLUMNS = {
 """The counts of a configuration, and the headers of their columns."""
 
 
+DryRun = Annotated[
+    bool, Option("Only show the rows and tokens to run, without a model.", panel=WHAT)
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunCommand(RunOptions):
     """The flags of `ruler run`."""
 
-    dry_run: Annotated[
-        bool, Option("Only show the rows and tokens to run, without a model.", panel=WHAT)
-    ] = False
+    dry_run: DryRun = False
 
 
 def run(options: RunCommand) -> None:
@@ -53,15 +56,20 @@ def run(options: RunCommand) -> None:
     Example: ruler run -d ruler -c all_4k -b vllm -m Qwen/Qwen2.5-7B-Instruct -o runs/qwen
     """
     if options.dry_run:
-        from ruler_eval.run.runner import estimate_run
-
-        for line in estimate_run(options).lines(options.price):
-            print(sentences(line))
+        show_estimate(options)
         return
     summary = run_and_show(options)
     print(next_step(summary, options.out))
     if summary.failed:
         raise SystemExit(1)
+
+
+def show_estimate(options: RunOptions) -> None:
+    """Show the rows and tokens that are still to run."""
+    from ruler_eval.run.runner import estimate_run
+
+    for line in estimate_run(options).lines(options.price):
+        print(sentences(line))
 
 
 def run_and_show(options: RunOptions) -> RunSummary:
@@ -164,6 +172,7 @@ class EvalCommand(RunOptions):
     claimed: Annotated[str | None, options_of(ScoreCommand)["claimed"]] = None
     published: Annotated[bool, options_of(ScoreCommand)["published"]] = False
     fail_under: Annotated[float | None, options_of(ScoreCommand)["fail_under"]] = None
+    dry_run: DryRun = False
 
     def __post_init__(self) -> None:
         if self.out == "":
@@ -191,6 +200,9 @@ def evaluate(options: EvalCommand) -> None:
     """
     from ruler_release.api import score_files, write_page
 
+    if options.dry_run:
+        show_estimate(options)
+        return
     folder = options.folder
     print(f"Folder of the run: {plain(folder)}", file=sys.stderr)
     summary = run_and_show(options)

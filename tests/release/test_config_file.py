@@ -1,0 +1,53 @@
+"""Flags in a TOML file."""
+
+from __future__ import annotations
+
+import pytest
+
+from ruler_eval.score import results
+from tests.in_process import ruler
+
+
+@pytest.fixture
+def here(release, tmp_path, monkeypatch):
+    """A folder with run.toml, which a command has written."""
+    monkeypatch.chdir(tmp_path)
+    flags = ("-d", release, "-c", "vt_4k,cwe_4k", "-b", "oracle", "-o", "runs/a")
+    done = ruler("eval", *flags, "--limit", "3", "--published", "--write-config", "run.toml")
+    assert done.stdout == "Written. Next: ruler eval --config run.toml\n"
+    assert not (tmp_path / "runs").exists()
+    return tmp_path
+
+
+def test_a_file_of_flags_runs_as_its_command(here):
+    assert ruler("eval", "--config", "run.toml").code == 0
+    assert {cell["n"] for cell in results.load(here / "runs/a")["configurations"].values()} == {3}
+
+
+def test_a_flag_on_the_command_line_has_precedence(here):
+    assert ruler("eval", "--limit", "2", "--config", "run.toml", "-o", "runs/b").code == 0
+    assert {cell["n"] for cell in results.load(here / "runs/b")["configurations"].values()} == {2}
+
+
+def test_keys_may_be_lists_and_have_underscores(here):
+    text = (here / "run.toml").read_text().replace('"vt_4k,cwe_4k"', '["vt_4k", "cwe_4k"]')
+    (here / "run.toml").write_text(text + "max_model_len = 8192\n")
+    assert "6 rows of 2 conf" in ruler("eval", "--config", "run.toml", "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('modle = "x"', "Unknown key in 'run.toml': 'modle'. Did you mean 'mode'?"),
+        ("seed = true", "'run.toml': seed takes a text, a number or a list of these."),
+        ('published = "yes"', "'run.toml': published takes true or false."),
+        ("[seed]", "'run.toml': seed takes a text, a number or a list of these."),
+        ('seed = "x"', "Invalid value for '--seed': 'x' is not a valid integer."),
+        ("model = ", "'run.toml' is not valid TOML:"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(here, line, sentence):
+    text = (here / "run.toml").read_text().replace("published = true\n", "")
+    (here / "run.toml").write_text(f"{text}{line}\n")
+    done = ruler("eval", "--config", "run.toml")
+    assert (done.code, sentence in done.stderr) == (2, True), done.stderr
