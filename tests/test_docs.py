@@ -75,7 +75,7 @@ def anchors(text: str) -> set[str]:
 @pytest.mark.parametrize("guide", [*GUIDES, *(page for page in PAGES if page not in USER_PATHS)])
 def test_every_path_that_a_page_names_exists(guide):
     text, folder = text_of(guide), (ROOT / guide).parent
-    placeholders = {"my.toml"} | {
+    placeholders = {"my.toml", "run.toml"} | {
         name for name in paths(text) if "NAME" in name
     }  # test_new_family.py
     packages = [PACKAGE_OF[guide]] if guide in PACKAGE_OF else PACKAGE_OF.values()
