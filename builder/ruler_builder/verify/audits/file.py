@@ -67,7 +67,7 @@ class FileAudit:
             yield f"the languages are {languages}"
         if row["canary"] != inputs.canary:
             yield f"canary is {row['canary']!r}, the manifest's is {inputs.canary!r}"
-        counted = inputs.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+        counted = inputs.length_of(row)
         if row["length"] != counted:
             yield f"length is {row['length']}, counted {counted}"
         if row["max_new_tokens"] != params.max_new_tokens:

@@ -22,6 +22,9 @@ from ruler_common.rows import Row
 MAX_COUNTED = 32  # tokenize only this many of the longest words or lines
 
 
+_EXACT_EVERY = 100  # rows; the tokenizer's own library counts one of so many
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditInputs:
     """What an audit may use besides the rows: the manifest, the task's parameters, a counter."""
@@ -39,6 +42,8 @@ class AuditInputs:
     reserve: int
     # Tokens of a text by the tokenizer's own library.
     count: Callable[[str], int]
+    # The same by the faster engine, if it is installed: one row in 100 is counted by both.
+    fast_count: Callable[[str], int]
 
     @property
     def evidence_only(self) -> bool:
@@ -48,6 +53,14 @@ class AuditInputs:
     def remaining_tokens(self, row: Row) -> int:
         """Return the tokens of the window that a row leaves free."""
         return self.entry["max_length"] - self.reserve - row["length"]
+
+    def length_of(self, row: Row) -> int:
+        """Return the tokens of a row's prompt and answer."""
+        prompt = row["input"] + row["answer_prefix"]
+        length = self.fast_count(prompt) + row["max_new_tokens"]
+        if (row["index"] or 0) % _EXACT_EVERY == 0 or length != row["length"]:
+            return self.count(prompt) + row["max_new_tokens"]
+        return length
 
     def check_full(self, row: Row, unit: int) -> Iterator[str]:
         """Yield a problem if another haystack unit of at most `unit` tokens would fit."""
