@@ -11,7 +11,6 @@ search engines and loaders: https://docs.mlcommons.org/croissant/docs/croissant-
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -33,7 +32,7 @@ from ruler_common.names import (
     Config,
     Names,
 )
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMNS, EVIDENCE
 
 DISTRIBUTION = "ruler-release"
 CARD = "README.md"
@@ -383,7 +382,7 @@ def _record_set() -> dict[str, Any]:
         meaning, column = meanings["columns"][name], {"column": name}
         if name == "evidence":
             parts = []
-            for part, part_kind in re.findall(r"(\w+): (\w+)", kind):
+            for part, part_kind in EVIDENCE.items():
                 field = _field(
                     f"{name}/{part}", meanings["evidence"][part], _TYPES[part_kind], column
                 )
