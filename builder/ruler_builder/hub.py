@@ -23,6 +23,7 @@ from typing import Any
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files, write_card_files
+from ruler_builder.release.facts import EVAL_YAML, collect_facts
 from ruler_builder.release.folder import (
     STAGING,
     is_unfinished,
@@ -30,7 +31,6 @@ from ruler_builder.release.folder import (
     locked_folder,
     refuse_other_files,
 )
-from ruler_builder.release.metadata import EVAL_YAML, collect_facts
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import sha256_of, write_whole
@@ -281,7 +281,7 @@ def _files_to_send(root: Path, manifest: Manifest, repo: str) -> dict[str, Path 
                 f"Run: ruler verify {root}"
             )
         files[path] = root / path
-    facts, benchmark = collect_facts(manifest, root), (root / EVAL_YAML).exists()
+    facts, benchmark = collect_facts(manifest), (root / EVAL_YAML).exists()
     for name, text in card_files(facts, benchmark, repo).items():
         files[name] = text.encode()
     return files

@@ -14,7 +14,7 @@ from freeze import freeze, main
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import render
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
 from ruler_common.frozen import frozen_sentence, read_frozen, unexplained

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ruler_builder.release.metadata import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
