@@ -229,15 +229,17 @@ def _languages(facts: ReleaseFacts) -> dict[str, Any]:
         if entry["language"] != entry["instruction_language"]:
             pairs.add(languages_of(entry))
     about = release_languages(facts.manifest)
-    has_published = any(source["variant"] == CANONICAL for source in facts.sources.values())
-    codes = [code for code in facts.languages if has_published and not about[code].is_custom]
+    custom = [code for code in about if about[code].is_custom]
+    published = []  # languages of which a published file may have been read
+    if any(source["variant"] == CANONICAL for source in facts.sources.values()):
+        published = [code for code in facts.languages if code not in custom]
     return {
         "kinds": KINDS,
         "pairs": sorted(pairs),
         "about_languages": about,
-        "custom_languages": [code for code in about if about[code].is_custom],
-        "errata": [e for e in errata.errata() if any(map(e.affects, codes))],
-        "wording": [error for error in errata.wording() if error.language in codes],
+        "custom_languages": custom,
+        "errata": [e for e in errata.errata() if any(map(e.affects, published))],
+        "wording": [error for error in errata.wording() if error.language in published],
     }
 
 

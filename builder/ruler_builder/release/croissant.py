@@ -38,48 +38,21 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
     title, rows = "frozen", "Frozen test sets"
     if facts.why_custom:
         title, rows = "custom rows", "Custom rows"
-    description: dict[str, Any] = {
-        "@context": prose["context"],
-        "@type": "sc:Dataset",
-        "conformsTo": prose["conformsTo"],
-        "name": f"{about['title']}, {title}",
-        "description": f"{rows} {about['what']} {use}",
-        "identifier": f"urn:uuid:{manifest['canary']}",
-        **({"url": f"{_HUB}{repo}"} if repo else {}),
-        "version": manifest["data_version"],
-        "datePublished": str(project["date-released"]),
-        "creator": [
-            {"@type": "sc:Organization", "name": author["name"]} for author in project["authors"]
-        ],
-        "license": [
-            _licence(name) for name in sorted({s["licence"] for s in facts.sources.values()})
-        ],
-        "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
-        "citeAs": citations(manifest),
-        "inLanguage": facts.languages,
-        "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
-        "isLiveDataset": False,
-        **dict(sorted({**both["rai"], **about["rai"]}.items())),
-        "prov:wasDerivedFrom": [],
-        "distribution": [],
-        "recordSet": [_record_set()],
-    }
+    origins = []
     for name, source in facts.sources.items():
         origin = _origin(name, source["sha256"], source["title"])
         origin["license"] = _licence(source["licence"])
         if source["urls"]:
             origin["url"] = source["urls"]
-        description["prov:wasDerivedFrom"].append(origin)
+        origins.append(origin)
     for name, sha256 in manifest["words"].items():
-        origin = _origin(name, sha256, "A word list inside a package.")
-        description["prov:wasDerivedFrom"].append(origin)
-    inside: dict[str, Any] = {}
+        origins.append(_origin(name, sha256, "A word list inside a package."))
+    distribution, inside = [], {}
     if repo:
+        distribution.append({**prose["repository"], "contentUrl": f"{_HUB}{repo}"})
         inside = {"containedIn": {"@id": "repo"}}
-        clone = {**prose["repository"], "contentUrl": f"{_HUB}{repo}"}
-        description["distribution"].append(clone)
     for path, entry in manifest["files"].items():
-        description["distribution"].append(
+        distribution.append(
             {
                 "@type": "cr:FileObject",
                 "@id": path,
@@ -92,7 +65,30 @@ def croissant(facts: ReleaseFacts, repo: str | None = None) -> str:
                 "sha256": entry["sha256"],
             }
         )
-    description["distribution"].append({**prose["files"], **inside})
+    distribution.append({**prose["files"], **inside})
+    licences = {source["licence"] for source in facts.sources.values()}
+    description = {
+        "@context": prose["context"],
+        "@type": "sc:Dataset",
+        "conformsTo": prose["conformsTo"],
+        "name": f"{about['title']}, {title}",
+        "description": f"{rows} {about['what']} {use}",
+        "identifier": f"urn:uuid:{manifest['canary']}",
+        **({"url": f"{_HUB}{repo}"} if repo else {}),
+        "version": manifest["data_version"],
+        "datePublished": str(project["date-released"]),
+        "creator": [{"@type": "sc:Organization", "name": a["name"]} for a in project["authors"]],
+        "license": [_licence(name) for name in sorted(licences)],
+        "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
+        "citeAs": citations(manifest),
+        "inLanguage": facts.languages,
+        "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
+        "isLiveDataset": False,
+        **dict(sorted({**both["rai"], **about["rai"]}.items())),
+        "prov:wasDerivedFrom": origins,
+        "distribution": distribution,
+        "recordSet": [_record_set()],
+    }
     return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
