@@ -54,6 +54,11 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def has_digest(path: Path, sha256: str) -> bool:
+    """Return whether a path is a file with this sha256."""
+    return path.is_file() and sha256_of(path) == sha256
+
+
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file, without a byte order mark. Raises RulerError."""
     try:

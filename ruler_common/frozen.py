@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ruler_common.files import read_toml
-from ruler_common.manifest import OWN_SUITE, FileEntry, Manifest, is_standard
+from ruler_common.manifest import OWN_SUITE, Manifest, is_standard
 from ruler_common.names import LANGUAGES
 from ruler_common.text import number_of
 
@@ -60,6 +60,67 @@ def read_frozen(data_version: str, folder: Path = FROZEN) -> FrozenRows | None:
     return FrozenRows(**read_toml(path)) if path.is_file() else None
 
 
+def custom_files(manifest: Manifest, lock: FrozenRows) -> dict[str, list[str]]:
+    """Return the files whose rows are not the frozen ones, each with the settings that differ.
+
+    Frozen rows have both the digest and the settings of the lock. Without a setting, the builder
+    has changed, or the lock does not list the configuration.
+    """
+    if not is_standard(manifest):
+        suite = manifest.get("suite", OWN_SUITE)
+        is_custom = suite in (OWN_SUITE, manifest["dataset"])
+        reason = "a custom suite" if is_custom else f"suite {suite}"
+        return {path: [reason] for path in manifest["files"]}
+    digests = lock.rows.get(manifest["dataset"], {})
+    settings = _settings_that_differ(manifest, lock)
+    samples = lock.samples[manifest["dataset"]]
+    files = {}
+    for path, entry in manifest["files"].items():
+        reasons = [*settings]
+        languages = {entry["language"], entry["instruction_language"]}.difference(LANGUAGES)
+        if languages:
+            codes = ", ".join(sorted(languages))
+            reasons.insert(0, f"a language that is not one of the 26 ({codes})")
+        if entry["rows"] != min(samples, entry["most_rows"] or samples):
+            reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {samples}")
+        if reasons or entry["rows_sha256"] != digests.get(entry["config"]):
+            files[path] = reasons
+    return files
+
+
+def _settings_that_differ(manifest: Manifest, lock: FrozenRows) -> list[str]:
+    """Return the settings of a whole release that differ from those of the frozen rows."""
+    settings = []
+    embedded, different = [], []
+    for name, source in sorted(manifest["sources"].items()):
+        if source["variant"] == "embedded":
+            embedded.append(name)
+        elif lock.sources.get(name, source["sha256"]) != source["sha256"]:
+            different.append(name)
+    if embedded:
+        settings.append(f"embedded texts ({', '.join(embedded)})")
+    if different:
+        settings.append(f"other sources ({', '.join(different)})")
+    if manifest["seed"] != lock.seed:
+        settings.append(f"seed {manifest['seed']}, not {lock.seed}")
+    if manifest["reserve"] != lock.reserve:
+        settings.append(f"reserve {manifest['reserve']}, not {lock.reserve}")
+    return settings
+
+
+def unexplained(manifest: Manifest, lock: FrozenRows) -> list[str]:
+    """Return the files whose rows differ from the frozen ones although their settings are the same.
+
+    The settings are the sources, the seed, the reserve, the number of rows and the suite.
+    """
+    digests = lock.rows.get(manifest["dataset"], {})
+    paths = []
+    for path, reasons in custom_files(manifest, lock).items():
+        if not reasons and manifest["files"][path]["config"] in digests:
+            paths.append(path)
+    return paths
+
+
 def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
     """Return a sentence that says whether a release's rows are frozen, or which differ and why.
 
@@ -72,17 +133,18 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
     if lock is None:
         return f"No rows are frozen for {version}."
     digests = lock.rows.get(manifest["dataset"], {})
-    different: list[FileEntry] = []
+    different: dict[str, list[str]] = {}  # by configuration
     unlisted = 0
-    for entry in manifest["files"].values():
-        if entry["config"] not in digests:
+    for path, reasons in custom_files(manifest, lock).items():
+        name = manifest["files"][path]["config"]
+        if name in digests:
+            different[name] = reasons
+        else:
             unlisted += 1
-        elif entry["rows_sha256"] != digests[entry["config"]]:
-            different.append(entry)
     if different:
-        name, more = different[0]["config"], len(different) - 1
+        name, more = next(iter(different)), len(different) - 1
         differ = f"{name} and {more} more differ" if more else f"{name} differs"
-        why = ", ".join(_reasons(manifest, lock, different[0])) or "a change of the builder"
+        why = ", ".join(different[name]) or "a change of the builder"
         return f"Custom rows, not the frozen ones of {version}: {differ}: {why}."
     if unlisted == len(manifest["files"]):
         return f"Custom rows: no configuration here is among the frozen ones of {version}."
@@ -92,60 +154,8 @@ def frozen_sentence(manifest: Manifest, lock: FrozenRows | None = None) -> str:
     return f"These are the frozen rows of {version}."
 
 
-def _reasons(manifest: Manifest, lock: FrozenRows, entry: FileEntry) -> list[str]:
-    """Return the settings of a file that differ from those of the frozen rows."""
-    reasons = []
-    languages = {entry["language"], entry["instruction_language"]}.difference(LANGUAGES)
-    if languages:
-        reasons.append(f"a language that is not one of the 26 ({', '.join(sorted(languages))})")
-    embedded, different = [], []
-    for name, source in sorted(manifest["sources"].items()):
-        if source["variant"] == "embedded":
-            embedded.append(name)
-        elif lock.sources.get(name, source["sha256"]) != source["sha256"]:
-            different.append(name)
-    if embedded:
-        reasons.append(f"embedded texts ({', '.join(embedded)})")
-    if different:
-        reasons.append(f"other sources ({', '.join(different)})")
-    if manifest["seed"] != lock.seed:
-        reasons.append(f"seed {manifest['seed']}, not {lock.seed}")
-    if manifest["reserve"] != lock.reserve:
-        reasons.append(f"reserve {manifest['reserve']}, not {lock.reserve}")
-    samples = lock.samples[manifest["dataset"]]
-    if entry["rows"] != min(samples, entry["most_rows"] or samples):
-        reasons.append(f"{number_of(entry['rows'], 'row')} per file, not {samples}")
-    return reasons
-
-
-def is_frozen(manifest: Manifest, lock: FrozenRows, entry: FileEntry, digest: str) -> bool:
-    """Return whether a file has the digest and the settings of its frozen rows."""
-    frozen_digest = lock.rows.get(manifest["dataset"], {}).get(entry["config"])
-    if digest != frozen_digest or not is_standard(manifest):
-        return False
-    return not _reasons(manifest, lock, entry)
-
-
-def unexplained(manifest: Manifest, lock: FrozenRows) -> list[str]:
-    """Return the files whose rows differ from the frozen ones although their settings are the same.
-
-    The settings are the sources, the seed, the reserve, the number of rows and the suite.
-    """
-    digests = lock.rows.get(manifest["dataset"], {})
-    if not is_standard(manifest):
-        return []
-    paths = []
-    for path, entry in manifest["files"].items():
-        frozen_digest = digests.get(entry["config"], entry["rows_sha256"])
-        if frozen_digest != entry["rows_sha256"] and not _reasons(manifest, lock, entry):
-            paths.append(path)
-    return paths
-
-
 def why_custom(manifest: Manifest, configs: Collection[str] | None = None) -> str:
     """Return why rows are not the frozen ones, or "" if they are.
-
-    Frozen rows have both the digests and the settings of the lock.
 
     Args:
         manifest: The manifest of the release.
@@ -156,31 +166,18 @@ def why_custom(manifest: Manifest, configs: Collection[str] | None = None) -> st
     if lock is None:
         return f"no rows are frozen for data version {manifest['data_version']}"
     digests = lock.rows.get(manifest["dataset"], {})
-    standard = is_standard(manifest)
-    compared = 0
-    listed: list[FileEntry] = []  # custom rows of configurations that the lock lists
-    unlisted: list[FileEntry] = []
-    for entry in manifest["files"].values():
-        name = entry["config"]
-        if name not in (digests if configs is None else configs):
-            continue
-        compared += 1
-        if name not in digests:
-            unlisted.append(entry)
-        elif (
-            not standard or entry["rows_sha256"] != digests[name] or _reasons(manifest, lock, entry)
-        ):
-            listed.append(entry)
-    custom = [*listed, *unlisted]
-    if configs is None and not compared:
-        custom = list(manifest["files"].values())
+    config_of = {path: entry["config"] for path, entry in manifest["files"].items()}
+    if configs is None:
+        listed = [name for name in config_of.values() if name in digests]
+        configs = listed or [*config_of.values()]
+    custom: dict[str, list[str]] = {}  # by configuration
+    for path, reasons in custom_files(manifest, lock).items():
+        if config_of[path] in configs:
+            custom[config_of[path]] = reasons
     if not custom:
         return ""
-    if not standard:
-        suite = manifest.get("suite", OWN_SUITE)
-        return "a custom suite" if suite in (OWN_SUITE, manifest["dataset"]) else f"suite {suite}"
-    why = ", ".join(_reasons(manifest, lock, custom[0]))
-    return why or _not_in_lock(manifest["data_version"], [entry["config"] for entry in custom])
+    names = sorted(custom, key=lambda name: name not in digests)  # those that the lock lists first
+    return ", ".join(custom[names[0]]) or _not_in_lock(manifest["data_version"], names)
 
 
 def rows_label(

@@ -12,8 +12,9 @@ import hashlib
 import json
 import re
 import shlex
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import parse_json
@@ -38,7 +39,6 @@ from ruler_common.names import (
     check_new_name,
     check_release_names,
     length_name,
-    parse_length,
 )
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
@@ -155,22 +155,25 @@ class _WrongField(Exception):
         super().__init__(f"{printable(name)} {printable(what)}")
 
 
+_PATTERNS = {  # of fields that are strings, and what they should be
+    "data_version": (r"[0-9]+\.[0-9]+\.[0-9]+", "a version such as 1.0.0"),
+    "canary": (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case"),
+    "builder_version": (r"[0-9A-Za-z.+!_-]{1,80}", "a version"),
+}
+
+
 def _check_names(manifest: Manifest) -> None:
     """Raise _WrongField or RulerError for the first wrong name or number."""
+    fields: Mapping[str, Any] = manifest
     dataset = manifest["dataset"]
     if dataset not in TASKS:
         raise _WrongField("dataset", f"is '{dataset}', not one of {', '.join(TASKS)}")
-    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
-        raise _WrongField(
-            "data_version", f"is '{manifest['data_version']}', not a version such as 1.0.0"
-        )
-    if not re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", manifest["canary"]):
-        raise _WrongField("canary", "is not a GUID in lower case")
+    for name, (pattern, what) in _PATTERNS.items():
+        if not re.fullmatch(pattern, fields[name]):
+            raise _WrongField(name, f"is not {what}: '{fields[name]}'")
     known_canary = CANARIES.get(manifest["data_version"], {}).get(dataset)
     if known_canary is not None and manifest["canary"] != known_canary:
         raise _WrongField("canary", f"is not that of {dataset} {manifest['data_version']}")
-    if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
-        raise _WrongField("builder_version", "is not a version")
     if manifest["reserve"] < 0:
         raise _WrongField("reserve", "is less than 0")
     for source in manifest["sources"]:
@@ -188,8 +191,15 @@ def _check_names(manifest: Manifest) -> None:
                 raise _WrongField(f"tasks.{task}.{name}", "must be a string, a number or a boolean")
         if described.get("family") not in manifest["families"]:
             raise _WrongField(f"tasks.{task}", "has a family that the release does not define")
+    languages = {*LANGUAGES, *manifest["languages"]} if dataset == "oneruler" else {"en"}
+    names: dict[str, Collection[str]] = {
+        "task": manifest["tasks"],
+        "tokenizer": manifest["tokenizers"],
+        "language": languages,
+        "instruction_language": languages,
+    }
     for path, entry in manifest["files"].items():
-        _check_entry(manifest, path, entry)
+        _check_entry(dataset, path, entry, names)
 
 
 def _check_languages(manifest: Manifest) -> None:
@@ -210,39 +220,35 @@ def _check_languages(manifest: Manifest) -> None:
                 raise _WrongField(f"languages.{code}", f"cannot be read: {error}") from error
 
 
-def _check_entry(manifest: Manifest, path: str, entry: FileEntry) -> None:
-    """Raise _WrongField for the first wrong name or number of a file's entry."""
+def _check_entry(
+    dataset: str, path: str, entry: FileEntry, names: Mapping[str, Collection[str]]
+) -> None:
+    """Raise _WrongField for the first wrong name or number of a file's entry.
+
+    `names` are those that the release has, by the fields that name one.
+    """
     field = f"files.{path}"
-    dataset = manifest["dataset"]
-    languages = {*LANGUAGES, *manifest["languages"]} if dataset == "oneruler" else {"en"}
-    for code in (entry["language"], entry["instruction_language"]):
-        if code not in languages:
-            raise _WrongField(field, f"has '{code}', which is not a language of {dataset}")
-    if entry["task"] not in manifest["tasks"]:
-        raise _WrongField(field, f"has '{entry['task']}', which is not a task of the release")
-    if entry["tokenizer"] not in manifest["tokenizers"]:
-        raise _WrongField(
-            field, f"has '{entry['tokenizer']}', which is not a tokenizer of the release"
-        )
+    fields: Mapping[str, Any] = entry
+    for name, available in names.items():
+        if fields[name] not in available:
+            raise _WrongField(field, f"has the {name} '{fields[name]}', which the release lacks")
     for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
-        if entry[name] < 0:
+        if fields[name] < 0:
             raise _WrongField(field, f"has a negative '{name}'")
-    try:
-        tokens = parse_length(entry["length"], dataset)
-        length = length_name(tokens, dataset)
-    except RulerError:
-        tokens, length = 0, ""
-    if (length, tokens) != (entry["length"], entry["max_length"]):
-        raise _WrongField(
-            field, f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
-        )
-    if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
-        raise _WrongField(
-            field,
-            f"has an evidence_alone that does not match its length '{entry['length']}'",
-        )
     config = Config.from_entry(dataset, entry)
-    if entry["config"] != config.name:
-        raise _WrongField(field, f"has the config '{entry['config']}', not '{config.name}'")
+    try:
+        length = length_name(config.max_length, dataset)
+    except RulerError as error:
+        raise _WrongField(field, f"has a wrong length: {error}") from error
+    expected = {
+        "length": length,
+        "max_length": config.max_length,
+        "evidence_alone": config.max_length == 0,
+        "config": config.name,
+    }
+    for name, value in expected.items():
+        stored = fields.get(name, False)
+        if stored != value:
+            raise _WrongField(field, f"has the {name} '{stored}', not '{value}'")
     if path != config.path:
         raise _WrongField(field, f"should be at '{config.path}', the path of its configuration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from typing_extensions import TypedDict
 
@@ -16,17 +16,6 @@ from ruler_common.names import LENGTHS
 
 if TYPE_CHECKING:
     import datasets
-
-# fmt: off
-COLUMNS: dict[str, str] = {  # of a row, in order
-    "index": "int32", "task": "string", "language": "string", "instruction_language": "string",
-    "max_length": "int32", "input": "string", "answer_prefix": "string", "outputs": "list<string>",
-    "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
-    "question": "string",
-    "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
-    "none_word": "string", "canary": "string",
-}
-# fmt: on
 
 FULL_ROWS = {"ruler": 500, "oneruler": 50}
 """Rows per file of a full release, as in the papers."""
@@ -49,6 +38,15 @@ def canary_of(dataset: str, data_version: str) -> str:
     return CANARIES[data_version][dataset]
 
 
+# ---- Columns -------------------------------------------------------------------------------------
+
+# A Python type with its Arrow type, the one statement of the schema of a row
+Text = Annotated[str, "string"]
+Int = Annotated[int, "int32"]
+Float = Annotated[float, "float32"]
+Bool = Annotated[bool, "bool"]
+
+
 class Evidence(TypedDict):
     """A needle, assignment or gold passage of a row: character offsets in `input`.
 
@@ -56,34 +54,53 @@ class Evidence(TypedDict):
     contains a reference, and false for a distractor.
     """
 
-    start: int
-    end: int
-    depth: float
-    answer: bool
+    start: Int
+    end: Int
+    depth: Float
+    answer: Bool
 
 
 class Row(TypedDict):
-    """A row of either dataset; lengths in tokens, offsets in characters. See COLUMNS."""
+    """A row of either dataset, its columns in order; lengths in tokens, offsets in characters."""
 
-    index: int
-    task: str
-    language: str
-    instruction_language: str
-    max_length: int
-    input: str
-    answer_prefix: str
-    outputs: list[str]
-    max_new_tokens: int
-    length: int
-    context_start: int
-    context_end: int
-    question: str
+    index: Int
+    task: Text
+    language: Text
+    instruction_language: Text
+    max_length: Int
+    input: Text
+    answer_prefix: Text
+    outputs: list[Text]
+    max_new_tokens: Int
+    length: Int
+    context_start: Int
+    context_end: Int
+    question: Text
     evidence: list[Evidence]
-    none_word: str
-    canary: str
+    none_word: Text
+    canary: Text
 
 
-_SPAN = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
+def _type_name(kind: Any) -> str:
+    """Return the name of a column's type, such as `list<string>`."""
+    if get_origin(kind) is list:
+        return f"list<{_type_name(get_args(kind)[0])}>"
+    if kind is Evidence:
+        return f"struct<{', '.join(f'{part}: {name}' for part, name in EVIDENCE.items())}>"
+    name: str = kind.__metadata__[0]
+    return name
+
+
+def _type_names(kind: Any) -> dict[str, str]:
+    """Return the fields of a TypedDict, with the names of their types."""
+    fields = get_type_hints(kind, include_extras=True)
+    return {name: _type_name(field) for name, field in fields.items()}
+
+
+EVIDENCE = _type_names(Evidence)
+"""The parts of a span and their Arrow types."""
+COLUMNS = _type_names(Row)
+"""The columns of a row, in order, and the names of their types."""
 
 
 def arrow_schema() -> Any:
@@ -94,18 +111,9 @@ def arrow_schema() -> Any:
     """
     import pyarrow as pa
 
-    span: list[Any] = []
-    for name, kind in _SPAN.items():
-        span.append(pa.field(name, kind))
-    fields: list[Any] = []
-    for name, kind in COLUMNS.items():
-        if name == "evidence":
-            fields.append(pa.field(name, pa.list_(pa.struct(span))))
-        elif name == "outputs":
-            fields.append(pa.field(name, pa.list_(pa.string())))
-        else:
-            fields.append(pa.field(name, kind))
-    return pa.schema(fields)
+    span: list[Any] = [pa.field(part, kind) for part, kind in EVIDENCE.items()]
+    lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
+    return pa.schema([pa.field(name, lists.get(name, kind)) for name, kind in COLUMNS.items()])
 
 
 def features() -> datasets.Features:

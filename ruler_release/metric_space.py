@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from ruler_builder.hub import hub_state, send
-from ruler_builder.release.card import templates
+from ruler_builder.hub.repository import hub_state, send
+from ruler_builder.release.templates import templates
 from ruler_common.errors import RulerError
 
 METRIC = "ruler_score"

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.release.card import code, render
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.card import render
+from ruler_builder.release.facts import collect_facts
+from ruler_builder.release.templates import code
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text, plain
 from tests.in_process import ruler_output
@@ -71,7 +72,7 @@ def test_a_hostile_model_name_and_answer_are_text_in_tables(command, oracle_runs
 
 def test_hostile_sources_and_templates_are_text_in_the_card(release):
     manifest: Any = copy.deepcopy(read_manifest(release))
-    harmless = html_of(render(collect_facts(manifest, release)))
+    harmless = html_of(render(collect_facts(manifest)))
     for source in manifest["sources"].values():
         source |= dict.fromkeys(("title", "licence", "citation"), HOSTILE)
         source["variant"] = "canonical"
@@ -80,7 +81,7 @@ def test_hostile_sources_and_templates_are_text_in_the_card(release):
     manifest["words"] = {HOSTILE: HOSTILE}
     manifest["families"]["niah"]["needle"] = f"{{key}} {{value}} {HOSTILE}"
     manifest["families"]["niah"]["one"]["input"] = "```\n<script>x</script>\n[d](http://x)\n```"
-    result = html_of(render(collect_facts(manifest, release)))
+    result = html_of(render(collect_facts(manifest)))
     assert "http://x" in result
     for bad in ('href="http://x"', "<script", "<img", "<em>g", "<s>i", "\x1b", "\u202e"):
         assert bad not in result

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ruler_builder.options import BuildOptions, VerifyOptions
 from ruler_common.errors import RulerError
 from ruler_common.frozen import frozen_sentence
-from ruler_common.manifest import Manifest
+from ruler_common.manifest import FileEntry, Manifest
 from ruler_common.options import Option
 from ruler_common.text import MANY, command_line, note, number_of, sentences, show, table
 
@@ -124,10 +124,13 @@ def show_files(manifest: Manifest) -> None:
 
 def _show_lengths(manifest: Manifest) -> None:
     """Print many files by tokenizer and length; `ruler list` shows each file."""
-    from ruler_builder.release.card import files_by_length, min_fill
+    from ruler_builder.release.card import min_fill
 
+    groups: dict[tuple[str, str], list[FileEntry]] = {}
+    for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"])):
+        groups.setdefault((e["tokenizer"], e["length"]), []).append(e)
     rows = []
-    for (tokenizer, length), files in files_by_length(manifest).items():
+    for (tokenizer, length), files in groups.items():
         number = exhausted = size = 0
         for entry in files:
             number += entry["rows"]

@@ -22,7 +22,7 @@ from ruler_eval.publish import ResultsOptions, publish
 from ruler_release.commands.build import show_report
 
 if TYPE_CHECKING:
-    from ruler_builder.hub import PushPlan
+    from ruler_builder.hub.push import PushPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +80,8 @@ def push(options: PushCommand) -> None:
 
         push_metric(options.repo, show_note, private=options.private, revision=options.revision)
         return
-    from ruler_builder.hub import plan_push
-    from ruler_builder.hub import push as push_release
+    from ruler_builder.hub.push import plan_push
+    from ruler_builder.hub.push import push as push_release
 
     if options.dry_run:
         plan = plan_push(
@@ -149,7 +149,7 @@ def fetch(options: FetchCommand) -> None:
 
     Example: ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler
     """
-    from ruler_builder.hub import fetch as fetch_release
+    from ruler_builder.hub.fetch import fetch as fetch_release
     from ruler_builder.verify.verify import verify
 
     to = options.to

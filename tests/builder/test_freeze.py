@@ -14,10 +14,10 @@ from freeze import freeze, main
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import render
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_common.errors import RulerError
 from ruler_common.files import read_toml
-from ruler_common.frozen import frozen_sentence, read_frozen, unexplained
+from ruler_common.frozen import frozen_sentence, read_frozen, unexplained, why_custom
 from ruler_common.manifest import MANIFEST, Manifest, read_manifest
 from tests.builder.verify import planting
 from tests.project import ROOT
@@ -135,6 +135,26 @@ def test_a_release_is_compared_configuration_by_configuration(published, tmp_pat
     assert frozen_sentence(read_manifest(published("cwe", keep_only("cwe"))), frozen) == (
         "Custom rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
+
+
+def test_rows_of_another_suite_or_seed_are_custom_even_with_the_digests_of_the_lock(
+    published, tmp_path, monkeypatch
+):
+    root = published()
+    frozen, frozen_manifest = freeze([root], folder=tmp_path), read_manifest(root)
+    monkeypatch.setattr("ruler_common.frozen.read_frozen", lambda _: frozen)
+    for change, why in (
+        (lambda m: m["tasks"]["vt"].update(hops=7), "a custom suite"),
+        (lambda m: m.update(seed=3), "seed 3, not 0"),
+    ):
+        manifest = json.loads(json.dumps(frozen_manifest))
+        assert why_custom(manifest) == ""
+        change(manifest)
+        assert why_custom(manifest) == why
+        assert frozen_sentence(manifest) == (
+            "Custom rows, not the frozen ones of data version 1.0.0: "
+            f"cwe_4k and 12 more differ: {why}."
+        )
 
 
 def test_only_a_difference_without_a_reason_is_unexplained(published, tmp_path):

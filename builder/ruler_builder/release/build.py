@@ -24,13 +24,13 @@ from ruler_builder.release.card import write_card_files
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     begin_build,
-    check_names_of,
     is_unfinished,
     join_manifests,
     locked_folder,
     new_settings,
     read_finished,
     refuse_other_files,
+    with_files,
 )
 from ruler_builder.release.worker import (
     CheckedJob,
@@ -107,8 +107,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     manifests = [*finished.values(), new_settings(suite, options.seed, options.reserve)]
     if release:
         manifests.insert(0, release)
-    shared = join_manifests(manifests, root)
-    check_names_of(shared, root, [job.config for job in jobs])
+    shared = join_manifests(manifests, root, [job.config for job in jobs])
     store = Store(options.mirror)
     sources = Sources(store, parse_sources_option(several(options.sources), custom_sources))
     existing, missing, rows, tokens = [], [], 0, 0
@@ -295,21 +294,18 @@ def build(options: BuildOptions, confirm: Callable[[BuildPlan], None] | None = N
                 f"The files take about {plan.bytes / 1e6:,.0f} MB, and the disk of '{root}' has "
                 f"{free / 1e6:,.0f} MB free: make room, or give a folder on another disk."
             )
-        made, left_out = _make_files(options, plan, root)
-        manifest = join_manifests([plan.shared, *made], root)
+        manifest, left_out = _make_files(options, plan, root)
         write_card_files(root, manifest)
         write_whole(root / MANIFEST, manifest_text(manifest))
         shutil.rmtree(root / BUILD_FOLDER, ignore_errors=True)
-    new = [*plan.finished]
-    for file in made:
-        new += file["files"]
-    return Built(manifest, sorted(new), left_out)
+    existing = plan.release["files"] if plan.release else {}
+    return Built(manifest, sorted(manifest["files"].keys() - existing.keys()), left_out)
 
 
 def _make_files(
     options: BuildOptions, plan: BuildPlan, root: Path
-) -> tuple[list[Manifest], dict[str, str]]:
-    """Make the missing files. Return their manifests, and why some are left out, by configuration.
+) -> tuple[Manifest, dict[str, str]]:
+    """Make the missing files. Return the release's manifest, and why some files are left out.
 
     All files are checked before the first one is made.
     """
@@ -346,11 +342,11 @@ def _make_files(
         label = f"Building ({kept} already made)" if kept else "Building"
         bar.reset(tokens)  # the speed counts from here
         begin_build(root)
-        made = []
-        for manifest in run(FileBuilder.build, possible):
-            made.append(manifest)
-            for path, entry in manifest["files"].items():
-                bar.set_description_str(f"{label}: {len(made)}/{len(possible)} files")
+        files = {**shared["files"]}
+        for done, made in enumerate(run(FileBuilder.build, possible), 1):
+            for path, entry in made["files"].items():
+                files[path] = entry
+                bar.set_description_str(f"{label}: {done}/{len(possible)} files")
                 bar.update(entry["rows"] * entry["max_length"])
                 log.debug("%s: %d rows", path, entry["rows"])
-    return made, left_out
+    return with_files(shared, files), left_out

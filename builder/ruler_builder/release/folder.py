@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ruler_builder.release.metadata import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.release.facts import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
@@ -162,10 +162,18 @@ def new_settings(suite: Suite, seed: int, reserve: int, max_length: int = 0) -> 
     }
 
 
-def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
-    """Return one manifest with the files of all; `root` is the folder of the release.
+def join_manifests(
+    manifests: Iterable[Manifest], root: Path, jobs: Iterable[Config] = ()
+) -> Manifest:
+    """Return one manifest with the files of all.
 
-    Raises RulerError if two of them have different settings.
+    Raises RulerError if two of them have different settings, or if a release could not be read
+    because of its names.
+
+    Args:
+        manifests: The manifests to join.
+        root: The folder of the release, for an error.
+        jobs: The configurations that are to be built into it.
     """
     first, *others = manifests
     joined: dict[str, Any] = {**first}
@@ -181,7 +189,8 @@ def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
                 )
         for key in _EXTENDED:
             for name, value in added[key].items():
-                if _identity(joined[key].setdefault(name, value)) != _identity(value):
+                existing = joined[key].get(name, value)
+                if existing != value and _identity(existing) != _identity(value):
                     raise RulerError(
                         f"'{root}' was made with another '{name}' among its {key}. "
                         "Give a new folder."
@@ -194,18 +203,12 @@ def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
         joined["builder_version"] = added["builder_version"]
         joined["files"] |= added["files"]
     manifest = with_files(cast(Manifest, joined), joined["files"])
-    check_names_of(manifest, root)
+    _check_names(manifest, root, jobs)
     return manifest
 
 
-def check_names_of(manifest: Manifest, root: Path, jobs: Iterable[Config] = ()) -> None:
-    """Raise RulerError if a release could not be read because of its names.
-
-    Args:
-        manifest: The manifest of the release.
-        root: Its folder, for the error.
-        jobs: The configurations that are to be built into it.
-    """
+def _check_names(manifest: Manifest, root: Path, jobs: Iterable[Config]) -> None:
+    """Raise RulerError if a release with these jobs could not be read because of its names."""
     tokenizers = dict.fromkeys(manifest["tokenizers"])
     languages = dict.fromkeys((*LANGUAGES, *manifest["languages"]))
     for config in jobs:

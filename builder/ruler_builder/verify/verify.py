@@ -27,6 +27,14 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.options import VerifyOptions
 from ruler_builder.release.card import card_files
+from ruler_builder.release.croissant import described_repository
+from ruler_builder.release.facts import (
+    CARD,
+    CROISSANT,
+    DISTRIBUTION,
+    EVAL_YAML,
+    collect_facts,
+)
 from ruler_builder.release.folder import (
     BUILD_FOLDER,
     DATA,
@@ -36,14 +44,6 @@ from ruler_builder.release.folder import (
     join_manifests,
     new_settings,
     with_files,
-)
-from ruler_builder.release.metadata import (
-    CARD,
-    CROISSANT,
-    DISTRIBUTION,
-    EVAL_YAML,
-    collect_facts,
-    described_repository,
 )
 from ruler_builder.release.worker import process_pool, processes_for
 from ruler_builder.tasks.base import DATA_VERSION
@@ -407,19 +407,15 @@ def _check_card(root: Path, manifest: Manifest, notes: list[str]) -> list[tuple[
     croissant.json may describe the folder or a repository of the Hub. If another version of the
     builder wrote the card, only the configurations in its metadata are compared.
     """
-    facts = collect_facts(manifest, root)
     installed, written_by = version(DISTRIBUTION), manifest["builder_version"]
     if installed != written_by:
         notes.append(
             f"The card was written by {DISTRIBUTION} {written_by}, this is {installed}: only the "
             f"configurations in {CARD} are compared. `ruler build` writes the card again."
         )
-    elif facts.row is None:
-        notes.append(f"{CARD} cannot be compared: the row that it shows cannot be read.")
-        return []
     try:
         benchmark, repo = (root / EVAL_YAML).exists(), described_repository(root)
-        rendered = card_files(facts, benchmark, repo)
+        rendered = card_files(collect_facts(manifest), benchmark, repo)
     except RulerError as error:
         return [(CARD, str(error))]
     problems = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.card import card_files
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_common.manifest import read_manifest
 from tests.embedded_release import contents
 from tests.hub.client import Client
@@ -29,7 +29,7 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(hub, pushed, oneruler):
     repo = hub.dataset(REPO)
     published = {name: blob.data for name, blob in repo.commits[repo.main].items()}
     expected = contents(oneruler)
-    described = card_files(collect_facts(read_manifest(oneruler), oneruler), False, REPO)
+    described = card_files(collect_facts(read_manifest(oneruler)), False, REPO)
     expected.update({name: text.encode() for name, text in described.items()})
     assert {name: published[name] for name in expected} == expected
 

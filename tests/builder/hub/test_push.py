@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.card import card_files
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
 from tests.builder.verify.planting import write_manifest
@@ -31,7 +31,7 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(hub, client, sm
     assert {"README.md", MANIFEST, *ROWS} <= set(sent)
     assert set(files) == {".gitattributes", *sent}
     contents = {name: path.read_bytes() for name, path in sent.items()}
-    facts = collect_facts(read_manifest(small), small)
+    facts = collect_facts(read_manifest(small))
     for name, text in card_files(facts, False, "org/first").items():
         contents[name] = text.encode()
     card = contents["README.md"].decode()

@@ -15,9 +15,11 @@ from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from bench.release import steps
 from ruler_builder.options import BuildOptions
-from ruler_builder.release.build import plan_build
-from ruler_builder.release.card import files_of_config, render
-from ruler_builder.release.metadata import EVAL_YAML, collect_facts, croissant, eval_yaml
+from ruler_builder.release.build import build, plan_build
+from ruler_builder.release.card import eval_yaml, render
+from ruler_builder.release.croissant import croissant
+from ruler_builder.release.facts import EVAL_YAML, collect_facts
+from ruler_builder.release.templates import files_of_config
 from ruler_builder.text.sources import registry
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Names
@@ -163,33 +165,39 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
 
 
-def test_the_example_row_is_a_row_of_the_release(root):
-    (row_block,) = blocks(text_of(root), "json")
+@pytest.mark.mirror
+@pytest.mark.parametrize(
+    ("suite", "task", "length"),
+    [("ruler", "niah_single_1", "4k"), ("oneruler", "niah_single", "8k")],
+)
+def test_the_example_row_is_the_first_frozen_row_of_its_configuration(
+    mirror, tmp_path, suite, task, length
+):
+    root = tmp_path / suite
+    options = BuildOptions(
+        root,
+        suite=suite,
+        lengths=(length,),
+        tasks=(task,),
+        languages=("en",) if suite == "oneruler" else ("default",),
+        samples=1,
+        mirror=mirror,
+    )
+    build(options)
+    text = text_of(root)
+    (row_block,) = blocks(text, "json")
     row = json.loads(row_block)
-    (load_block, _) = blocks(text_of(root), "python")
-    config = load_block.split('"')[3]
-    full_row = load(root, config)[row["index"]]
+    (config,) = [entry["config"] for entry in read_manifest(root)["files"].values()]
+    assert f"The first frozen row of `{config}`" in text
+    full_row = load(root, config)[0]
     parts = row.pop("input").split(" […] ")
-    text = full_row.pop("input")
+    full_text = full_row.pop("input")
     assert row == full_row
-    assert text.startswith(parts[0])
-    assert text.endswith(parts[-1])
-    assert all(part in text for part in parts)
+    assert full_text.startswith(parts[0])
+    assert full_text.endswith(parts[-1])
+    assert all(part in full_text for part in parts)
     for span in full_row["evidence"]:
-        assert text[span["start"] : span["end"]] in parts[1]
-    assert sum(map(len, parts)) < 1000
-
-
-def test_without_the_files_the_card_shows_no_row(root, tmp_path):
-    manifest = read_manifest(root)
-    facts = collect_facts(manifest, tmp_path)
-    assert facts.row is None
-    assert blocks(render(facts), "json") == []
-    (path,) = next(iter(collect_facts(manifest).configs.values()))
-    (tmp_path / path).parent.mkdir(parents=True)
-    (tmp_path / path).write_bytes(b"no Parquet")
-    part = {**manifest, "files": {path: manifest["files"][path]}}
-    assert collect_facts(part, tmp_path).row is None
+        assert full_text[span["start"] : span["end"]] in parts[1]
 
 
 def local(code: str, root: Path) -> str:
@@ -216,7 +224,7 @@ def test_the_commands_work_as_written(oneruler, tmp_path):
 
 
 def test_a_build_writes_the_files_rendered_from_its_manifest(root):
-    facts = collect_facts(read_manifest(root), root)
+    facts = collect_facts(read_manifest(root))
     assert text_of(root) == render(facts)
     assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(facts)
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(facts)

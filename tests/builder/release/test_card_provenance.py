@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 import yaml
 
-from ruler_builder.release import card
 from ruler_builder.release.card import render
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_builder.text.errata import errata, wording
 from ruler_builder.text.sources import restricted_books
-from ruler_common import frozen as frozen_rows
-from ruler_common.frozen import read_frozen
+from ruler_common.frozen import frozen_sentence
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from tests.builder.release.card_reading import labels, section, tables
@@ -40,17 +37,7 @@ def test_versions_and_citations_are_those_of_the_files(text, manifest):
     versions = " ".join(section(text, "Versions").split())
     assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in versions
     assert f"ruler-release {manifest['builder_version']}." in versions
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    titles = re.findall(r"^## \[(.*data version.*)$", changelog, re.MULTILINE)
-    assert titles
-    assert all(f"{title.replace(']', '')}:" in versions for title in titles)
-    assert "Unreleased" not in versions
-    released = " ".join(changelog.split("## [0.3.0]")[1].split())
-    changes = re.findall(
-        r"- ((?:Data|Score)\b.*?)(?= - | 0\.\d\.0)", versions.split("the score:")[1]
-    )
-    assert len(changes) == len(re.findall(r"^- (?:Data|Score)\b", changelog, re.MULTILINE)) > 10
-    assert all(f"- {change}" in released for change in changes)
+    assert frozen_sentence(manifest) in versions
     cited = section(text, "Citation")
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     for paper in cff["references"]:
@@ -68,32 +55,6 @@ def test_the_card_shows_the_needles_and_none_words_of_the_manifest(oneruler):
         {"language": code, "needle": entry["parts"]["needle"], "none word": entry["none_word"]}
         for code, entry in manifest["languages"].items()
     ]
-
-
-def test_the_card_lists_the_frozen_data_versions_and_their_changes(root, tmp_path, monkeypatch):
-    manifest = read_manifest(root)
-    dataset, digests = manifest["dataset"], {"a_4k": "0" * 64, "b_4k": "1" * 64}
-    for version in ("1.0.0", "1.10.0", "1.9.0"):
-        (tmp_path / f"{version}.toml").write_text(
-            f'data_version = "{version}"\nbuilder_version = "0.2.0"\npublished = false\n'
-            f"seed = 7\nreserve = 128\n[samples]\n[sources]\n[rows.{dataset}]\n"
-            + "".join(f'{name} = "{digest}"\n' for name, digest in digests.items())
-        )
-    changes = "- Data 1.9.0: one row\n  of vt.\n- Data 1.9.0: another.\n- Added: a flag.\n"
-    (tmp_path / "CHANGELOG.md").write_text(f"## [0.3.0]\n\n{changes}")
-    monkeypatch.setattr(frozen_rows, "FROZEN", tmp_path)
-    monkeypatch.setattr(card, "read_frozen", lambda name: read_frozen(name, tmp_path))
-    monkeypatch.setattr(card, "project_file", tmp_path.joinpath)
-    frozen = "2 configurations, seed 7, reserve 128"
-    table = card.versions(manifest)["data_versions"]
-    assert [tuple(version.values()) for version in table] == [
-        ("1.0.0", frozen, "1.9.0", ["the first version"]),
-        ("1.9.0", frozen, "1.10.0", ["one row of vt.", "another."]),
-        ("1.10.0", frozen, "–", []),
-    ]
-    later = {**manifest, "data_version": "2.0.0"}
-    newest = card.versions(later)["data_versions"][-1]
-    assert tuple(newest.values()) == ("2.0.0", "not yet", "–", [])
 
 
 # ---- The published files -------------------------------------------------------------------------
@@ -146,7 +107,7 @@ def test_a_part_lists_only_its_languages(every_language):
     assert "may not be free everywhere" not in text
     (corrected,) = tables(section(text, "Faults of the published files"), "erratum")
     ids = {row["erratum"].strip("`"): row["languages"] for row in corrected}
-    assert ids["niah-needle-space"] == "en"
-    assert ids["cwe-spaces"] == "ko"
-    assert not any(id.startswith(("book", "niah-urdu")) for id in ids)
+    assert "en" in ids["niah-needle-space"].split()
+    assert "ko" in ids["cwe-spaces"].split()
+    assert not any(id.startswith("niah-urdu") for id in ids)
     assert len(ids["nouns-not-unique"].split()) > 10

@@ -6,7 +6,7 @@ from typing import Any
 
 from ruler_builder.release import card
 from ruler_builder.release.card import render
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_common.manifest import read_manifest
 from ruler_common.names import languages_of
 from tests.builder.release.card_reading import tables
@@ -14,66 +14,49 @@ from tests.builder.release.card_reading import tables
 Manifest = dict[str, Any]
 
 
+def percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
 def test_the_totals_are_those_of_the_manifest(text, manifest):
     entries = list(manifest["files"].values())
     rows, size = (sum(entry[key] for entry in entries) for key in ("rows", "bytes"))
     assert f"holds {len(entries)} files with {rows:,} rows ({size:,} bytes)" in text
-    (row,) = tables(text, "tokenizer")[1]
-    window = entries[0]["max_length"] - manifest["reserve"]
-    full = [entry for entry in entries if not entry["exhausted"]]
-    mean = sum(entry["fill"] * entry["rows"] for entry in full) / sum(e["rows"] for e in full)
-    tokens = sum(entry["tokens"]["mean"] * entry["rows"] for entry in entries) / rows
-    assert row == {
-        "tokenizer": "tekken",
-        "length": entries[0]["length"],
-        "window": f"{entries[0]['max_length']:,}",
-        "files": str(len(entries)),
-        "rows": str(rows),
-        "mean length": f"{tokens:,.1f}",
-        "minimum fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
-        "mean fill": f"{100 * mean:.2f} %",
-        "rows that use up a text or list": str(sum(entry["exhausted"] for entry in entries)),
-    }
+    entry = entries[0]
+    assert f"tokens: {entry['length']} is {entry['max_length']:,}. How full" in text
 
 
 def test_the_fill_of_each_task_is_that_of_the_manifest(release):
     manifest = read_manifest(release)
-    (table,) = tables((release / "README.md").read_text(encoding="utf-8"), "tekken: task")[:1]
-    fill = {row["tekken: task"]: row["4k"] for row in table}
+    table = tables((release / "README.md").read_text(encoding="utf-8"), "tokenizer")[-1]
     window = 4096 - manifest["reserve"]
-    expected = {}
-    for entry in manifest["files"].values():
-        if not entry["exhausted"]:
-            min_fill = entry["tokens"]["min"] / window
-            expected[entry["task"]] = f"{100 * entry['fill']:.2f} % ({100 * min_fill:.2f} %)"
-    assert fill == expected
-    assert list(fill) == [task for task in manifest["tasks"] if task in fill]
+    tasks = list(manifest["tasks"])
+    expected = []
+    for entry in sorted(manifest["files"].values(), key=lambda e: tasks.index(e["task"])):
+        figures = f"{percent(entry['fill'])} ({percent(entry['tokens']['min'] / window)})"
+        if entry["repeats"]:
+            figures += f"; repeats {entry['repeats']}"
+        assert not entry["exhausted"]
+        expected.append({"tokenizer": "tekken", "task": entry["task"], "4k": figures})
+    assert table == expected
 
 
 def test_the_card_shows_books_that_repeat_and_word_lists_that_run_out(oneruler):
     manifest = read_manifest(oneruler)
     text = (oneruler / "README.md").read_text(encoding="utf-8")
-    entries = list(manifest["files"].values())
-    (repeat_table,) = tables(text, "tekken: repeats")
-    repeats: dict[str, list[int]] = {}
-    for entry in entries:
-        if entry["task"].startswith("niah"):
-            row_repeats = entry.get("row_repeats", [0])
-            repeats.setdefault(languages_of(entry), []).extend(row_repeats)
-    assert any(map(any, repeats.values()))
-    assert {row["tekken: repeats"]: row["8k"] for row in repeat_table} == {
-        name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
-        for name, n in repeats.items()
-        if any(n)
-    }
-    (exhausted,) = tables(text, "tekken: language and task")
-    assert {row["tekken: language and task"]: row["8k"] for row in exhausted} == {
-        f"{entry['language']} {entry['task']}": f"{100 * entry['fill']:.2f} %, "
-        f"{entry['exhausted']} of {entry['rows']} rows"
-        for entry in entries
-        if entry["exhausted"]
-    }
-    assert exhausted
+    assert '"repeats" is how many times a finite text, a book,' in text
+    assert '"used up" is how many rows hold all of a finite dictionary' in text
+    seen = set()
+    for row in tables(text, "tokenizer")[-1]:
+        entries = [e for e in manifest["files"].values() if languages_of(e) == row["language"]]
+        repeats = max(entry["repeats"] for entry in entries)
+        assert (f"; repeats {repeats}" in row["8k"]) is (repeats > 0)
+        used_up = [entry for entry in entries if entry["exhausted"]]
+        rows = sum(entry["rows"] for entry in used_up)
+        count = sum(entry["exhausted"] for entry in used_up)
+        assert (f"; {count} of {rows} used up, " in row["8k"]) is bool(used_up)
+        seen |= {repeats > 0, f"{bool(used_up)}"}
+    assert {True, "True"} <= seen
 
 
 def test_figures_are_summed_over_files():
@@ -86,31 +69,29 @@ def test_figures_are_summed_over_files():
 
     entries = [
         entry("b", "8k", repeats=3, row_repeats=[1, 3]),
-        entry("b", "4k", exhausted=2, rows=1, fill=0.2),
+        entry("b", "4k", exhausted=2, rows=5, fill=0.2),
         entry("b", "4k", rows=3, fill=0.9),
+        entry("b", "4k", rows=1, fill=0.5),
         entry("a", "4k"),
+        entry("a", "0k", task="vt"),
     ]
     manifest = {
         "dataset": "ruler",
-        "tasks": {"qa_1": {}},
-        "groups": {},
+        "tasks": {"vt": {}, "qa_1": {}},
         "reserve": 24,
         "files": {str(place): entry for place, entry in enumerate(entries)},
     }
-    groups = card.files_by_length(manifest)
-    assert list(groups) == [("a", "4k"), ("b", "4k"), ("b", "8k")]
-    both = groups["b", "4k"]
-    assert both == entries[1:3]
-    assert card.mean_fill(both) == "72.50 %"  # (0.2 + 3 * 0.9) / 4
-    assert card.min_fill(both, reserve=24) == "25.00 %"
-    figures = card.figures(manifest)
-    assert (figures["rows"], figures["bytes"]) == (8, 20)
-    assert "| b | 4k | 4,096 | 2 | 4 | 2,036.0 | 25.00 % | 90.00 % | 2 |" in figures["length_table"]
-    assert figures["repeat_tables"].splitlines()[-3:] == [
-        "| b: repeats | 4k | 8k |",
-        "|---|---|---|",
-        "| qa_1 | 0 | 1 … 3 |",
+    assert card.figures(manifest).splitlines() == [
+        "| tokenizer | task | 0k | 4k | 8k |",
+        "|---|---|---|---|---|",
+        "| a | vt | – | – | – |",
+        "| a | qa_1 | – | 50.00 % (25.00 %) | – |",
+        # (3 * 0.9 + 0.5) / 4
+        "| b | qa_1 | – | 80.00 % (25.00 %); 2 of 5 used up, 20.00 % "
+        "| 50.00 % (25.00 %); repeats 3 |",
     ]
+    assert card.mean_fill(entries[1:3]) == "46.25 %"
+    assert card.min_fill(entries[1:3], reserve=24) == "25.00 %"
 
 
 def test_the_tasks_of_a_custom_suite_are_named(manifest, text):

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ruler_builder.release.card import card_files
-from ruler_builder.release.metadata import CROISSANT, collect_facts, croissant, described_repository
+from ruler_builder.release.croissant import croissant, described_repository
+from ruler_builder.release.facts import CROISSANT, collect_facts
 from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
@@ -66,7 +67,7 @@ def test_only_the_name_of_a_repository_is_accepted_as_one(release):
     code = 'org/ruler", trust_remote_code=True)\nimport os; os.system("id") #'
     for repo in (code, "org", "org/ruler/tree", "org/ru ler", ""):
         with pytest.raises(RulerError, match="is not the name of a Hub repository"):
-            card_files(collect_facts(read_manifest(release), release), repo=repo)
+            card_files(collect_facts(read_manifest(release)), repo=repo)
 
 
 @pytest.mark.parametrize("evidence", [True, False])

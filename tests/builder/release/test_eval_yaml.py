@@ -7,8 +7,8 @@ import json
 import pytest
 import yaml
 
-from ruler_builder.release.card import render
-from ruler_builder.release.metadata import collect_facts, eval_yaml
+from ruler_builder.release.card import eval_yaml, render
+from ruler_builder.release.facts import collect_facts
 from ruler_builder.tasks.registry import read_suite
 from ruler_common.frozen import read_frozen
 from ruler_common.manifest import is_standard, read_manifest

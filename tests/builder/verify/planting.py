@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ruler_builder.release.card import card_files
+from ruler_builder.release.facts import collect_facts
 from ruler_builder.release.folder import write_rows
-from ruler_builder.release.metadata import collect_facts
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import MANIFEST, read_manifest
@@ -73,7 +73,7 @@ def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
     """Replace a release's manifest, and write the files rendered from it."""
     text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
     (root / MANIFEST).write_text(text, encoding="utf-8")
-    for name, rendered in card_files(collect_facts(read_manifest(root), root)).items():
+    for name, rendered in card_files(collect_facts(read_manifest(root))).items():
         (root / name).write_text(rendered, encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.release.card import CARD
-from ruler_builder.release.metadata import CROISSANT, EVAL_YAML
+from ruler_builder.release.facts import CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.verify.verify import VerifyReport, audit_release
 from ruler_common.manifest import MANIFEST

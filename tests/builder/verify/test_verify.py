@@ -13,7 +13,7 @@ import pytest
 from ruler_builder.options import BuildOptions
 from ruler_builder.release.build import build
 from ruler_builder.release.card import card_files
-from ruler_builder.release.metadata import collect_facts
+from ruler_builder.release.facts import collect_facts
 from ruler_builder.release.worker import FileRows
 from ruler_builder.verify.audits.file import check_paired
 from ruler_builder.verify.verify import audit_release
@@ -279,7 +279,7 @@ def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root):
 
 
 def test_the_card_of_a_repository_is_checked(root):
-    facts = collect_facts(read_manifest(root), root)
+    facts = collect_facts(read_manifest(root))
     for name, text in card_files(facts, True, "org/ruler").items():
         (root / name).write_text(text, encoding="utf-8")
     assert verify(root).ok

@@ -8,7 +8,8 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
-from ruler_builder.release.metadata import collect_facts, eval_yaml
+from ruler_builder.release.card import eval_yaml
+from ruler_builder.release.facts import collect_facts
 from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval import publish as publishing
 from ruler_eval.frozen_release import Release

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from ruler_builder.release.metadata import collect_facts, eval_yaml
+from ruler_builder.release.card import eval_yaml
+from ruler_builder.release.facts import collect_facts
 from tests.hub import fake_hub
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob, Repo

@@ -1,0 +1,1 @@
+"""Publish a release on the Hugging Face Hub, and download one, or a part of it."""
