@@ -334,7 +334,7 @@ def reasoning_problem(
     if source is None:
         return None
     names = switches(source)
-    if not names and next(find_marks(source), None) is None:
+    if not names and all(mark.needs_pair for mark in find_marks(source)):
         return None
     on = render(user_turn(PROBE, system), template_arguments(source, thinks=True))
     if off == on:
