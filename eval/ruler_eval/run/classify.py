@@ -74,6 +74,11 @@ UNREACHABLE, BROKEN, TIMEOUT = "unreachable", "broken", "timeout"
 
 BUSY = (429, 503, 529)
 """Statuses of a busy server, also as codes of an error with another status."""
+_LENGTH = (
+    "(prompt|input|context|sequence|messages?|requested)[ _](text[ _])?"
+    "(tokens?|token count|length|size|window)"
+)
+"""What a row has too much of. A field's value (`Input should be greater than 0`) is not it."""
 
 RULES = (
     # -- no reply at all
@@ -85,7 +90,9 @@ RULES = (
         "fatal",
         "",
         "insufficient[ _](user[ _])?(quota|credits|balance|funds)|requires more credits|arrearage|"
-        "billing_(hard_limit|not_active)|credit balance is too low|account.{0,40}suspended",
+        "billing_(hard_limit|not_active)|balance is (insufficient|too low)|account.{0,40}suspended|"
+        "budget (has been|was) exceeded|budget_exceeded|used all available credits|spending limit|"
+        "余额不足|欠费",
         "add credit to the account, or use another key",
     ),
     Rule("fatal", "402", remedy="add credit to the account, or use another key"),
@@ -94,15 +101,22 @@ RULES = (
         "fatal",
         "400 403",
         "invalid[_ ]api[_ ]key|incorrect api key|api[_ ]key.{0,12}(not valid|invalid|expired)|"
-        "authentication_error|unauthenticated",
+        "authentication_error|unauthenticated|security token.{0,40}(expired|invalid)",
         "set OPENAI_API_KEY",
     ),
     Rule(
         "fatal",
         "400 403 404 422",
         "model_not_found|(no such|unknown|invalid) model|DeploymentNotFound|is not a valid model|"
+        "model identifier is invalid|no endpoints found for|"
         "model\\b.{0,80}(does not exist|not found|not exist|do not have access)",
         "correct --model",
+    ),
+    Rule(
+        "fatal",
+        "400 403",
+        "unsupported_country|(location|country|region).{0,20}not supported",
+        "use another provider, or run from another country",
     ),
     Rule("fatal", "300-399", remedy="give the address that it redirects to with --base-url"),
     # -- the row does not fit; llama.cpp says the first of these of its slots' common cache
@@ -111,6 +125,9 @@ RULES = (
         "too_long",
         "400 413 422 500",
         "context_length_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded|"
+        f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
+        "tokens in the (prompt|input|messages?).{0,20} exceed|too many (input|prompt) tokens|"
+        "expected maxLength: \\d+, actual|max_seq_len.{0,30}prompt_len|超长|"
         "max(imum)? (context|prompt|model|input) length|context length is only|"
         "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
         "exceeds? (the )?(available |model'?s |maximum )*context|context window of \\d|"
@@ -124,7 +141,13 @@ RULES = (
         "max_(completion_)?tokens must be at least 1, got -",
     ),
     # -- the row is refused, and would be again
-    Rule("refused", "429", "request too large for|must be reduced in order to run"),
+    Rule("refused", "413 429", "request too large for|must be reduced in order to run"),
+    Rule(
+        "refused",
+        "404",
+        "no endpoints found that (can handle|support)",
+        "leave fields out, with --omit NAME or without --engine-arg",
+    ),
     Rule("refused", "400", "content_filter|content management policy|data_inspection_failed"),
     # -- busy, loading, restarting
     Rule("wait", "429 503 529 425"),
@@ -132,9 +155,9 @@ RULES = (
     Rule(
         "wait",
         "400-599",
-        "overloaded|throttl|server is busy|(?<!error )loading model|"
-        "model.{0,60}(still|currently) loading|rate[-_ ]?limit|too many requests|"
-        "try again (later|in)|(at|no|over|enough) capacity|"
+        "overloaded|throttl|server is busy|high traffic|(?<!error )loading model|"
+        "model.{0,60}(still|currently) loading|model is not ready|rate[-_ ]?limit|"
+        "too many requests|try again (later|in)|(at|no|over|enough) capacity|"
         "queue.{0,8} full|temporarily unavailable|no (healthy|available) (upstream|server|worker)",
     ),
     # -- gateways in front of a server that is restarting, or that answers too slowly
@@ -381,6 +404,8 @@ def error_text(error: Any) -> str:
         return "" if error is None else str(error)
     for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
+            if reason := error_text(_provider_error(error)):
+                text = f"{text}: {reason}"
             where = error.get("loc")  # FastAPI's
             if isinstance(where, list):
                 return f"{'.'.join(map(str, where))}: {text}"
@@ -403,7 +428,16 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
     values = [error[name] for name in names if error.get(name) not in (None, "")]
     for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
         values += _values(error.get(inner), names)
-    return values
+    return values + _values(_provider_error(error), names)
+
+
+def _provider_error(error: Any) -> Any:
+    """Return the error of the provider behind OpenRouter: JSON as a text, or words."""
+    raw = field_of(error, "metadata", "raw")
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except ValueError:
+        return raw
 
 
 # ---- completions ---------------------------------------------------------------------------------

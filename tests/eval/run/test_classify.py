@@ -115,6 +115,32 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
     assert remedy in failure.remedy
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "top_p: Input should be less than or equal to 1",
+        "temperature: Input should be greater than 0",
+        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens",
+        "max_tokens must be less than or equal to 4096",
+        "`seed` exceeds the largest integer",
+        "`stop` sequences are limited to four",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refused_value_is_no_row_that_is_too_long(message, status):
+    failure = classify(Reply(status=status, body={"error": {"message": message}}), REQUEST)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "refused"
+
+
+def test_the_providers_reason_is_in_the_sentence():
+    raw = json.dumps({"error": {"message": "Param incorrect", "code": "400"}})
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    failure = classify(Reply(status=400, body={"error": error}), REQUEST)
+    assert isinstance(failure, Failure)
+    assert failure.sentence == "HTTP 400: Provider returned error: Param incorrect"
+
+
 # ---- finish reasons ------------------------------------------------------------------------------
 
 
