@@ -181,11 +181,17 @@ RULES = (
 
 FINISH_REASONS: tuple[tuple[str, str], ...] = (
     ("too_long", "model_length|context_window|context_length"),
-    ("refused", "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii"),
+    (
+        "refused",
+        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
+    ),
     ("retry", "error|abort|cancelled|failed|malformed|tool|function|unavailable|timeout"),
-    ("length", "length|max|limit|budget"),
+    ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),
-    ("stop", "stop|eos|eot|eom|end|complete|completed|done|finish|finished|success|stopped"),
+    (
+        "stop",
+        "stop[a-z]*|eos[a-z]*|eot|eom|end[a-z]*|complete|completed|done|finish|finished|success",
+    ),
 )
 """The words of finish reasons, and what they mean: an answer's end, a kind of failure, or nothing.
 
@@ -371,17 +377,24 @@ def error_in(body: Any) -> Any:
         body = body[0]
     if not isinstance(body, dict):
         return None
-    if error := body.get("error"):
-        return body if isinstance(error, dict) else {"error": {"message": error, **body}}
     choices = body.get("choices")
+    if (error := body.get("error")) and not (choices and _is_no_error(error)):
+        return body if isinstance(error, dict) else {"error": {"message": error, **body}}
     choice = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(choice, dict) and isinstance(choice.get("error"), dict):
         return {"error": choice["error"]}
     if choices is None and (body.get("object") == "error" or body.get("type") == "error"):
         return body
-    if not choices and error_text(body):
+    if not choices and _in_openai_form(body) is body and error_text(body):
         return body
     return None
+
+
+def _is_no_error(error: Any) -> bool:
+    """Whether an error beside an answer says that all went well, as some gateways' does."""
+    return isinstance(error, dict) and (
+        not error_text(error) or str(error.get("code")) in ("0", "200")
+    )
 
 
 def status_in(error: Any, status: int) -> int:
@@ -466,13 +479,16 @@ def _not_a_completion(reply: Reply) -> Failure:
 
 def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure:
     """Return the answer in the JSON of a chat or text completion."""
+    body = _in_openai_form(body)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         return _malformed(f"no choices in the answer: {_shown(body)}")
     message = choice.get("message", choice.get("delta"))
-    content = choice.get("text") if message is None else field_of(message, "content")
-    if message is not None and not isinstance(message, dict):
+    content = field_of(message, "content")
+    if message is None:
+        content = choice.get("text", choice.get("content"))
+    elif not isinstance(message, dict):
         return _malformed(f"no text in the answer: {_shown(body)}")
     if content is None and message is not None:
         content = message.get("refusal") or ""
@@ -482,20 +498,30 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     text, thought = text_and_thought(content)
     if text is None:
         return _malformed(f"no text in the answer: {_shown(body)}")
-    answer = Answer(
-        text=text,
-        finish_reason="stop",
-        reasoning=reasoning_of(message) or thought or None,
-        **_counts(body.get("usage"), request),
-    )
+    reasoning = reasoning_of(message) or thought or None
+    counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
+    answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
     if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
         return _malformed(f"no text and no end in the answer: {_shown(body)}")
     return _ended(answer, reason, request)
 
 
+def _in_openai_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a completion out of the object around it, and Anthropic's message as a completion."""
+    if body.get("choices"):
+        return body
+    for name in ("data", "result", "response", "output"):
+        if choices := field_of(body, name, "choices"):
+            return {"choices": choices, "usage": field_of(body, name, "usage") or body.get("usage")}
+    if body.get("type") == "message" and "content" in body:
+        choice = {"message": {"content": body["content"]}, "finish_reason": body.get("stop_reason")}
+        return {"choices": [choice], "usage": body.get("usage")}
+    return body
+
+
 def reasoning_of(message: Any) -> str | None:
     """Return the reasoning that a server's parser separated from a message or a piece of it."""
-    for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
+    for name in REASONING_NAMES:
         value = field_of(message, name)
         if isinstance(value, list | dict):
             text, thought = text_and_thought(value)
@@ -505,6 +531,17 @@ def reasoning_of(message: Any) -> str | None:
     return None
 
 
+REASONING_NAMES = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "thinking_blocks",
+    "thought",
+    "thoughts",
+    "reasoning_details",
+)
+"""The fields that hold the reasoning of a message."""
 TEXT_NAMES = (
     "text",
     "thinking",
@@ -540,22 +577,24 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
             return None, ""
         kind = str(field_of(part, "type") or "")
         is_thought = "think" in kind or "reason" in kind or "thought" in kind
+        is_thought = is_thought or field_of(part, "thought") is True  # Gemini's
         (thoughts if is_thought else texts).append(text)
         thoughts.append(thought)
     return "".join(texts), "".join(thoughts)
 
 
-def _counts(usage: Any, request: Request) -> dict[str, Any]:
-    """Return the token counts of a reply.
+def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
+    """Return the token counts of a reply. No completion tokens are believed of an empty one only.
 
     OpenAI's prompt_tokens include the cached ones. Some gateways report them apart, as Anthropic
     does: then both are added up.
     """
     prompt = count_of(field_of(usage, "prompt_tokens"), 1)
     prompt = prompt if prompt is not None else count_of(field_of(usage, "input_tokens"), 1)
-    completion = count_of(field_of(usage, "completion_tokens"), 1)
+    min_completion = 0 if is_empty else 1
+    completion = count_of(field_of(usage, "completion_tokens"), min_completion)
     if completion is None:
-        completion = count_of(field_of(usage, "output_tokens"), 1)
+        completion = count_of(field_of(usage, "output_tokens"), min_completion)
     cached = count_of(field_of(usage, "prompt_tokens_details", "cached_tokens"))
     for name in ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"):
         cached = cached if cached is not None else count_of(field_of(usage, name))
@@ -701,7 +740,8 @@ class StreamedReply:
         """Add the next piece."""
         if not isinstance(piece, dict) and piece != "":
             self._unread = piece
-        self._usage = field_of(piece, "usage") or self._usage
+        usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
+        self._usage = usage or self._usage
         self._error = self._error or error_in(piece)
         choices = field_of(piece, "choices")
         if choices is not None and not isinstance(choices, list):
@@ -719,6 +759,8 @@ class StreamedReply:
             if content is not None:
                 text, thought = text_and_thought(content)
                 self._wrong = self._wrong or (piece if text is None else None)
+                if "message" in choice and (text or "").startswith("".join(self._texts)):
+                    self._texts = []  # some gateways repeat the whole answer at the end
                 self._texts.append(text or "")
                 self._thoughts.append(thought)
             self._thoughts.append(reasoning_of(delta) or "")
@@ -752,4 +794,6 @@ def field_of(value: Any, *names: str) -> Any:
 
 def count_of(value: Any, minimum: int = 0) -> int | None:
     """Return a count in a reply, or None if the value is not a valid count."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
     return value if type(value) is int and minimum <= value < 1 << 53 else None

@@ -42,6 +42,10 @@ WINDOW_FIELDS = (
     ("top_provider", "context_length"),  # OpenRouter: that of the provider in use
     ("context_length",),  # OpenRouter, Together, Fireworks
     ("context_window",),  # Groq
+    ("context_size",),  # Novita
+    ("metadata", "context_length"),  # DeepInfra
+    ("limits", "max_context_length"),  # Cerebras
+    ("parameters", "max_seq_len"),  # TabbyAPI
     ("max_context_length",),  # Mistral, LM Studio
     ("max_input_tokens",),  # Anthropic
     ("meta", "n_ctx"),  # llama.cpp
