@@ -102,7 +102,7 @@ def model_server(
     paths: Mapping[str, Any] | None = None,
     port: int = 0,
 ) -> Iterator[ModelServer]:
-    """Serve completions from `reply`, /v1/models, and the JSON or text of other `paths`."""
+    """Serve completions from `reply`, /v1/models, and the JSON, text or Reply of other `paths`."""
     lock = Lock()
     tries_of: dict[str, int] = {}
     row_of: dict[str, int] = {}
@@ -113,8 +113,9 @@ def model_server(
         def do_GET(self) -> None:
             if self.path.partition("?")[0] == "/v1/models":
                 self.send(models() if callable(models) else Reply(200, {"data": list(models)}))
-            elif paths and self.path in paths:
-                self.send(Reply(200, paths[self.path]))
+            elif paths and self.path.partition("?")[0] in paths:
+                page = paths[self.path.partition("?")[0]]
+                self.send(page if isinstance(page, Reply) else Reply(200, page))
             else:
                 self.send(Reply(404))
 

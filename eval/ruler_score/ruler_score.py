@@ -22,6 +22,7 @@ from typing import Any
 from .language_rules import LANGUAGES, LanguageRules
 from .language_text import read_rules
 from .oneruler_rules import authors_leave_out
+from .reasoning_marks import find_marks as find_marks
 from .ruler_rules import postprocess
 from .split_reasoning import split_reasoning
 from .task_rules import (

@@ -2,20 +2,18 @@ r"""Split a model's reasoning from its answer, by the marks around it.
 
 split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
 
-A mark is recognised by its shape: a tag or a special token with a name that speaks of thinking,
-whatever else the name holds and whatever stands around it.
-
-    <think> </think>   <mm:think>   <longcat_think>   <|begin_of_thought|>   <|START_THINKING|>
-    <|think:end|>   [THINK]   ◁think▷   <|channel|>analysis<|message|>   <|channel>thought
-
-The few marks whose names say nothing are in `_PAIRS`. Words without a tag are never marks.
+The marks are recognised by their shape (reasoning_marks.py). A mark that the text quotes is none:
+`<think>` in backquotes or quotation marks, or opened in a block of code that does not close it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
+
+from .reasoning_marks import Mark, find_marks
 
 ReasoningState = Literal["none", "ended", "truncated"]
 
@@ -28,97 +26,19 @@ class SplitText(NamedTuple):
     state: ReasoningState
 
 
-class Mark(NamedTuple):
-    """A mark in a text that opens or closes reasoning."""
-
-    start: int
-    end: int
-    opens: bool
-    family: str
-    """What it has in common with its counterpart: `think` for `<think>` and `</think>`."""
-
-
-_WORDS = (
-    r"think|thought|reason|reflect|scratch[_-]?pad|monologue|analy[sz]|ponder|deliberat|rationale|"
-    r"contemplat|(?<![a-z])cot(?![a-z])|思考|推理"
+_SENTENCES = (
+    # gpt-oss, special tokens removed
+    (r"analysis(?=[A-Z]|.*assistantfinal)", "assistantfinal"),
+    # Granite 3
+    (r"\s*Here(?:['’]s| is) my thought process:", r"Here(?:['’]s| is) my response:"),
+    # `ollama run`
+    (r"\s*Thinking\.\.\.\n(?=.*\.\.\.done thinking\.)", r"\.\.\.done thinking\."),
 )
-"""What the name of a mark contains if it speaks of thinking."""
-_PART = r"[\w:.|｜▁-]{0,60}"
-"""Whatever else a name holds."""
-_ATTRIBUTE = r"""\s{1,9}[\w-]{1,40}=(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})"""
-_TAG = (
-    rf"(?:[<＜◁⟨]|&lt;)(?P<name>[|｜]?/?{_PART}(?:{_WORDS}){_PART})(?:{_ATTRIBUTE})*"
-    r"\s?(?P<empty>/?)(?:[>＞▷⟩]|&gt;)"
-)
-# in square brackets, which people write as well, a name has capital letters or a slash
-_BRACKETS = (
-    r"\[(?P<bracket>(?-i:(?:[A-Z]+[_ ]){0,3}(?:THINK|THINKING|THOUGHT|THOUGHTS)(?:[_ ][A-Z]+)?)"
-    rf"|think|/{_PART}(?:{_WORDS}){_PART})\]"
-)
-_CHANNEL = (
-    r"(?P<channel><(?:\|channel|unused\d+)>\s?(?:thought|thinking|reasoning|analysis)"
-    rf"|<\|channel\|>\s?(?:{_WORDS}|commentary)[^<\n]{{0,200}}"
-    r"(?:<\|constrain\|>[^<]{0,200})?(?:<\|message\|>|\Z))"
-)
-# a name between two tokens, such as Kimi K3's <|open|>think<|sep|>
-_BETWEEN = (
-    rf"<\|(?P<direction>open|close|begin|end|start|stop)\|>\s?(?P<between>\w{{0,20}}(?:{_WORDS})"
-    r"\w{0,20})<\|\w{1,20}\|>"
-)
-_FINAL = (
-    r"(?P<final><\|channel\|>\s?(?:final|answer|response)[^<\n]{0,200}<\|message\|>"
-    r"|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])"
-)
-_PAIRS = {
-    "<|inner_prefix|>": "<|inner_suffix|>",  # Apertus
-    "[unused16]": "[unused17]",  # openPangu
-}
-"""Marks with names that say nothing."""
-_OPENINGS, _CLOSINGS = list(_PAIRS), list(_PAIRS.values())
-_ODD = (
-    f"(?P<opening>{'|'.join(map(re.escape, _OPENINGS))})"
-    f"|(?P<closing>{'|'.join(map(re.escape, _CLOSINGS))})"
-)
-_MARK = re.compile("|".join((_CHANNEL, _FINAL, _BETWEEN, _ODD, _TAG, _BRACKETS)), re.IGNORECASE)
-_BEGIN_WORDS = {"begin", "start", "open", "of"}
-_END_WORDS = {"end", "close", "stop", "finish"}
-_SWITCH_WORDS = {"no", "non", "not", "never", "without", "on", "off", "mode", "nothink"}
-"""Words of a token that turns reasoning on or off and encloses none, such as `<think_off>`."""
-CHANNEL_TOKENS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
-"""The tokens of gpt-oss's channels, which are marks together with a channel's name."""
-NAMED_TOKENS = ("<|channel>", "<unused94>", "<|open|>", "<|close|>", "<|sep|>")
-"""Tokens that are a mark together with a name: Gemma 4's, MedGemma's, Kimi K3's."""
-
-
-def find_marks(text: str) -> Iterator[Mark]:
-    """Yield the marks in a text, in order and in time linear in the text."""
-    for match in _MARK.finditer(text):
-        mark = _mark_of(match)
-        if mark is not None:
-            yield mark
-
-
-def _mark_of(match: re.Match[str]) -> Mark | None:
-    """Return the mark that matched; None for a token that turns reasoning on or off."""
-    start, end = match.span()
-    if match["channel"] or match["final"]:
-        return Mark(start, end, opens=bool(match["channel"]), family="channel")
-    for name, pair in (("opening", _OPENINGS), ("closing", _CLOSINGS)):
-        if match[name]:
-            lower = [mark.lower() for mark in pair]
-            place = lower.index(match[name].lower())
-            return Mark(start, end, opens=name == "opening", family=_OPENINGS[place])
-    if match["between"]:
-        direction, family = match["direction"].lower(), match["between"].lower()
-        return Mark(start, end, opens=direction in _BEGIN_WORDS, family=family)
-    name = match["name"] or match["bracket"]
-    words = re.findall(r"[^\W_▁]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
-    words = [word.lower() for word in words]
-    if not _SWITCH_WORDS.isdisjoint(words):
-        return None
-    closes = "/" in name or bool(match["empty"]) or not _END_WORDS.isdisjoint(words)
-    family = "_".join(word for word in words if word not in _BEGIN_WORDS | _END_WORDS)
-    return Mark(start, end, opens=not closes, family=family)
+"""What begins a text with reasoning without a mark, and what ends that reasoning."""
+_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "「": "」", "『": "』"}
+_CODE_SPAN = re.compile(r"(?<![\w`])(`{1,2})(?=[<＜&\[{【◁⟨])[^`\n]{1,300}\1(?!`)")
+_FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+Span = tuple[int, int]
 
 
 def split_reasoning(text: str, opened: str = "") -> SplitText:
@@ -133,79 +53,139 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
         split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
         split_reasoning("<think>so it is")                    # ("so it is", "", "truncated")
     """
-    text = opened + text
-    if text.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, special tokens removed
-        analysis, _, final = text.removeprefix("analysis").partition("assistantfinal")
-        text = (
-            f"<|channel|>analysis<|message|>{analysis}<|end|><|start|>assistant"
-            f"<|channel|>final<|message|>{final}"
-        )
-    may_have_marks = re.search(r"[<＜&\[◁⟨]", text) is not None  # a quick test
-    marks = list(find_marks(text)) if may_have_marks else []
-    if not marks:
+    text = _with_marks(opened + text)
+    if re.search(r"[<＜&\[{【◁⟨]|```", text) is None:  # a quick test
         return SplitText(None, text, "none")
-    closings = _closing_places(marks)
+    marks = _unquoted(text, find_marks(text))
+    closings = _closings(marks)
+    blocks = _code_blocks(text)
     reasoning: list[str] = []
     answer: list[str] = []
-    begin, place = 0, 0
-    state: ReasoningState = "ended"
-    while place < len(marks):
-        mark = marks[place]
+    begin = 0
+    state: ReasoningState = "none"
+    for mark, closing in zip(marks, closings, strict=True):
+        if mark.start < begin:
+            continue
+        block_end = _end_of_span(blocks, mark.start)
+        if mark.element:
+            closing = _end_of_element(text, mark, block_end or len(text))
+        if closing is None and mark.needs_pair:
+            continue
+        if mark.opens and block_end and (closing is None or closing[1] > block_end):
+            continue  # code
         before, begin = text[begin : mark.start], mark.end
         if not mark.opens:  # the prompt opened it
             reasoning += [*answer, before]
-            answer = []
-            place += 1
+            answer, state = [], "ended"
             continue
         answer.append(before)
-        closing = closings[place]
         if closing is None:
             reasoning.append(text[begin:])
             begin, state = len(text), "truncated"
             break
-        reasoning.append(text[begin : marks[closing].start])
-        begin, place = marks[closing].end, closing + 1
+        reasoning.append(text[begin : closing[0]])
+        begin, state = closing[1], "ended"
+    if state == "none":
+        return SplitText(None, text, "none")
     reasoning, answer = _pieces(reasoning), _pieces([*answer, text[begin:]])
     return SplitText("\n".join(reasoning), "\n".join(answer).strip(), state)
-
-
-def _closing_places(marks: Sequence[Mark]) -> list[int | None]:
-    """Return for each opening mark the place of the mark that closes it, in the list of marks.
-
-    It is the next closing mark of its family, or of any family without one; None without any.
-    """
-    next_of_family: dict[str, int] = {}
-    next_of_any: int | None = None
-    places: list[int | None] = [None] * len(marks)
-    for place in range(len(marks) - 1, -1, -1):
-        mark = marks[place]
-        if mark.opens:
-            places[place] = next_of_family.get(mark.family, next_of_any)
-        else:
-            next_of_family[mark.family] = next_of_any = place
-    return places
-
-
-def _pieces(texts: Iterable[str]) -> list[str]:
-    """Return the texts that are not blank, without the marks between gpt-oss's turns."""
-    for end in ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>"):
-        texts = [text.strip("\n").removesuffix(end) for text in texts]
-    return [text for text in texts if text.strip()]
 
 
 def opened_reasoning(prompt: str) -> str:
     """Return the opening mark at the end of a rendered prompt, such as DeepSeek-R1's, or ""."""
     end = prompt[-300:].rstrip()  # longer than any mark
     last = max(find_marks(end), default=None)
-    if last is None or not last.opens or last.end < len(end):
+    if last is None or not last.opens or last.needs_pair or last.end < len(end):
         return ""
     return end[last.start :]
 
 
-def token_mark(token: str) -> Literal["opens", "closes"] | None:
-    """Return what a special token, as text, does to the reasoning; None if it is not a mark."""
-    match = _MARK.fullmatch(token)
-    mark = None if match is None else _mark_of(match)
-    if mark is None:
-        return None
-    return "opens" if mark.opens else "closes"
+def _with_marks(text: str) -> str:
+    """Return a text with marks in place of the sentences that some models write for them."""
+    for opening, closing in _SENTENCES:
+        if begins := re.match(opening, text, re.DOTALL):
+            reasoning, answer = text[begins.end() :], ""
+            if ends := re.search(closing, reasoning):
+                reasoning, answer = reasoning[: ends.start()], reasoning[ends.end() :]
+                return f"<think>{reasoning}</think>{answer}"
+            return f"<think>{reasoning}"
+    return text
+
+
+def _unquoted(text: str, marks: Iterable[Mark]) -> list[Mark]:
+    """Return the marks that do not stand in quotation marks or in a span of code."""
+    spans = [match.span() for match in _CODE_SPAN.finditer(text)]
+    real = []
+    for mark in marks:
+        before, after = _character(text, mark.start - 1), _character(text, mark.end)
+        is_quoted = before != "" and _QUOTES.get(before) == after
+        if is_quoted and before == after:  # it may end the reasoning's last quotation
+            outer = _character(text, mark.start - 2)
+            is_quoted = outer.isspace() or outer in "([{,;:/—–-"  # or the beginning of the text
+        if not is_quoted and not _end_of_span(spans, mark.start):
+            real.append(mark)
+    return real
+
+
+def _character(text: str, place: int) -> str:
+    return text[place] if 0 <= place < len(text) else ""
+
+
+def _closings(marks: Sequence[Mark]) -> list[Span | None]:
+    """Return for each opening mark where the mark stands that closes it; None without one.
+
+    It is the next closing mark of its family, or of any family without one.
+    """
+    next_of_family: dict[str, Span] = {}
+    next_of_any: Span | None = None
+    closings: list[Span | None] = [None] * len(marks)
+    for place in range(len(marks) - 1, -1, -1):
+        mark = marks[place]
+        if mark.opens:
+            default = None if mark.needs_pair else next_of_any
+            closings[place] = next_of_family.get(mark.family, default)
+        else:
+            next_of_family[mark.family] = (mark.start, mark.end)
+            if not mark.is_empty:
+                next_of_any = (mark.start, mark.end)
+    return closings
+
+
+def _end_of_element(text: str, mark: Mark, limit: int) -> Span | None:
+    """Return where the closing tag of an element stands before a place, or the end of a fence."""
+    if mark.element == "```":
+        match = re.compile(r"^```[ \t]*$", re.MULTILINE).search(text, mark.end, limit)
+        return match.span() if match else None
+    depth = 1
+    for match in re.compile(rf"<(/?){mark.element}\b[^<>]*>", re.I).finditer(text, mark.end, limit):
+        depth += -1 if match[1] else 1
+        if depth == 0:
+            return match.span()
+    return None
+
+
+def _code_blocks(text: str) -> list[Span]:
+    """Return where the fenced blocks of code stand that are closed."""
+    blocks: list[Span] = []
+    opening: re.Match[str] | None = None
+    for match in _FENCE_LINE.finditer(text):
+        if opening is None:
+            opening = match
+        elif match[1].startswith(opening[1]) and not match[2].strip():
+            blocks.append((opening.start(), match.end()))
+            opening = None
+    return blocks
+
+
+def _end_of_span(spans: Sequence[Span], place: int) -> int:
+    """Return the end of the span that contains a place; 0 if none does."""
+    index = bisect(spans, (place, place)) - 1
+    return spans[index][1] if index >= 0 and place < spans[index][1] else 0
+
+
+def _pieces(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are not blank, without the tokens between turns and channels."""
+    ends = ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>")
+    for end in (*ends, "<|message_model|>", "<|end_message|>", "<|im_end|>"):
+        texts = [text.strip("\n").removesuffix(end) for text in texts]
+    return [text for text in texts if text.strip()]

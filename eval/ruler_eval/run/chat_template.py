@@ -20,7 +20,8 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
 from ruler_common.text import one_line
-from ruler_score.split_reasoning import find_marks, opened_reasoning
+from ruler_score.reasoning_marks import find_marks
+from ruler_score.split_reasoning import opened_reasoning
 
 TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the date of the run into the prompt; this is its default date."""
@@ -333,7 +334,7 @@ def reasoning_problem(
     if source is None:
         return None
     names = switches(source)
-    if not names and next(find_marks(source), None) is None:
+    if not names and all(mark.needs_pair for mark in find_marks(source)):
         return None
     on = render(user_turn(PROBE, system), template_arguments(source, thinks=True))
     if off == on:

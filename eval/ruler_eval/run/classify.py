@@ -74,6 +74,11 @@ UNREACHABLE, BROKEN, TIMEOUT = "unreachable", "broken", "timeout"
 
 BUSY = (429, 503, 529)
 """Statuses of a busy server, also as codes of an error with another status."""
+_LENGTH = (
+    "(prompt|input|context|sequence|messages?|requested)[ _](text[ _])?"
+    "(tokens?|token count|length|size|window)"
+)
+"""What a row has too much of. A field's value (`Input should be greater than 0`) is not it."""
 
 RULES = (
     # -- no reply at all
@@ -85,7 +90,9 @@ RULES = (
         "fatal",
         "",
         "insufficient[ _](user[ _])?(quota|credits|balance|funds)|requires more credits|arrearage|"
-        "billing_(hard_limit|not_active)|credit balance is too low|account.{0,40}suspended",
+        "billing_(hard_limit|not_active)|balance is (insufficient|too low)|account.{0,40}suspended|"
+        "budget (has been|was) exceeded|budget_exceeded|used all available credits|spending limit|"
+        "余额不足|欠费",
         "add credit to the account, or use another key",
     ),
     Rule("fatal", "402", remedy="add credit to the account, or use another key"),
@@ -94,15 +101,22 @@ RULES = (
         "fatal",
         "400 403",
         "invalid[_ ]api[_ ]key|incorrect api key|api[_ ]key.{0,12}(not valid|invalid|expired)|"
-        "authentication_error|unauthenticated",
+        "authentication_error|unauthenticated|security token.{0,40}(expired|invalid)",
         "set OPENAI_API_KEY",
     ),
     Rule(
         "fatal",
         "400 403 404 422",
         "model_not_found|(no such|unknown|invalid) model|DeploymentNotFound|is not a valid model|"
+        "model identifier is invalid|no endpoints found for|"
         "model\\b.{0,80}(does not exist|not found|not exist|do not have access)",
         "correct --model",
+    ),
+    Rule(
+        "fatal",
+        "400 403",
+        "unsupported_country|(location|country|region).{0,20}not supported",
+        "use another provider, or run from another country",
     ),
     Rule("fatal", "300-399", remedy="give the address that it redirects to with --base-url"),
     # -- the row does not fit; llama.cpp says the first of these of its slots' common cache
@@ -111,6 +125,9 @@ RULES = (
         "too_long",
         "400 413 422 500",
         "context_length_exceeded|exceed_context_size|context_window_exceeded|ContextWindowExceeded|"
+        f"{_LENGTH}.{{0,60}}(exceed|too (long|large)|(greater|longer|larger|more) than)|"
+        "tokens in the (prompt|input|messages?).{0,20} exceed|too many (input|prompt) tokens|"
+        "expected maxLength: \\d+, actual|max_seq_len.{0,30}prompt_len|超长|"
         "max(imum)? (context|prompt|model|input) length|context length is only|"
         "model'?s context length|context (window|size) exceeded|exceed max message tokens|"
         "exceeds? (the )?(available |model'?s |maximum )*context|context window of \\d|"
@@ -124,7 +141,13 @@ RULES = (
         "max_(completion_)?tokens must be at least 1, got -",
     ),
     # -- the row is refused, and would be again
-    Rule("refused", "429", "request too large for|must be reduced in order to run"),
+    Rule("refused", "413 429", "request too large for|must be reduced in order to run"),
+    Rule(
+        "refused",
+        "404",
+        "no endpoints found that (can handle|support)",
+        "leave fields out, with --omit NAME or without --engine-arg",
+    ),
     Rule("refused", "400", "content_filter|content management policy|data_inspection_failed"),
     # -- busy, loading, restarting
     Rule("wait", "429 503 529 425"),
@@ -132,9 +155,9 @@ RULES = (
     Rule(
         "wait",
         "400-599",
-        "overloaded|throttl|server is busy|(?<!error )loading model|"
-        "model.{0,60}(still|currently) loading|rate[-_ ]?limit|too many requests|"
-        "try again (later|in)|(at|no|over|enough) capacity|"
+        "overloaded|throttl|server is busy|high traffic|(?<!error )loading model|"
+        "model.{0,60}(still|currently) loading|model is not ready|rate[-_ ]?limit|"
+        "too many requests|try again (later|in)|(at|no|over|enough) capacity|"
         "queue.{0,8} full|temporarily unavailable|no (healthy|available) (upstream|server|worker)",
     ),
     # -- gateways in front of a server that is restarting, or that answers too slowly
@@ -158,11 +181,17 @@ RULES = (
 
 FINISH_REASONS: tuple[tuple[str, str], ...] = (
     ("too_long", "model_length|context_window|context_length"),
-    ("refused", "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii"),
+    (
+        "refused",
+        "filter|filtered|safety|recitation|blocklist|prohibited|refusal|sensitive|spii|guardrails?",
+    ),
     ("retry", "error|abort|cancelled|failed|malformed|tool|function|unavailable|timeout"),
-    ("length", "length|max|limit|budget"),
+    ("length", "length|max|limit|budget|repetition"),
     ("none", "null|none|undefined"),
-    ("stop", "stop|eos|eot|eom|end|complete|completed|done|finish|finished|success|stopped"),
+    (
+        "stop",
+        "stop[a-z]*|eos[a-z]*|eot|eom|end[a-z]*|complete|completed|done|finish|finished|success",
+    ),
 )
 """The words of finish reasons, and what they mean: an answer's end, a kind of failure, or nothing.
 
@@ -348,17 +377,24 @@ def error_in(body: Any) -> Any:
         body = body[0]
     if not isinstance(body, dict):
         return None
-    if error := body.get("error"):
-        return body if isinstance(error, dict) else {"error": {"message": error, **body}}
     choices = body.get("choices")
+    if (error := body.get("error")) and not (choices and _is_no_error(error)):
+        return body if isinstance(error, dict) else {"error": {"message": error, **body}}
     choice = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(choice, dict) and isinstance(choice.get("error"), dict):
         return {"error": choice["error"]}
     if choices is None and (body.get("object") == "error" or body.get("type") == "error"):
         return body
-    if not choices and error_text(body):
+    if not choices and _in_openai_form(body) is body and error_text(body):
         return body
     return None
+
+
+def _is_no_error(error: Any) -> bool:
+    """Whether an error beside an answer says that all went well, as some gateways' does."""
+    return isinstance(error, dict) and (
+        not error_text(error) or str(error.get("code")) in ("0", "200")
+    )
 
 
 def status_in(error: Any, status: int) -> int:
@@ -381,6 +417,8 @@ def error_text(error: Any) -> str:
         return "" if error is None else str(error)
     for name in MESSAGE_NAMES:
         if text := error_text(error.get(name)):
+            if reason := error_text(_provider_error(error)):
+                text = f"{text}: {reason}"
             where = error.get("loc")  # FastAPI's
             if isinstance(where, list):
                 return f"{'.'.join(map(str, where))}: {text}"
@@ -403,7 +441,16 @@ def _values(error: Any, names: Collection[str]) -> list[Any]:
     values = [error[name] for name in names if error.get(name) not in (None, "")]
     for inner in ("error", "detail", "errors", "metadata", "innererror", "base_resp"):
         values += _values(error.get(inner), names)
-    return values
+    return values + _values(_provider_error(error), names)
+
+
+def _provider_error(error: Any) -> Any:
+    """Return the error of the provider behind OpenRouter: JSON as a text, or words."""
+    raw = field_of(error, "metadata", "raw")
+    try:
+        return json.loads(raw) if isinstance(raw, str) else raw
+    except ValueError:
+        return raw
 
 
 # ---- completions ---------------------------------------------------------------------------------
@@ -432,13 +479,16 @@ def _not_a_completion(reply: Reply) -> Failure:
 
 def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure:
     """Return the answer in the JSON of a chat or text completion."""
+    body = _in_openai_form(body)
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
         return _malformed(f"no choices in the answer: {_shown(body)}")
     message = choice.get("message", choice.get("delta"))
-    content = choice.get("text") if message is None else field_of(message, "content")
-    if message is not None and not isinstance(message, dict):
+    content = field_of(message, "content")
+    if message is None:
+        content = choice.get("text", choice.get("content"))
+    elif not isinstance(message, dict):
         return _malformed(f"no text in the answer: {_shown(body)}")
     if content is None and message is not None:
         content = message.get("refusal") or ""
@@ -448,20 +498,30 @@ def _read_completion(body: dict[str, Any], request: Request) -> Answer | Failure
     text, thought = text_and_thought(content)
     if text is None:
         return _malformed(f"no text in the answer: {_shown(body)}")
-    answer = Answer(
-        text=text,
-        finish_reason="stop",
-        reasoning=reasoning_of(message) or thought or None,
-        **_counts(body.get("usage"), request),
-    )
+    reasoning = reasoning_of(message) or thought or None
+    counts = _counts(body.get("usage"), request, is_empty=not (text or reasoning))
+    answer = Answer(text=text, finish_reason="stop", reasoning=reasoning, **counts)
     if not (text or answer.reasoning or answer.completion_tokens or end_of(reason)):
         return _malformed(f"no text and no end in the answer: {_shown(body)}")
     return _ended(answer, reason, request)
 
 
+def _in_openai_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a completion out of the object around it, and Anthropic's message as a completion."""
+    if body.get("choices"):
+        return body
+    for name in ("data", "result", "response", "output"):
+        if choices := field_of(body, name, "choices"):
+            return {"choices": choices, "usage": field_of(body, name, "usage") or body.get("usage")}
+    if body.get("type") == "message" and "content" in body:
+        choice = {"message": {"content": body["content"]}, "finish_reason": body.get("stop_reason")}
+        return {"choices": [choice], "usage": body.get("usage")}
+    return body
+
+
 def reasoning_of(message: Any) -> str | None:
     """Return the reasoning that a server's parser separated from a message or a piece of it."""
-    for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
+    for name in REASONING_NAMES:
         value = field_of(message, name)
         if isinstance(value, list | dict):
             text, thought = text_and_thought(value)
@@ -471,6 +531,17 @@ def reasoning_of(message: Any) -> str | None:
     return None
 
 
+REASONING_NAMES = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "thinking_blocks",
+    "thought",
+    "thoughts",
+    "reasoning_details",
+)
+"""The fields that hold the reasoning of a message."""
 TEXT_NAMES = (
     "text",
     "thinking",
@@ -506,22 +577,24 @@ def text_and_thought(content: Any) -> tuple[str | None, str]:
             return None, ""
         kind = str(field_of(part, "type") or "")
         is_thought = "think" in kind or "reason" in kind or "thought" in kind
+        is_thought = is_thought or field_of(part, "thought") is True  # Gemini's
         (thoughts if is_thought else texts).append(text)
         thoughts.append(thought)
     return "".join(texts), "".join(thoughts)
 
 
-def _counts(usage: Any, request: Request) -> dict[str, Any]:
-    """Return the token counts of a reply.
+def _counts(usage: Any, request: Request, is_empty: bool) -> dict[str, Any]:
+    """Return the token counts of a reply. No completion tokens are believed of an empty one only.
 
     OpenAI's prompt_tokens include the cached ones. Some gateways report them apart, as Anthropic
     does: then both are added up.
     """
     prompt = count_of(field_of(usage, "prompt_tokens"), 1)
     prompt = prompt if prompt is not None else count_of(field_of(usage, "input_tokens"), 1)
-    completion = count_of(field_of(usage, "completion_tokens"), 1)
+    min_completion = 0 if is_empty else 1
+    completion = count_of(field_of(usage, "completion_tokens"), min_completion)
     if completion is None:
-        completion = count_of(field_of(usage, "output_tokens"), 1)
+        completion = count_of(field_of(usage, "output_tokens"), min_completion)
     cached = count_of(field_of(usage, "prompt_tokens_details", "cached_tokens"))
     for name in ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens"):
         cached = cached if cached is not None else count_of(field_of(usage, name))
@@ -667,7 +740,8 @@ class StreamedReply:
         """Add the next piece."""
         if not isinstance(piece, dict) and piece != "":
             self._unread = piece
-        self._usage = field_of(piece, "usage") or self._usage
+        usage = field_of(piece, "usage") or field_of(piece, "x_groq", "usage")
+        self._usage = usage or self._usage
         self._error = self._error or error_in(piece)
         choices = field_of(piece, "choices")
         if choices is not None and not isinstance(choices, list):
@@ -685,6 +759,8 @@ class StreamedReply:
             if content is not None:
                 text, thought = text_and_thought(content)
                 self._wrong = self._wrong or (piece if text is None else None)
+                if "message" in choice and (text or "").startswith("".join(self._texts)):
+                    self._texts = []  # some gateways repeat the whole answer at the end
                 self._texts.append(text or "")
                 self._thoughts.append(thought)
             self._thoughts.append(reasoning_of(delta) or "")
@@ -718,4 +794,6 @@ def field_of(value: Any, *names: str) -> Any:
 
 def count_of(value: Any, minimum: int = 0) -> int | None:
     """Return a count in a reply, or None if the value is not a valid count."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
     return value if type(value) is int and minimum <= value < 1 << 53 else None

@@ -81,7 +81,9 @@ class Connection:
     def _address(self, path: str) -> str:
         """Return the whole address of a path under the base URL, or of an address."""
         address = path if "://" in path else f"{self.url}/{path}"
-        return f"{address}?{self._query}" if self._query else address
+        if not self._query:
+            return address
+        return f"{address}{'&' if '?' in address else '?'}{self._query}"
 
     def ask(self, path: str, content: bytes | None = None) -> Reply:
         """Return the reply to GET, or to POST if there is content; from any thread."""

@@ -2,7 +2,8 @@
 
 Each function takes `ask(path, body)`, which sends a request outside /v1 (GET without a body) and
 returns the JSON of the reply, or None if there is none. `/props` reports the sampler flags of the
-server, `/apply-template` renders a chat, `/tokenize` counts a text with its BOS.
+server, `/slots` what each slot holds, `/apply-template` renders a chat, `/tokenize` counts a text
+with its BOS.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.chat_template import Render, ServerTemplate, Turns
+from ruler_eval.run.classify import count_of, field_of
 
 Ask = Callable[[str, Mapping[str, Any] | None], Any]
 CHATML = (
@@ -53,6 +55,19 @@ def server_facts(props: Mapping[str, Any]) -> dict[str, Any]:
         "build": props.get("build_info"),
         "weights": props.get("model_ftype"),
     }
+
+
+def slots_and_window(props: Mapping[str, Any], slots: Any) -> tuple[int | None, int | None]:
+    """Return the number of slots, and the tokens that the smallest of them holds.
+
+    None for what the server does not say. `/props` says the same of the first slot; `/slots` may be
+    turned off (--no-slots). Neither says whether the slots share one context.
+    """
+    windows = [field_of(slot, "n_ctx") for slot in slots] if isinstance(slots, list) else []
+    if windows and all(count_of(window, minimum=1) for window in windows):
+        return len(windows), min(windows)
+    window = field_of(props, "default_generation_settings", "n_ctx")
+    return count_of(props.get("total_slots"), minimum=1), count_of(window, minimum=1)
 
 
 def token_ids(ask: Ask, text: str, special_tokens: bool = True) -> list[int] | None:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_score.split_reasoning import CHANNEL_TOKENS, NAMED_TOKENS, token_mark
+from ruler_score.reasoning_marks import CHANNEL_TOKENS, NAMED_TOKENS, token_mark
 
 ON_BUDGET = 8192
 """Tokens for reasoning with `--thinking on`."""

@@ -132,8 +132,10 @@ class Server(Backend):
 
     def _open_at_most(self, requests: int) -> None:
         """Set how many requests may be open at a time."""
-        self._max_open = self._max_open_at_start = requests
+        self._max_open = self._places = requests
         self._semaphore = asyncio.Semaphore(requests)
+        self._has_noted_crowd = False
+        self._fewer_since = 0.0
 
     def _start_counting_time(self) -> None:
         """Set the state of sending rows."""
@@ -152,8 +154,11 @@ class Server(Backend):
     # ---- about the server --------------------------------------------------------------------
 
     def _ask_outside_v1(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the reply of the first server's path beside /v1: JSON, or a text."""
-        content = None if body is None else json_bytes(body)
+        """Return the reply of the first server's path beside /v1: JSON, or a text.
+
+        A body gets the model's name, which servers of several models need.
+        """
+        content = None if body is None else json_bytes({"model": self.options.model, **body})
         return self._first.ask(self._first.outside_v1(path), content).body
 
     def metrics(self) -> str:
@@ -179,7 +184,7 @@ class Server(Backend):
         if self.provider.name == "llama_cpp":
             return llama_cpp.server_template(self._ask_outside_v1, self._props)
         if self._asks_vllm and self._rendered_turn:
-            return vllm_template.server_template(self._ask_outside_v1, self.options.model)
+            return vllm_template.server_template(self._ask_outside_v1)
         return None
 
     def _check_raw_prompts(self) -> None:
@@ -189,8 +194,7 @@ class Server(Backend):
             if self.provider.name == "llama_cpp":
                 ids[special] = llama_cpp.token_ids(self._ask_outside_v1, "a", special)
             elif self.provider.name == "vllm":
-                ask, model = self._ask_outside_v1, self.options.model
-                ids[special] = vllm_template.token_ids(ask, model, "a", special)
+                ids[special] = vllm_template.token_ids(self._ask_outside_v1, "a", special)
         with_special, plain = ids.get(True), ids.get(False)
         if with_special and plain and appended_tokens(with_special, plain):
             raise RulerError(
@@ -207,7 +211,7 @@ class Server(Backend):
             if "prompt" in body:
                 return llama_cpp.count_text(self._ask_outside_v1, body["prompt"])
             return llama_cpp.count_chat(self._ask_outside_v1, body)
-        reply = self._ask_outside_v1("tokenize", {"model": self.options.model, **body})
+        reply = self._ask_outside_v1("tokenize", body)
         tokens = field_of(reply, "tokens")
         count = count_of(field_of(reply, "count"), minimum=1)
         # no tokens at all is not a count: another program has this path too
@@ -220,7 +224,7 @@ class Server(Backend):
         if self.provider.name == "llama_cpp":
             return llama_cpp.rendered(self._ask_outside_v1, {"messages": turns})
         fields = {"add_generation_prompt": False, "continue_final_message": True}
-        body = {"model": self.options.model, "messages": turns, **fields}
+        body = {"messages": turns, **fields}
         tokens = field_of(self._ask_outside_v1("tokenize", body), "tokens")
         return tokens if isinstance(tokens, list) else None
 
@@ -238,12 +242,8 @@ class Server(Backend):
             f"{name} at {where}: model {self.options.model}, context length {window}, "
             f"mode {self._mode} ({reason})."
         ]
-        if self._max_open < self.options.concurrency:
-            lines.append(
-                f"llama.cpp has {number_of(self._facts.slots or 1, 'slot')} (-np): "
-                f"{number_of(self._max_open, 'row')} at a time, not "
-                f"{self.options.concurrency} (--concurrency)."
-            )
+        if self._facts.slots is not None:
+            lines.append(self._describe_slots(self._facts.slots))
         if self._mode != "completion" and llama_cpp.uses_default_template(self._props):
             lines.append(f"Warning: {llama_cpp.NO_TEMPLATE}: a base model needs --mode completion.")
         if self.options.reasoning.limited and not self._limits_reasoning:
@@ -258,6 +258,18 @@ class Server(Backend):
                 f"{self.options.thinking} only allows for them{remedy}."
             )
         return lines
+
+    def _describe_slots(self, slots: int) -> str:
+        """Return a line on llama.cpp's slots, and how many rows are sent at a time."""
+        line = (
+            f"llama.cpp has {number_of(slots, 'slot')} (-np) of {self._facts.window or '?'} tokens"
+        )
+        if slots > 1:
+            line += ", or one context of that size for all (--kv-unified, the default without -np)"
+        line += f": {number_of(self._max_open, 'row')} at a time"
+        if self._max_open < self.options.concurrency:
+            line += f", not {self.options.concurrency} (--concurrency)"
+        return f"{line}."
 
     @property
     def _takes_budget(self) -> bool:
@@ -465,7 +477,6 @@ class Server(Backend):
     ) -> tuple[Answer | Failure, dict[str, Any]]:
         """Send a prompt once; return what the reply means, and facts about the request."""
         await self._semaphore.acquire()
-        is_crowded = False
         try:
             if self._stopping.is_set():
                 raise asyncio.CancelledError
@@ -483,26 +494,37 @@ class Server(Backend):
                 prompt=prompt, limit=self.limit, fields=fields, is_alone=is_alone
             )
             outcome = classify(reply, sent_request)
-            is_crowded = isinstance(outcome, Failure) and outcome.crowded and self._max_open > 1
+            if isinstance(outcome, Failure) and outcome.crowded:
+                self._send_fewer(prompt, sent)
         finally:
-            if is_crowded:
-                self._use_fewer_places(prompt)
+            if self._places > self._max_open:
+                self._places -= 1
             else:
                 self._semaphore.release()
         if isinstance(outcome, Answer):
             return outcome, {"in_flight": in_flight, "seconds": took}
         return outcome, {"in_flight": in_flight}
 
-    def _use_fewer_places(self, prompt: Prompt) -> None:
-        """Send one request fewer at a time from now on, and say so once."""
-        if self._max_open == self._max_open_at_start:
-            tokens = prompt.counted_tokens or prompt.row_tokens
-            needed = (self._facts.slots or self._max_open) * (tokens + prompt.max_tokens)
+    def _send_fewer(self, prompt: Prompt, sent: float) -> None:
+        """Send fewer requests at a time from now on, because the slots' shared context is full.
+
+        A server may fail all requests in flight then: only one sent since the last time counts.
+        """
+        if sent < self._fewer_since:
+            return
+        self._fewer_since = time.monotonic()
+        tokens = (prompt.counted_tokens or prompt.row_tokens) + prompt.max_tokens
+        needed = (self._facts.slots or self._max_open) * tokens
+        fits = self._max_open // 2
+        if self._facts.slots is not None and self._facts.window is not None:
+            fits = self._facts.window // tokens * len(self._connections)
+        self._max_open = max(1, min(self._max_open - 1, fits))
+        if not self._has_noted_crowd:
+            self._has_noted_crowd = True
             self.on_note(
                 "The server's slots share one context, which is full: fewer rows are sent at a "
                 f"time. For all its slots start it with -c of at least {needed}."
             )
-        self._max_open -= 1
 
     async def _answers_others(
         self, connection: Connection, prompt: Prompt, failure: Failure

@@ -13,8 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from ruler_common.errors import RulerError
+from ruler_eval.run import llama_cpp
 from ruler_eval.run.backend import UNKNOWN
 from ruler_eval.run.classify import (
     MAX_SHOWN,
@@ -40,6 +42,10 @@ WINDOW_FIELDS = (
     ("top_provider", "context_length"),  # OpenRouter: that of the provider in use
     ("context_length",),  # OpenRouter, Together, Fireworks
     ("context_window",),  # Groq
+    ("context_size",),  # Novita
+    ("metadata", "context_length"),  # DeepInfra
+    ("limits", "max_context_length"),  # Cerebras
+    ("parameters", "max_seq_len"),  # TabbyAPI
     ("max_context_length",),  # Mistral, LM Studio
     ("max_input_tokens",),  # Anthropic
     ("meta", "n_ctx"),  # llama.cpp
@@ -60,7 +66,7 @@ class ServerFacts:
     root: str | None
     """The model's folder or repository."""
     slots: int | None
-    """How many rows llama.cpp answers at a time, out of one cache."""
+    """How many rows llama.cpp answers at a time; perhaps out of one context, which all share."""
     props: Mapping[str, Any]
     """llama.cpp's /props: samplers, template and context; empty for other servers."""
 
@@ -105,19 +111,36 @@ def ask_server(connection: Connection, options: RunOptions) -> ServerFacts:
     parent = field_of(model, "parent")  # the window of an adapter is its base model's
     if window is None and isinstance(parent, str):
         window = window_of_model(served.get(parent))
-    page = None
-    if provider.version_path:
+    version, slots = None, None
+    props: Mapping[str, Any] = {}
+    if provider.name == "llama_cpp":
+        props, slots, slot_window = _ask_llama_cpp(connection, options.model)
+        version, window = props.get("build_info"), slot_window or window
+    elif provider.version_path:
         page = connection.ask(connection.outside_v1(provider.version_path)).body
-    # llama.cpp's /props has the window of a slot
-    slot = count_of(field_of(page, "default_generation_settings", "n_ctx"), minimum=1)
+        version = field_of(page, "version")
     return ServerFacts(
         provider=provider,
-        version=field_of(page, "version") or field_of(page, "build_info"),
-        window=slot or window,
+        version=version,
+        window=window,
         root=field_of(model, "root"),
-        slots=count_of(field_of(page, "total_slots"), minimum=1),
-        props=page if provider.name == "llama_cpp" and isinstance(page, dict) else {},
+        slots=slots,
+        props=props,
     )
+
+
+def _ask_llama_cpp(
+    connection: Connection, model: str
+) -> tuple[Mapping[str, Any], int | None, int | None]:
+    """Return llama.cpp's /props, its number of slots, and the tokens that a slot holds.
+
+    A server of several models needs the model's name.
+    """
+    query = f"model={quote(model, safe='')}"
+    props = connection.ask(connection.outside_v1(f"props?{query}")).body
+    slots = connection.ask(connection.outside_v1(f"slots?{query}")).body
+    props = props if isinstance(props, dict) else {}
+    return props, *llama_cpp.slots_and_window(props, slots)
 
 
 def ask_models(connection: Connection, give_up_after: float) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """What the chat template of a vLLM server renders, from its /tokenize and /detokenize.
 
-`ask(path, body)` sends a request outside /v1 and returns the JSON of the reply, or None.
+`ask(path, body)` sends a request outside /v1 with the model's name, and returns the JSON of the
+reply, or None.
 """
 
 from __future__ import annotations
@@ -14,23 +15,22 @@ from ruler_eval.run.chat_template import ServerTemplate, Turns
 Ask = Callable[[str, Mapping[str, Any] | None], Any]
 
 
-def server_template(ask: Ask, model: str) -> ServerTemplate | None:
+def server_template(ask: Ask) -> ServerTemplate | None:
     """Return the server's template; None if it cannot decode.
 
     Its source is unknown, and the decoded text is not exact.
     """
-    if _field(ask("detokenize", {"model": model, "tokens": [0]}), "prompt") is None:
+    if _field(ask("detokenize", {"tokens": [0]}), "prompt") is None:
         return None
 
     def render(turns: Turns, arguments: Mapping[str, Any]) -> str:
         body = {
-            "model": model,
             "messages": list(turns),
             "add_generation_prompt": True,
             "chat_template_kwargs": dict(arguments),
         }
         tokens = _field(ask("tokenize", body), "tokens")
-        text = _field(ask("detokenize", {"model": model, "tokens": tokens}), "prompt")
+        text = _field(ask("detokenize", {"tokens": tokens}), "prompt")
         if not isinstance(tokens, list) or not isinstance(text, str):
             raise RulerError("the server cannot render it.")
         return text
@@ -38,9 +38,9 @@ def server_template(ask: Ask, model: str) -> ServerTemplate | None:
     return ServerTemplate(source=None, render=render, is_exact=False)
 
 
-def token_ids(ask: Ask, model: str, text: str, special_tokens: bool) -> list[int] | None:
+def token_ids(ask: Ask, text: str, special_tokens: bool) -> list[int] | None:
     """Return the ids of a raw prompt as the server reads it; None if they are unknown."""
-    body = {"model": model, "prompt": text, "add_special_tokens": special_tokens}
+    body = {"prompt": text, "add_special_tokens": special_tokens}
     tokens = _field(ask("tokenize", body), "tokens")
     return tokens if isinstance(tokens, list) else None
 

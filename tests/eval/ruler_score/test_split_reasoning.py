@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_score.language_rules import LANGUAGES
+from ruler_score.reasoning_marks import token_mark
 from ruler_score.ruler_score import score_row
-from ruler_score.split_reasoning import opened_reasoning, split_reasoning, token_mark
+from ruler_score.split_reasoning import opened_reasoning, split_reasoning
 
 FAMILIES = {
     **{
@@ -34,6 +36,10 @@ FAMILIES = {
     "cot": ("<cot>", "</cot>"),
     "self reflection": ("<self-reflection>", "</self-reflection>"),
     "Chinese": ("<思考>", "</思考>"),
+    "suffix": ("<think:6124c78e>", "</think:6124c78e>"),
+    "bar in the name": ("<ifm|think_fast>", "</ifm|think_fast>"),
+    "comment": ("<!-- REASONING_START -->", "<!-- REASONING_END -->"),
+    "comment with a slash": ("<!-- thinking -->", "<!-- /thinking -->"),
     "begin in brackets": ("[BEGIN_THINKING]", "[END_THINKING]"),
     "medgemma": ("<unused94>thought\n", "<unused95>"),
     "kimi k3": ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
@@ -125,6 +131,24 @@ def test_the_scorer_reads_the_same_answer(opening, closing):
         "a <- reason -> b",
         "<tool_call>{}</tool_call>42",
         "<cotton>42</cotton>",
+        "<analyst>Ann Reasoner</analyst>",
+        "<treason>42</treason>",
+        "<answer><number>42</number><reason/></answer>",
+        '<answer type="reasoning">42</answer>',
+        '<img class="thinking-icon"> 42',
+        '<a href="https://example.org/reasoning">42</a>',
+        "<details><summary>All numbers</summary>42</details>",
+        "<details><summary>Answer after reasoning</summary>42</details>",
+        "<!-- I think so --> 42",
+        "42 [reasoning] and {thoughts} and 【思考】",
+        "Thinking...\nIt is 42",
+        "<|assistant|>42",
+        "The tag `<think>` opens reasoning, `</think>` closes it: 42",
+        "Use `<think>draft</think>`, or ``<thinking>``. 42",
+        'I write "<think>" and "</think>", “<think>” or (\'</think>\') for it. 42',
+        "「<think>」と「</think>」 42",
+        "```java\nList<Thought> x;\n```\nIt is 42",
+        "~~~\n<think>\n~~~\nIt is 42",
     ],
 )
 def test_a_text_without_reasoning_stays_as_it_is(text):
@@ -163,6 +187,114 @@ def test_families_may_be_mixed(text, reasoning, answer):
 def test_channels_end_with_the_final_one(text, answer, state):
     parts = split_reasoning(text)
     assert (parts.answer, parts.state) == (answer, state)
+
+
+SUMMARY = "<summary>Thought for 2 seconds</summary>"
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        (f'<details type="reasoning" done="true" duration="2">\n{SUMMARY}\n', "</details>"),
+        ('<details type="reasoning" done="false">\n', "\n</details>"),
+        ("<details type='reasoning' open>", "</DETAILS>"),
+        (f"<details>\n{SUMMARY}\n", "</details>"),
+        ("<details open>\n<summary><b>💭 Thinking Process</b></summary>", "</details>"),
+        ("<details class=x><summary>思考过程</summary>", "</details>"),
+        ('<div class="reasoning-block open">', "</div>"),
+        ('<block type="thinking">', "</block>"),
+        ("```thinking\n", "\n```\n"),
+        ("<|content_thinking|>", "<|end_message|><|message_model|><|content_text|>"),
+        ("to=self<|message|>", "<|eom|>to=user<|message|>"),
+        ("<|start|>assistant to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
+        ("<|im_start|>think\n", "<|im_start|>answer\n"),
+        ("<|thinking|>", "<|assistant|>"),
+        ("Here is my thought process:", "Here is my response:"),
+        ("analysisWe", "assistantfinal"),
+    ],
+)
+def test_a_mark_that_only_its_opening_names_never_leaves_reasoning_in_the_answer(opening, closing):
+    assert split_reasoning(f"{opening}so 17{closing}42")[1:] == ("42", "ended")
+    assert split_reasoning(f"{opening}so 17")[1:] == ("", "truncated")
+    assert split_reasoning(f"{opening}<b>17</b> <details>17</details>{closing}42").answer == "42"
+    ended = split_reasoning(f"42{closing}")
+    assert "42" in ended.answer
+    assert ended.state == "none"
+
+
+def test_an_element_ends_at_its_own_closing_tag():
+    inner = "<div>a <div>b</div></div>"
+    text = f"41 <div class='thinking'>{inner}17</div>42<div>43</div>"
+    assert split_reasoning(text) == (f"{inner}17", "41 \n42<div>43</div>", "ended")
+    assert split_reasoning(f"<div class=thinking>{inner}17").state == "truncated"
+
+
+@pytest.mark.parametrize("brackets", ["[]", "{}", "【】"])
+def test_a_name_in_brackets_is_a_mark_with_its_counterpart(brackets):
+    opening, closing = (
+        f"{brackets[0]}reasoning{brackets[1]}",
+        f"{brackets[0]}/reasoning{brackets[1]}",
+    )
+    assert split_reasoning(f"{opening}so 17{closing}42") == ("so 17", "42", "ended")
+    assert split_reasoning(f"42\n{opening}so 17{closing}").answer == "42"
+    assert split_reasoning(f"{opening} 42").state == "none"
+
+
+def test_what_ollama_prints_before_an_answer_is_reasoning():
+    text = "Thinking...\nso 17\n...done thinking.\n\n42"
+    assert split_reasoning(text) == ("so 17", "42", "ended")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ('<think>it is "17"</think>"42"', '"42"'),
+        ("<think>it is `17`</think>`42`", "`42`"),
+        ("it is '17.'</think>'42'", "'42'"),
+        ("<think>```python\nx = 17\n</think>```\n42\n```", "```\n42\n```"),
+        ("```xml\n<reasoning>17</reasoning>\n42\n```", "```xml\n42\n```"),
+        ("<think>no `</think>` yet: 17</think>42", "42"),
+    ],
+)
+def test_quotes_and_code_around_a_mark_leave_it_a_mark(text, answer):
+    parts = split_reasoning(text)
+    assert (parts.answer, parts.state) == (answer, "ended")
+
+
+ANSWERS = st.lists(
+    st.one_of(
+        st.integers().map(str),
+        st.text("abc <>/[]{}\"'=&;:.,!?-_()|#*思◁▷", max_size=12),
+        st.sampled_from(["answer", "number", "list", "b", "analyst", "item", "cotton"]).map(
+            lambda name: f"<{name}>1234567</{name}>"
+        ),
+        st.builds(
+            str.format,
+            st.sampled_from([' "{}" ', "“{}”", " `{}` ", "「{}」"]),
+            st.sampled_from([piece for piece in PIECES if not re.search(r"\n|<\|end\|>", piece)]),
+        ),
+        st.sampled_from(["xml", "java", "python", ""]).map(
+            lambda name: f"\n```{name}\nList<Thought> x = <div class=thinking>;\n```\n"
+        ),
+        st.sampled_from(["<details><summary>Numbers</summary>1</details>", "if a < think: b > 1"]),
+    ),
+    max_size=8,
+).map(" ".join)
+
+
+@given(ANSWERS)
+def test_an_answer_without_reasoning_is_never_cut(text):
+    assert split_reasoning(text) == (None, text, "none")
+
+
+@given(st.sampled_from(list(FAMILIES.values())), ANSWERS, ANSWERS)
+def test_an_answer_after_reasoning_stays_whole_and_truncated_reasoning_leaves_none(
+    marks, reasoning, text
+):
+    opening, closing = marks
+    parts = split_reasoning(f"{opening}\n{reasoning}\n{closing}\n{text}")
+    assert (parts.answer, parts.state) == (text.strip(), "ended")
+    assert split_reasoning(f"{opening}\n{reasoning}").answer == ""
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -204,6 +336,11 @@ def test_an_answer_holds_no_reasoning(parts):
         "<think_think_think_think_think_think_think_think",
         '<think a="b" ',
         "[THINK_",
+        "<div class=thinking>",
+        "<details><summary>thinking",
+        "```\n<div class=think>\n```\n",
+        "`<think>",
+        "<a b b b b b b b b b b b b ",
     ],
 )
 def test_reading_takes_time_linear_in_the_text(text):

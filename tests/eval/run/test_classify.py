@@ -11,6 +11,7 @@ import pytest
 
 from ruler_eval.prediction import finish_reason_of
 from ruler_eval.run.classify import (
+    REASONING_NAMES,
     RULES,
     Answer,
     Failure,
@@ -115,6 +116,32 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
     assert remedy in failure.remedy
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "top_p: Input should be less than or equal to 1",
+        "temperature: Input should be greater than 0",
+        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens",
+        "max_tokens must be less than or equal to 4096",
+        "`seed` exceeds the largest integer",
+        "`stop` sequences are limited to four",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refused_value_is_no_row_that_is_too_long(message, status):
+    failure = classify(Reply(status=status, body={"error": {"message": message}}), REQUEST)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "refused"
+
+
+def test_the_providers_reason_is_in_the_sentence():
+    raw = json.dumps({"error": {"message": "Param incorrect", "code": "400"}})
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    failure = classify(Reply(status=400, body={"error": error}), REQUEST)
+    assert isinstance(failure, Failure)
+    assert failure.sentence == "HTTP 400: Provider returned error: Param incorrect"
+
+
 # ---- finish reasons ------------------------------------------------------------------------------
 
 
@@ -124,7 +151,9 @@ def test_a_refused_field_names_the_flag_that_helps(message, remedy):
         ("stop", ["stop", "eos", "eos_token", "EOS_TOKEN", "stop_sequence", "end_turn", "STOP"]),
         ("stop", ["FinishReason.STOP", "FINISH_REASON_STOP", "COMPLETE", "completed", "stop_str"]),
         ("length", ["length", "max_tokens", "MAX_TOKENS", "max_length", "FinishReason.MAX_TOKENS"]),
-        ("length", ["max_new_tokens", "max_output_tokens", "token_limit"]),
+        ("length", ["max_new_tokens", "max_output_tokens", "token_limit", "repetition"]),
+        ("stop", ["endoftext", "EOSToken", "stopped_eos", "EndOfSequence", "stopword"]),
+        ("refused", ["guardrail_intervened", "content_filtered", "IMAGE_SAFETY"]),
         ("too_long", ["model_length", "model_context_window_exceeded"]),
         ("refused", ["content_filter", "SAFETY", "RECITATION", "refusal", "sensitive"]),
         ("retry", ["error", "network_error", "abort", "tool_calls", "function_call"]),
@@ -190,6 +219,15 @@ def test_a_complete_answer_ends_however_its_end_is_called(reason, streamed):
         (completion(prompt_tokens=1024, completion_tokens=9), None, None, "truncated"),
         # another tokenizer than the file's
         (completion(prompt_tokens=3100, completion_tokens=9), None, None, "stop"),
+        # nothing was generated (LMDeploy, for a prompt over its session length)
+        (completion("length", "", prompt_tokens=4000, completion_tokens=0), 4000, None, "too_long"),
+        (completion("length", "a", prompt_tokens=4000, completion_tokens=0), 4000, None, "length"),
+        (
+            completion("length", prompt_tokens=4000.0, completion_tokens=12.0),
+            None,
+            None,
+            "too_long",
+        ),
         # no usage at all
         (completion("length"), None, None, "length"),
         (completion(None, prompt_tokens=4000, completion_tokens=30), 4000, 8192, "length"),
@@ -263,6 +301,8 @@ def test_an_answer_that_used_all_its_tokens_says_so_even_if_it_is_called_complet
             "well",
         ),
         ([{"type": "reasoning", "text": "well"}, {"type": "text", "text": "42"}], "42", "well"),
+        ([{"text": "well", "thought": True}, {"text": "42"}], "42", "well"),
+        ([{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "42"}], "42", None),
         (
             [{"type": "reasoning", "reasoning": "well"}, {"type": "text", "text": "42"}],
             "42",
@@ -307,13 +347,45 @@ def test_a_total_that_adds_up_otherwise_changes_no_count():
 
 
 def test_separated_reasoning_is_read_from_every_field():
-    for name in ("reasoning_content", "reasoning", "thinking", "reasoning_details"):
+    for name in REASONING_NAMES:
         value: Any = [{"type": "reasoning.text", "text": "hm"}] if "details" in name else "hm"
         value = {"content": "hm"} if name == "thinking" else value
         body = completion(text=None)
         body["choices"][0]["message"][name] = value
         answer = outcome(body)
         assert (answer.text, answer.reasoning) == ("", "hm")
+
+
+MESSAGE = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "thinking", "thinking": "well"}, {"type": "text", "text": "42"}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 4000, "output_tokens": 9},
+}
+"""What Anthropic's own API answers."""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        MESSAGE,
+        {"code": 200, "message": "success", "data": completion()},
+        {"result": completion()},
+        {"output": {"choices": completion()["choices"]}, "usage": {"input_tokens": 4000}},
+        {"error": {"code": 0, "message": "ok"}, **completion()},
+        {"error": {"code": None, "message": ""}, **completion()},
+        {"choices": [{"content": "42", "finish_reason": "stop"}]},
+    ],
+)
+def test_an_answer_in_the_form_of_another_api_is_read(body):
+    answer = outcome(body)
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.finish_reason) == ("42", "stop")
+
+
+def test_an_error_beside_an_answer_is_an_error():
+    assert outcome({"error": {"code": 429, "message": "busy"}, **completion()}).kind == "wait"
 
 
 def test_a_choice_without_a_message_is_an_empty_answer_that_ended():
@@ -378,6 +450,19 @@ def test_a_streamed_answer_equals_a_whole_one(last):
     body = completion(text="an answer", **USAGE)
     body["choices"][0]["message"]["reasoning"] = "well"
     assert answer == outcome(body)
+
+
+def test_a_stream_that_repeats_the_whole_answer_at_its_end_is_read_once():
+    last = {"index": 0, "finish_reason": "stop", "message": {"content": "an answer"}}
+    pieces = [piece(delta={"content": "an "}), piece(delta={"content": "answer"})]
+    assert streamed(*pieces, {"choices": [last]}).text == "an answer"
+    pieces = [piece(message={"content": "an "}), piece("stop", message={"content": "answer"})]
+    assert streamed(*pieces).text == "an answer"
+
+
+def test_the_counts_of_a_stream_may_be_in_groqs_field():
+    last = {**piece("length", delta={}), "x_groq": {"usage": {**USAGE, "completion_tokens": 12}}}
+    assert streamed(piece(delta={"content": "4"}), last).kind == "too_long"
 
 
 def test_a_streamed_raw_completion_is_read():

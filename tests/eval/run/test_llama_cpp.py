@@ -1,13 +1,17 @@
 """A real model behind llama.cpp's server and llama-cpp-python's, which read its GGUF.
 
-LLAMA_SERVER=FILE names llama.cpp's `llama-server`, LLAMA_CPP_PYTHON=PYTHON an interpreter with
-`llama-cpp-python[server]`. Passed with 0.3.36, and with the server in the source that it carries.
+LLAMA_SERVER names llama.cpp's `llama-server`, with the flags that this machine needs, such as
+LLAMA_SERVER="FILE -fa off -t 1"; LLAMA_CPP_PYTHON=PYTHON an interpreter with
+`llama-cpp-python[server]`; LLAMA_MODEL=FILE another GGUF of the same model, if the machine's
+processor lacks an instruction that its 4-bit weights need. Passed with llama-cpp-python 0.3.36 and
+the server in the source that it carries, and with llama.cpp's build 7e4c0a9.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import time
 import urllib.request
@@ -61,9 +65,19 @@ def served(command: list[str], folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def model() -> str:
+    if file := os.environ.get("LLAMA_MODEL"):
+        return file
     from tests.real_model import gguf_file
 
     return str(gguf_file())
+
+
+@pytest.fixture(scope="module")
+def llama_server() -> list[str]:
+    """The command of llama.cpp's server."""
+    if not (command := os.environ.get("LLAMA_SERVER")):
+        pytest.skip("LLAMA_SERVER names no llama-server")
+    return shlex.split(command)
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +90,12 @@ def of_python(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def of_llama_cpp(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def of_llama_cpp(
+    llama_server: list[str], model: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """llama.cpp's server, with a window of 2,048 tokens for each of two requests."""
-    if not (program := os.environ.get("LLAMA_SERVER")):
-        pytest.skip("LLAMA_SERVER names no llama-server")
-    command = [program, "--model", model, "--alias", "m", "-c", "4096", "-np", "2"]
-    yield from served(command, tmp_path_factory.mktemp("llama"))
+    flags = ["--model", model, "--alias", "m", "-c", "4096", "-np", "2"]
+    yield from served([*llama_server, *flags], tmp_path_factory.mktemp("llama"))
 
 
 SAMPLERS = (
@@ -93,35 +107,33 @@ SAMPLERS = (
 
 
 @pytest.fixture(scope="module")
-def with_samplers(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def with_samplers(
+    llama_server: list[str], model: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """llama.cpp's server with all its samplers on."""
-    if not (program := os.environ.get("LLAMA_SERVER")):
-        pytest.skip("LLAMA_SERVER names no llama-server")
-    command = [
-        program,
-        "--model",
-        model,
-        "--alias",
-        "m",
-        "-c",
-        "4096",
-        "-np",
-        "2",
-        *SAMPLERS.split(),
-    ]
-    yield from served([*command, *SAMPLERS.split()], tmp_path_factory.mktemp("samplers"))
+    flags = ["--model", model, "--alias", "m", "-c", "4096", "-np", "2", *SAMPLERS.split()]
+    yield from served([*llama_server, *flags], tmp_path_factory.mktemp("samplers"))
 
 
 @pytest.fixture(scope="module")
-def without_template(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def without_template(
+    llama_server: list[str], model: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """llama.cpp's server with a model that has no chat template."""
-    if not (program := os.environ.get("LLAMA_SERVER")):
-        pytest.skip("LLAMA_SERVER names no llama-server")
     folder = tmp_path_factory.mktemp("base")
     name = b"tokenizer.chat_template"
     (folder / "base.gguf").write_bytes(Path(model).read_bytes().replace(name, name[:-1] + b"X"))
-    command = [program, "--model", str(folder / "base.gguf"), "--alias", "m", "-c", "2048"]
-    yield from served([*command, "-np", "1"], folder)
+    flags = ["--model", str(folder / "base.gguf"), "--alias", "m", "-c", "2048", "-np", "1"]
+    yield from served([*llama_server, *flags], folder)
+
+
+@pytest.fixture(scope="module")
+def sharing_slots(
+    llama_server: list[str], model: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """llama.cpp's server with four slots that share a context of 1,280 tokens, and no /slots."""
+    flags = ["--model", model, "--alias", "m", "-c", "1280", "-np", "4", "--kv-unified"]
+    yield from served([*llama_server, *flags, "--no-slots"], tmp_path_factory.mktemp("sharing"))
 
 
 @pytest.fixture
@@ -203,6 +215,17 @@ def test_a_model_without_a_template_is_completed(options, capsys):
     assert "the model has no chat template" in capsys.readouterr().err
     run(replace(options, limit=1, progress=True, mode="chat", out=options.out / "chat"))
     assert "a base model needs --mode completion" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", ["sharing_slots"], indirect=True)
+def test_rows_that_fit_a_shared_context_only_by_themselves_are_all_answered(options, capsys):
+    """Its slots together hold less than two rows; each fails all the others with HTTP 500."""
+    data = small_release.write(options.out / "ruler", rows=6, lines=20, only=("niah_single_1",))
+    options = replace(options, dataset=data, concurrency=8, mode="chat", progress=True)
+    assert run(options).total == {"stop": 6}
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "4 slots (-np) of 1280 tokens, or one context of that size for all" in printed
+    assert "fewer rows are sent at a time. For all its slots start it with -c" in printed
 
 
 @pytest.mark.parametrize("options", [PYTHON, OWN], indirect=True)

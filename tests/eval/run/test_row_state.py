@@ -80,6 +80,14 @@ def test_reasoning_without_marks_that_used_all_tokens_is_never_an_answer(end):
     assert record_of(ended)["prediction"] == "42"
 
 
+def test_truncated_reasoning_that_a_gateway_copied_to_the_answer_is_none():
+    copied = Completion(PROMPT, text="so 17", reasoning="so 17", finish_reason="length")
+    record = record_of(copied)
+    assert (record["prediction"], record["thinking_ended"]) == ("", False)
+    ended = record_of(replace(copied, finish_reason="stop"))
+    assert (ended["prediction"], ended["thinking_ended"]) == ("so 17", True)
+
+
 def test_the_summary_says_how_many_answers_used_all_their_tokens():
     summary = RunSummary()
     for text in ("cut off", "also"):

@@ -749,15 +749,16 @@ PROPS = {
 }
 
 
+CONTEXT_IS_FULL = Reply(500, {"error": {"code": 500, "message": "Context size has been exceeded."}})
+
+
 def test_slots_that_share_a_context_get_fewer_rows_at_a_time(options, capfd):
     """llama.cpp's slots: two rows at once do not fit the cache that all of them share."""
     at_once = threading.Semaphore(1)
 
     def reply(_: Request) -> Reply:
         if not at_once.acquire(blocking=False):
-            return Reply(
-                500, {"error": {"code": 500, "message": "Context size has been exceeded."}}
-            )
+            return CONTEXT_IS_FULL
         time.sleep(0.02)
         at_once.release()
         return answer()
@@ -766,14 +767,65 @@ def test_slots_that_share_a_context_get_fewer_rows_at_a_time(options, capfd):
         assert run(at(options, server, mode="chat", progress=True)).total == {"stop": 36}
         assert server.max_in_flight <= 4
     printed = " ".join(capfd.readouterr().err.split())
-    assert "llama.cpp has 4 slots (-np): 4 rows at a time, not 32 (--concurrency)." in printed
+    assert "llama.cpp has 4 slots (-np) of 8192 tokens, or one context of that size" in printed
+    assert "without -np): 4 rows at a time, not 32 (--concurrency)." in printed
     assert printed.count("fewer rows are sent at a time. For all its slots start it with -c") == 1
 
 
+def test_as_many_rows_as_fit_the_shared_context_are_sent_at_a_time(options):
+    """llama.cpp fails all rows in flight when its context is full; two of these rows fit it."""
+    lock, open_now, peaks = threading.Lock(), set(), []
+
+    def reply(request: Request) -> Reply:
+        peak = [0]
+        with lock:
+            open_now.add(id(peak))
+            peaks.append(peak)
+        for _ in range(20):
+            with lock:
+                peak[0] = max(peak[0], len(open_now))
+            time.sleep(0.002)
+        with lock:
+            open_now.remove(id(peak))
+        return answer() if peak[0] <= 2 else CONTEXT_IS_FULL
+
+    slots = [{"id": number, "n_ctx": 1400} for number in range(4)]
+    paths = {"/props": PROPS, "/slots": slots}
+    with model_server(reply, models=[LLAMA_CPP], paths=paths) as server:
+        assert run(at(options, server, mode="chat")).total == {"stop": 36}
+    counts = Counter(peak[0] for peak in peaks)
+    assert counts[3] + counts[4] <= 4
+    assert counts[2] > 20
+
+
+@pytest.mark.parametrize("disabled", [404, 501])
+def test_slots_that_are_not_shown_are_read_from_the_props(options, capfd, disabled):
+    paths = {"/props": PROPS, "/slots": Reply(disabled)}
+    with model_server(models=[LLAMA_CPP], paths=paths) as server:
+        assert run(at(options, server, mode="chat", progress=True, limit=1)).total == {"stop": 4}
+    assert "4 slots (-np) of 8192 tokens" in " ".join(capfd.readouterr().err.split())
+
+
+def test_the_smallest_slot_is_the_context_length(options, capfd):
+    slots = [{"id": 0, "n_ctx": 4096}, {"id": 1, "n_ctx": 600, "is_processing": True}]
+    paths = {
+        "/slots": slots,
+        "/tokenize": {"tokens": [1] * 590},
+        "/apply-template": {"prompt": "a"},
+    }
+    with (
+        model_server(models=[LLAMA_CPP], paths=paths) as server,
+        pytest.raises(RulerError, match=r"590 prompt tokens .* are over the limit of 600"),
+    ):
+        run(at(options, server, mode="chat", progress=True, limit=1))
+    assert "context length 600 tokens" in " ".join(capfd.readouterr().err.split())
+
+
 def test_a_row_that_is_over_the_shared_context_by_itself_does_not_fit(options):
-    full = Reply(500, {"error": {"code": 500, "message": "Context size has been exceeded."}})
     with model_server(
-        lambda r: full if r.row == 5 else answer(), models=[LLAMA_CPP], paths={"/props": PROPS}
+        lambda r: CONTEXT_IS_FULL if r.row == 5 else answer(),
+        models=[LLAMA_CPP],
+        paths={"/props": PROPS},
     ) as server:
         assert run(at(options, server, mode="chat")).total == {"stop": 35, "does_not_fit": 1}
 

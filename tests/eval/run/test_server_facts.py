@@ -52,6 +52,10 @@ def test_a_malformed_list_of_models_is_empty(page):
         {"context_window": 7},
         {"max_context_length": 9, "loaded_context_length": 7},
         {"max_context_length": 7},
+        {"context_size": 7},
+        {"metadata": {"context_length": 7}},
+        {"limits": {"max_context_length": 7}},
+        {"parameters": {"max_seq_len": 7}},
     ],
 )
 def test_a_context_length_is_read_from_every_servers_field(entry):
