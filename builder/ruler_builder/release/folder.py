@@ -28,11 +28,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import BaseFileLock, FileLock, Timeout
 
+from ruler_builder.pinned import cache_dir
 from ruler_builder.release.metadata import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import Suite
 from ruler_builder.text import corpora
-from ruler_builder.text.sources import cache_dir
 from ruler_common.errors import RulerError
 from ruler_common.files import check_folder, temporary_beside, write_whole
 from ruler_common.manifest import (

@@ -32,8 +32,8 @@ from ruler_builder.tasks import (
 )
 from ruler_builder.tasks.base import Task, TaskKey, TaskParams
 from ruler_builder.tasks.templates import CONTEXT
+from ruler_builder.text.counted import CountedSources
 from ruler_builder.text.sources import language_sources
-from ruler_builder.window.haystacks import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.files import check_type, read_toml
 from ruler_common.languages import custom_languages
