@@ -45,7 +45,7 @@ def parse_sources_option(
             embedded |= names
         else:
             embedded -= names
-    oneruler = named_sources(["oneruler"]).keys()
+    oneruler = named_sources(["oneruler"]).keys() if embedded else set()
     replaced = embedded & oneruler
     if replaced and replaced != oneruler:
         raise RulerError(

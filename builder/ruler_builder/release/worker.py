@@ -268,14 +268,14 @@ def process_pool(worker: Any, workers: int) -> Iterator[Run]:
     works in this process. An error and Ctrl-C end the work at once; if a process dies, RulerError
     is raised.
     """
+    if workers == 1:
+        yield lambda step, items: (step(worker, item) for item in items)
+        return
     context = multiprocessing.get_context("spawn")
     until_closed, end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _start_process, (worker, until_closed))
 
     def run(step: Step, items: Iterable[Any]) -> Iterator[Any]:
-        if workers == 1:
-            yield from (step(worker, item) for item in items)
-            return
         for future in as_completed([pool.submit(_run_step, step, item) for item in items]):
             yield future.result()
 

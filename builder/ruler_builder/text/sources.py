@@ -72,15 +72,32 @@ class Source:
 @cache
 def registry() -> dict[str, Source]:
     """Return all sources by name: those of RULER, then those of ONERULER."""
-    tables = read_toml(files("ruler_builder.text") / "sources.toml")
-    oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
-    return {**_ruler_sources(tables, wheels), **_oneruler_sources(oneruler)}
+    return {**_ruler_sources(), **_oneruler_sources()}
 
 
-def _ruler_sources(tables: Mapping[str, Any], wheels: Mapping[str, Any]) -> dict[str, Source]:
-    """Return the sources of RULER, given the tables of sources.toml and the wheels they name."""
+def source_named(name: str) -> Source:
+    """Return a source; one of RULER without reading the tables of 26 languages.
+
+    Raises RulerError for an unknown name.
+    """
+    if name in _ruler_sources():
+        return _ruler_sources()[name]
+    return registry()[check_name("source", name, registry(), LISTED_BY)]
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return read_toml(files("ruler_builder.text") / "sources.toml")
+
+
+@cache
+def _ruler_sources() -> dict[str, Source]:
+    """Return the sources of RULER."""
+    wheels = _tables()["wheels"]
     sources = {}
-    for name, entry in tables.items():
+    for name, entry in _tables().items():
+        if name in ("wheels", "oneruler"):
+            continue
         file = Pinned(
             path=entry["path"],
             sha256=entry["sha256"],
@@ -100,8 +117,9 @@ def _ruler_sources(tables: Mapping[str, Any], wheels: Mapping[str, Any]) -> dict
     return sources
 
 
-def _oneruler_sources(table: Mapping[str, Any]) -> dict[str, Source]:
-    """Return the sources of ONERULER, given its table of sources.toml."""
+def _oneruler_sources() -> dict[str, Source]:
+    """Return the sources of ONERULER."""
+    table = _tables()["oneruler"]
     nouns = table["nouns"]
     sources = {
         NOUNS: _oneruler_source(
@@ -225,7 +243,8 @@ def language_sources(code: str, custom: bool) -> LanguageSources:
     book, words = f"book-{code}", f"words-{code}"
     if custom:
         return LanguageSources((*prompts, f"language-{code}", f"nouns-{code}"), book, words)
-    return LanguageSources(prompts, book, words if words in registry() else None)
+    has_words = "words" in language_table(code)["files"]
+    return LanguageSources(prompts, book, words if has_words else None)
 
 
 def named_sources(words: list[str] | None = None) -> dict[str, Source]:
@@ -311,7 +330,7 @@ class Sources:
         """Return the file that is read for a source."""
         if name in self.choice.custom:
             return self.choice.custom[name]
-        source = registry()[check_name("source", name, registry(), LISTED_BY)]
+        source = source_named(name)
         if name not in self.choice.embedded:
             return source.canonical
         if source.embedded is None:
@@ -344,7 +363,7 @@ class Sources:
             if name not in registry() or self.has(name):
                 raise
             which = ""
-            if registry()[name].dataset == "oneruler":
+            if source_named(name).dataset == "oneruler":
                 which = f" ({', '.join(embedded_languages())})"
             raise RulerError(
                 f"{error} Or build from the project's own texts{which}: --sources embedded."
